@@ -1,1 +1,1 @@
-"""AIDE (aideml) as an agent: its image, its driver inside, and the reader of its journal."""
+"""AIDE (aideml) as an agent: its image, its driver in the sandbox, and the reader of its journal."""

@@ -1,4 +1,4 @@
-"""The agent's declaration."""
+"""Declaration of the agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from mleredux_agent_aide.reader import read_rollout
 
 AIDE = "aideml==0.2.2"
-"""Installed alone: it declares PyTorch and forty other libraries, of which it imports none."""
+"""Installed without dependencies: it declares PyTorch and forty other libraries that it does not import."""
 REQUIRED = (
     "anthropic==2.12.0",
     "backoff==2.2.1",
@@ -29,7 +29,7 @@ REQUIRED = (
     "rich==15.0.0",
     "shutup==0.3.0",
 )
-"""What aideml does import."""
+"""Packages that aideml does import."""
 
 
 class Options(AgentOptions):

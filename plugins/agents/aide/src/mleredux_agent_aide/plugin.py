@@ -1,4 +1,4 @@
-"""What the package registers: the agent."""
+"""Plugin that registers the agent."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The agent, imported when it is used."""
+    """Return the agent, which is imported on use."""
     return [Ref("aide", "mleredux_agent_aide.agent:agent")]

@@ -1,4 +1,4 @@
-"""From AIDE's journal to the rollout: a tree of nodes as steps in the order in which they were made."""
+"""Convert AIDE's journal to a rollout: a tree of nodes becomes steps in order of creation."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ JOURNAL = "journal.json"
 FACTS = "run.json"
 MAX_NODES = 20_000
 _ID, _NAME = 200, 200
-"""Characters of an id, and of a name."""
+"""Maximum number of characters of an id, and of a name."""
 
 
 def read_rollout(output: Path) -> Trajectory | None:
-    """The rollout of an output folder, or None where there is no journal.
+    """Return the rollout of an output folder, or None if there is no journal.
 
     Args:
-        output: That of a run, with `logs/aide/journal.json` of our driver, or `logs/<run>/journal.json` of AIDE's own
-            program.
+        output: The output folder of a run, with `logs/aide/journal.json` of our driver, or `logs/<run>/journal.json` of
+            AIDE itself.
 
     Raises:
         InvalidRollout: The journal is damaged.
@@ -75,7 +75,7 @@ _RUN_PYTHON = function_tool("run_python", "Run a solution in a new Python proces
 
 @dataclass(frozen=True)
 class _Node:
-    """A node of the journal; `parent` is another that stands before it."""
+    """A node of the journal; `parent` refers to an earlier node."""
 
     id: str
     values: dict[str, Any]
@@ -96,7 +96,7 @@ class _Node:
 
 
 def _nodes(journal: dict[str, Any]) -> dict[str, _Node]:
-    """The journal's nodes by id, in the order of their steps. Parents always come first, so that it is a tree."""
+    """Return the journal's nodes by id, ordered by step. Parents always come first, which guarantees a tree."""
     parents = as_dict(journal.get("node2parent"))
     given = [as_dict(node) for node in as_list(journal.get("nodes"))[:MAX_NODES]]
     given = [node for node in given if node]
@@ -141,7 +141,7 @@ def _step(node: _Node, number: int, nodes: dict[str, _Node], model: str | None, 
 
 
 def _best(nodes: list[_Node]) -> str | None:
-    """The good node with the best metric, by the direction that the first good one states."""
+    """Return the good node with the best metric, using the direction of the first good node."""
     good = [(node.metric, node) for node in nodes if not node.buggy and node.metric is not None]
     if not good:
         return None

@@ -1,4 +1,4 @@
-"""Which version of a run's submission came from which node: told by content, for the run may miss a version."""
+"""Match versions of a run's submission to nodes, by content because the run may miss a version."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _MAX_VERSIONS = 1000
 
 
 def versions_of_nodes(facts: dict[str, Any], logs: Path, submissions: Path) -> dict[str, int]:
-    """The number of the kept version, by the id of the node that was submitted.
+    """Return the number of the stored version for each submitted node, by node id.
 
     Args:
-        facts: What the driver notes: under `nodes`, by id, `submission` (a file in `logs`) and, where it was handed
-            in, `version` (the driver's own count).
+        facts: The driver's notes: under `nodes`, by id, `submission` (a file in `logs`) and, if it was submitted,
+            `version` (the driver's own count).
         logs: AIDE's logs.
-        submissions: The run's kept versions, `0001.csv` and so on.
+        submissions: The run's stored versions, `0001.csv` and so on.
     """
     nodes = as_dict(facts.get("nodes"))
     counted = [(as_count(as_dict(fact).get("version")), name) for name, fact in nodes.items()]
@@ -39,7 +39,7 @@ def versions_of_nodes(facts: dict[str, Any], logs: Path, submissions: Path) -> d
 
 
 def _digest(folder: Path, name: Any) -> str | None:
-    """SHA-256 of a file that is not too large; no link is followed."""
+    """Return the SHA-256 of a file that is not too large; links are not followed."""
     if not isinstance(name, str):
         return None
     try:

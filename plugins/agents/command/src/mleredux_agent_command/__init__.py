@@ -1,1 +1,1 @@
-"""Any program as an agent: what is installed, and the command that runs it, are options."""
+"""Run any program as an agent; its packages and command are options."""

@@ -1,4 +1,4 @@
-"""The agent's declaration."""
+"""Declaration of the agent."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from mleredux_agent_command.recipes import find_recipe
 
 
 def configure(options: dict[str, Any]) -> Agent:
-    """The agent that runs what its options name.
+    """Return the agent that runs the program from the options.
 
     Raises:
-        MlereduxError: An option is not valid.
+        MlereduxError: An option is invalid.
     """
     asked = read_options("command", Options, options)
     recipe = find_recipe(asked.recipe) if asked.recipe else CommandRecipe("")

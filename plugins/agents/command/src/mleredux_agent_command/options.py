@@ -1,4 +1,4 @@
-"""The agent's options, and what they may be."""
+"""The agent's options and their valid values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mleredux_agent_command.recipes import recipe_names
 
 
 class Options(CliOptions):
-    """Options and their defaults; empty texts ask for nothing."""
+    """Options and their defaults; empty strings mean nothing."""
 
     command: str = ""
     recipe: str = ""

@@ -1,4 +1,4 @@
-"""Known programs, by entry points in the group `mleredux.recipes`: ours, and those of other distributions."""
+"""Recipes for known programs, from entry points in the group `mleredux.recipes` of this and other distributions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ GROUP = "mleredux.recipes"
 
 
 def recipe_names() -> list[str]:
-    """Names of all recipes that are installed."""
+    """Return the names of all installed recipes."""
     return sorted({point.name for point in metadata.entry_points(group=GROUP)})
 
 
 def find_recipe(name: str) -> CommandRecipe:
-    """A recipe by its name.
+    """Return a recipe by name.
 
     Raises:
         NotFound: There is no such recipe.
-        PluginError: It can't be imported, is not a recipe, or two distributions have one of this name.
+        PluginError: The recipe can't be imported, is not a recipe, or two distributions have a recipe with this name.
     """
     points = list(metadata.entry_points(group=GROUP, name=name))
     if not points:
@@ -42,10 +42,11 @@ def find_recipe(name: str) -> CommandRecipe:
 
 
 def _with_servers(command: str, entry: str) -> str:
-    """A command after lines that set `$servers` to the run's MCP servers as JSON, by name.
+    """Return a command, preceded by lines that set `$servers` to the run's MCP servers as JSON, by name.
 
     Args:
-        entry: Each server in the program's own form, as an expression of `server`.
+        command: The command.
+        entry: An expression of `server` that returns a server in the program's own format.
     """
     return f"""\
 servers="$(node -p '
@@ -63,7 +64,7 @@ exec claude --print --model "$MLEREDUX_MODEL" --dangerously-skip-permissions \\
     --mcp-config "$MLEREDUX_MCP_FILE" --strict-mcp-config \\
     --output-format stream-json --verbose <"$MLEREDUX_PROMPT_FILE" >logs/claude-code.jsonl
 """
-# What runs on the provider's side, or needs another network than the gateway, is switched off.
+# Features that run at the provider, or need network access beyond the gateway, are disabled.
 _CODEX = """\
 export CODEX_HOME="$HOME/.codex"
 mkdir -p "$CODEX_HOME" && cp -R "$MLEREDUX_SKILLS_DIR" "$CODEX_HOME/skills" && chmod -R u+w "$CODEX_HOME/skills"
@@ -125,7 +126,7 @@ exec gemini --model "$MLEREDUX_MODEL" --yolo --output-format stream-json \\
 """,
     _HTTP_URL,
 )
-# It asks for the name of its user, and that of a container has none.
+# It requires the name of its user, and the container's user has none.
 _QWEN_CODE = _with_servers(
     """\
 mkdir -p "$HOME/.qwen" && ln -s "$MLEREDUX_SKILLS_DIR" "$HOME/.qwen/skills"
@@ -142,8 +143,8 @@ exec qwen --auth-type openai --yolo --output-format stream-json <"$MLEREDUX_PROM
     _HTTP_URL,
 )
 
-# It edits one file, which is run after each edit; up to three times it sees what went wrong. Commands that a model
-# suggests are not run without a person.
+# It edits one file, which is run after each edit; it sees errors up to three times. Commands that a model
+# suggests are not run without a user.
 _AIDER = """\
 export OPENAI_API_BASE="$OPENAI_BASE_URL" LITELLM_LOCAL_MODEL_COST_MAP=True
 { cat "$MLEREDUX_PROMPT_FILE" && echo "Write the whole solution into code/solution.py. It is run after each edit."; } \\
@@ -158,7 +159,7 @@ test -s "$MLEREDUX_SUBMISSION" || python3 code/solution.py
 """
 _TOOLS: tuple[ToolKind, ...] = ("mcp", "skill")
 AIDER = CommandRecipe(_AIDER, "pip:aider-chat==0.86.2", "gpt-5.5")
-"""It needs Python 3.12 or older in the base image, and `libraries=none`: it pins numpy 1."""
+"""Aider needs Python 3.12 or older in the base image, and `libraries=none`, because it pins numpy 1."""
 CLAUDE_CODE = CommandRecipe(_CLAUDE_CODE, "npm:@anthropic-ai/claude-code@2.1.330", "claude-sonnet-4-5", tools=_TOOLS)
 CODEX = CommandRecipe(_CODEX, "npm:@openai/codex@0.169.0", "gpt-5.5", tools=_TOOLS)
 GEMINI_CLI = CommandRecipe(_GEMINI_CLI, "npm:@google/gemini-cli@0.61.0", "gemini-2.5-pro", tools=_TOOLS)

@@ -1,4 +1,4 @@
-"""Copies the sample submission, and leaves what every agent may leave: code and a rollout. Standard library alone."""
+"""Submit the sample submission, and write code and a rollout as example outputs. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ shutil.copyfile(sys.argv[1] + "/{sample}", sys.argv[2])
 
 
 def main() -> int:
-    """Run the agent; the exit code is 1 where the task has no sample submission."""
+    """Run the agent; return exit code 1 if the task has no sample submission."""
     task = Task()
     name = task.facts.get("sample")
     write(task.output_dir / "code" / "solution.py", CODE.format(sample=name or "sample_submission.csv"))

@@ -1,4 +1,4 @@
-"""What the package registers: the agent."""
+"""Plugin that registers the agent."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ dummy = Agent(
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Agent]:
-    """The agent."""
+    """Return the agent."""
     return [dummy]

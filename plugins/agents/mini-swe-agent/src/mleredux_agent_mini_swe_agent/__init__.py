@@ -1,1 +1,1 @@
-"""mini-swe-agent as an agent: its image, its driver inside, and the reader of its trajectories."""
+"""mini-swe-agent as an agent: its image, its driver in the sandbox, and the reader of its trajectories."""

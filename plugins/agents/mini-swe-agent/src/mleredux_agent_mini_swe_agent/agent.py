@@ -1,4 +1,4 @@
-"""The agent's declaration."""
+"""Declaration of the agent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import Field
 from mleredux_agent_mini_swe_agent.reader import read_rollout
 
 MINI = "mini-swe-agent==2.4.6"
-"""Installed alone: it declares the libraries of its terminal and of its benchmarks too."""
+"""Installed without dependencies: it also declares libraries for its terminal interface and its benchmarks."""
 REQUIRED = (
     "jinja2==3.1.6",
     "litellm==1.106.2",
@@ -23,7 +23,7 @@ REQUIRED = (
     "rich==15.0.0",
     "tenacity==9.2.1",
 )
-"""What its agent, model and environment import."""
+"""Packages that its agent, model and environment import."""
 
 
 class Options(AgentOptions):

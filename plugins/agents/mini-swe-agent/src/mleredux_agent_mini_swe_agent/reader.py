@@ -1,4 +1,4 @@
-"""From mini-swe-agent's trajectory (`.traj.json`, format mini-swe-agent-1.1) to the rollout."""
+"""Convert mini-swe-agent's trajectory (`.traj.json`, format mini-swe-agent-1.1) to a rollout."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BASH = function_tool("bash", "Execute a bash command", "command")
 
 
 def read_rollout(output: Path) -> Trajectory | None:
-    """The rollout of an output folder, or None where there is no trajectory in its `logs`.
+    """Return the rollout of an output folder, or None if there is no trajectory in its `logs`.
 
     Raises:
         InvalidRollout: The trajectory is damaged.
@@ -67,7 +67,7 @@ def read_rollout(output: Path) -> Trajectory | None:
 
 
 def _steps(messages: list[dict[str, Any]], model: str | None) -> list[Step]:
-    """A step for each message of the model with the results that follow it, and for each other message."""
+    """Return a step for each message of the model with its results, and a step for each other message."""
     steps: list[Step] = []
     index = 0
     while index < len(messages):
@@ -87,13 +87,13 @@ def _steps(messages: list[dict[str, Any]], model: str | None) -> list[Step]:
 
 
 def _is_result(message: dict[str, Any]) -> bool:
-    """Whether a message says what came of the commands before it."""
+    """Return whether a message contains the results of the preceding commands."""
     extra = as_dict(message.get("extra"))
     return message.get("role") == "tool" or (message.get("role") == "user" and "returncode" in extra)
 
 
 def _refused(message: dict[str, Any]) -> dict[str, Any] | None:
-    """The model's answer that this message complains of: it is kept nowhere else."""
+    """Return the model's invalid answer that this message rejects, which is stored nowhere else."""
     extra = as_dict(message.get("extra"))
     if message.get("role") != "user" or extra.get("interrupt_type") != "FormatError":
         return None
@@ -147,7 +147,7 @@ def _agent_step(number: int, message: dict[str, Any], results: list[dict[str, An
 
 
 def _other_step(number: int, message: dict[str, Any]) -> Step:
-    """A step of the system or user; how the agent ended is the system's."""
+    """Return a step of the system or user; the agent's exit is a system step."""
     role, extra = message.get("role"), as_dict(message.get("extra"))
     text = _content(message)
     if role == "exit":
@@ -162,7 +162,7 @@ def _other_step(number: int, message: dict[str, Any]) -> Step:
 
 
 def _content(message: dict[str, Any]) -> str:
-    """The words of a message."""
+    """Return the text of a message."""
     content = message.get("content")
     if isinstance(content, list):
         return as_text("\n".join(as_text(as_dict(part).get("text")) for part in content))

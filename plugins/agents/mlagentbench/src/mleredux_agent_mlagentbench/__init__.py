@@ -1,4 +1,4 @@
 """MLAgentBench's ResearchAgent as an agent.
 
-`plugin` is the part that mleredux sees; `driver` runs inside the sandbox, without mleredux.
+mleredux imports `plugin`; `driver` runs inside the sandbox, without mleredux.
 """

@@ -1,4 +1,4 @@
-"""The agent's declaration."""
+"""Declaration of the agent."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mleredux_agent_mlagentbench.reader import read_rollout
 
 
 class Options(AgentOptions):
-    """Options by the names of MLAgentBench's runner, mostly with its defaults."""
+    """Options with the names of MLAgentBench's runner, mostly with its defaults."""
 
     llm_name: str = Field(default="gpt-4.1", min_length=1)
     fast_llm_name: str | None = None
@@ -25,7 +25,7 @@ class Options(AgentOptions):
     retrieval: bool = False
     llm_retries: int = Field(default=5, ge=0)
     source: str | None = Field(default=None, pattern=r"^https://\S+\.(tar\.gz|zip|whl)(#\S*)?$")
-    """Where pip gets MLAgentBench from: the archive of a commit. None: the base image has it."""
+    """The URL from which pip installs MLAgentBench: the archive of a commit. None if the base image contains it."""
 
 
 agent = llm_agent(

@@ -1,7 +1,7 @@
-"""MLAgentBench's logs as a rollout. The output of an agent may be anything: what does not fit is ignored.
+"""Convert MLAgentBench's logs to a rollout. The output of an agent is untrusted: invalid data is ignored.
 
-`env_log/trace.json` has each action with its result and time; `agent_log/main_log` what the model said, those answers
-included that were no action; `usage.jsonl` the tokens of each call.
+`env_log/trace.json` contains each action with its result and time; `agent_log/main_log` all answers of the model,
+including those without an action; `usage.jsonl` the tokens of each call.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Json = dict[str, Any]
 
 @dataclass
 class _Said:
-    """An answer of the model as `main_log` has it."""
+    """An answer of the model in `main_log`."""
 
     number: int
     entries: dict[str, str]
@@ -55,10 +55,10 @@ class _Said:
 
 
 def read_rollout(output: Path) -> Trajectory | None:
-    """The rollout of what MLAgentBench logged in a run's output folder.
+    """Return the rollout of MLAgentBench's logs in a run's output folder.
 
     Returns:
-        None where there are no logs, or nothing in them that could be read.
+        The rollout, or None if there are no logs or nothing in them is readable.
     """
     trace = read_object(output, f"{LOGS}/env_log/trace.json")
     acted = [step for step in as_objects(trace.get("steps")) if isinstance(step.get("action"), dict)][:_MOST_STEPS]
@@ -82,7 +82,7 @@ def read_rollout(output: Path) -> Trajectory | None:
 
 
 def _steps(said: list[_Said], acted: list[Json], calls: dict[str, list[Json]]) -> Iterator[Json]:
-    """Answers with the actions that came of them; actions without a known answer by themselves."""
+    """Yield steps: answers with the resulting actions, and actions without a known answer separately."""
     left = list(enumerate(acted))
     for answer in said:
         index, action = left.pop(0) if answer.executed and left else (None, None)
@@ -114,7 +114,7 @@ def _step(answer: _Said | None, index: int | None, action: Json | None, calls: l
 
 
 def _said(text: str) -> Iterator[_Said]:
-    """Answers in `main_log`: each begins with its number, which grows by at most one."""
+    """Yield the answers in `main_log`: each begins with its number, which increases by at most one."""
     starts: list[re.Match[str]] = []
     for match in _STEP.finditer(text):
         if int(match[1]) <= (int(starts[-1][1]) + 1 if starts else 0):
@@ -135,7 +135,7 @@ def _entries(words: str) -> dict[str, str]:
 
 
 def _by_log(calls: list[Json]) -> dict[str, list[Json]]:
-    """Calls by the log of MLAgentBench that holds them, which names the step."""
+    """Return calls grouped by the MLAgentBench log that contains them, whose name identifies the step."""
     found: dict[str, list[Json]] = {}
     for call in calls:
         found.setdefault(as_string(call.get("log")), []).append(call)

@@ -1,1 +1,1 @@
-"""Agents in MLE-bench's own layout, taken as they are."""
+"""Run unchanged agents in MLE-bench's layout."""

@@ -1,4 +1,4 @@
-"""Agents made of a folder's entries."""
+"""Create agents from the entries of a folder."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mleredux_agent_mlebench_import.registry import generated_name, home
 
 _DAY = 24 * 3600.0
 _TIME_VARIABLE = "TIME_LIMIT_SECS"
-# MLE-bench's agents stop by this variable; a run may have less time than they were written for.
+# MLE-bench's agents use this variable for their time limit; a run may be shorter than they expect.
 _TIME = f"""\
 if [ "${{{_TIME_VARIABLE}:-0}}" -gt "${{MLEREDUX_TIME_LIMIT%.*}}" ]; then
     export {_TIME_VARIABLE}="${{MLEREDUX_TIME_LIMIT%.*}}"
@@ -24,7 +24,7 @@ fi
 
 
 def load_agents(copy: str) -> dict[str, Agent]:
-    """The agents of a copy, by their ids in its `config.yaml`."""
+    """Return the agents of a copy, by their ids in its `config.yaml`."""
     folder = home() / copy / "agent"
     return {name: _agent(entry, copy) for name, entry in read_folder(folder).items()}
 
@@ -53,7 +53,7 @@ def _configured(agent: Agent, entry: Entry, options: dict[str, Any]) -> Agent:
 
 
 def _command(entry: Entry, options: dict[str, Any]) -> tuple[str, ...]:
-    """The script in the image's working directory, with its arguments, as MLE-bench starts it."""
+    """Return the command as in MLE-bench: the script in the image's working directory, with its arguments."""
     timed = _TIME if entry.env.get(_TIME_VARIABLE, "").isdigit() else ""
     script = (
         "\n".join([*entry.exports(), ""])

@@ -1,4 +1,4 @@
-"""The image `mlebench-env` that agents' Dockerfiles build on, as a stage before them, made of our base."""
+"""A stage `mlebench-env`, derived from our base image, that replaces the base image of agents' Dockerfiles."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _FILES = {
 
 
 def dockerfile(own: str, libraries: Libraries, env_image: str | None = None) -> str:
-    """An agent's Dockerfile with the stage it builds on before it.
+    """Return an agent's Dockerfile, preceded by the stage that it builds on.
 
     Args:
-        own: The agent's own Dockerfile; it stays as it is.
-        libraries: What the environment `agent` holds.
-        env_image: A ready image to be taken for `mlebench-env`.
+        own: The agent's own Dockerfile, which is not changed.
+        libraries: Libraries in the environment `agent`.
+        env_image: An existing image to use as `mlebench-env`.
     """
     first = _FROM.search(own)
     head, rest = (own[: first.start()], own[first.start() :]) if first else ("", own)

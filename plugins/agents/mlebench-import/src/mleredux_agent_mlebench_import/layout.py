@@ -23,14 +23,14 @@ class Entry:
     """One agent of a `config.yaml`.
 
     Attributes:
-        name: Its id there: `aide/dev`.
+        name: Its id in the file: `aide/dev`.
         start: The script, relative to the folder.
-        dockerfile: Relative to the folder.
+        dockerfile: The Dockerfile, relative to the folder.
         kwargs_type: `omegaconf` (`key=value`) or `argparse` (`--key value`).
         kwargs: Arguments of the script.
         env: Variables with plain values.
-        secret_env: Variables whose values hold secrets: the text with `${{ secrets.NAME }}` in it.
-        privileged: Whether it asks for a privileged container, which it is never given.
+        secret_env: Variables whose values contain secrets, as text with `${{ secrets.NAME }}`.
+        privileged: Whether it requests a privileged container, which is never granted.
     """
 
     name: str
@@ -44,15 +44,15 @@ class Entry:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Names of the user's variables that it asks for."""
+        """Names of the user's variables that it requests."""
         return tuple(dict.fromkeys(name for text in self.secret_env.values() for name in _SECRET.findall(text)))
 
     def exports(self) -> list[str]:
-        """Shell lines that set its variables from the secrets under their own names."""
+        """Shell lines that set its variables from the variables of the secrets."""
         lines = []
         for name, text in self.secret_env.items():
             if _SECRET.fullmatch(text.strip()) and self.secrets_of(text) == (name,):
-                continue  # it is there under this name already
+                continue  # it already exists under this name
             parts = _SECRET.split(text)  # plain, name, plain, name, …
             quoted = [
                 f'"${{{part}-}}"' if index % 2 else "'" + part.replace("'", "'\\''") + "'"
@@ -64,11 +64,11 @@ class Entry:
 
     @staticmethod
     def secrets_of(text: str) -> tuple[str, ...]:
-        """Names of secrets in a value."""
+        """Return the names of secrets in a value."""
         return tuple(_SECRET.findall(text))
 
     def arguments(self, options: dict[str, Any]) -> list[str]:
-        """The script's arguments, as MLE-bench passes them."""
+        """Return the script's arguments as MLE-bench passes them."""
         pairs = [(name, _written(value, self.kwargs_type)) for name, value in options.items()]
         if self.kwargs_type == "argparse":
             return [part for name, value in pairs for part in (f"--{name}", value)]
@@ -76,10 +76,10 @@ class Entry:
 
 
 def read_folder(folder: Path) -> dict[str, Entry]:
-    """The agents of a folder, by id.
+    """Return the agents of a folder, by id.
 
     Raises:
-        MlereduxError: It is not in MLE-bench's layout; the message says what is missing.
+        MlereduxError: The folder is not in MLE-bench's layout; the message states what is missing.
     """
     import yaml
 
@@ -127,7 +127,7 @@ def _entry(folder: Path, name: str, value: dict[str, Any]) -> Entry:
 
 
 def _inside(folder: Path, named: Any, key: str, where: str) -> str:
-    """A file of the folder; MLE-bench names it from the folder above (`aide/start.sh`)."""
+    """Return a file of the folder; paths in MLE-bench start at the parent folder (`aide/start.sh`)."""
     if not isinstance(named, str):
         raise _wrong(f"{where} has no `{key}`")
     parts = PurePosixPath(named).parts

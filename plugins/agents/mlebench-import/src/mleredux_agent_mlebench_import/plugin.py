@@ -1,4 +1,4 @@
-"""What the package adds: agents by `mlebench:…`, those that the user imported, and the command that imports them."""
+"""Plugin with agents `mlebench:…`, imported agents, and the command that imports them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SCHEME = "mlebench:"
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """What the user imported."""
+    """Return the agents that the user imported."""
     from mleredux_agent_mlebench_import.registry import imported
 
     return [Ref(f"{SCHEME}{name}", None, dict(record["summary"])) for name, record in imported().items()]
@@ -26,7 +26,7 @@ def mleredux_register_agents() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The command, imported when it is used."""
+    """Return the command, which is imported on use."""
     return [
         Ref(
             "agent import-mlebench",
@@ -38,7 +38,7 @@ def mleredux_register_commands() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_find_agent(reference: str) -> Agent | None:
-    """An imported agent, or one of a folder: `mlebench:aide/dev`, `mlebench:./agents/aide#aide/dev`."""
+    """Return an imported agent, or an agent of a folder: `mlebench:aide/dev`, `mlebench:./agents/aide#aide/dev`."""
     if not reference.startswith(SCHEME):
         return None
     from mleredux_agent_mlebench_import.registry import find

@@ -1,4 +1,4 @@
-"""What the user imported: copies of folders by their content, and names for the agents in them."""
+"""The imported agents: copies of folders by content, and names of the agents in them."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ DEFAULT_LIBRARIES = "minimal"
 
 
 def home() -> Path:
-    """`mleredux/mlebench-agents` in the user's data folder."""
+    """Return the folder `mleredux/mlebench-agents` in the user's data folder."""
     data = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(data) / "mleredux" / "mlebench-agents"
 
 
 def imported() -> dict[str, dict[str, Any]]:
-    """Names of imported agents, with the copy that each is in and what is listed of it.
+    """Return the names of imported agents, with the copy and the listed facts of each.
 
     Raises:
         MlereduxError: The file of names is damaged.
@@ -47,7 +47,7 @@ def imported() -> dict[str, dict[str, Any]]:
 
 
 def register(agents: list[Agent], copy: str) -> list[str]:
-    """Give agents of a copy their names; those that named others before are given back."""
+    """Register the names of a copy's agents; return the names that referred to other agents before."""
     from mleredux.plugin.agent import summary_of
 
     known = imported()
@@ -63,10 +63,10 @@ def register(agents: list[Agent], copy: str) -> list[str]:
 
 
 def find(wanted: str) -> Agent:
-    """The agent that a reference means: a name, `name@copy`, `folder#name`, or a folder with one agent.
+    """Return the agent of a reference: a name, `name@copy`, `folder#name`, or a folder with one agent.
 
     Raises:
-        NotFound: There is none.
+        NotFound: There is no such agent.
         MlereduxError: The folder is not in MLE-bench's layout.
     """
     from mleredux_agent_mlebench_import.agents import load_agents
@@ -98,15 +98,15 @@ def find(wanted: str) -> Agent:
 
 
 def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None = None) -> str:
-    """Copy a folder of agents, with the Dockerfiles they are built by; the copy's name, which is that of its content.
+    """Copy a folder of agents, with generated Dockerfiles; return the copy's name, which is derived from its content.
 
     Args:
-        folder: In MLE-bench's layout.
-        libraries: What the environment `agent` holds, in the words of `mleredux_agents.libraries`.
-        env_image: A ready image to be taken for `mlebench-env`.
+        folder: A folder in MLE-bench's layout.
+        libraries: Libraries in the environment `agent`, in the syntax of `mleredux_agents.libraries`.
+        env_image: An existing image to use as `mlebench-env`.
 
     Raises:
-        MlereduxError: It is not in MLE-bench's layout, too large, or the libraries make no sense.
+        MlereduxError: The folder is not in MLE-bench's layout, too large, or the libraries are invalid.
     """
     from mleredux_agents import libraries as parse
 
@@ -143,7 +143,7 @@ def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None
 
 
 def generated_name(dockerfile: str) -> str:
-    """Where the Dockerfile with the stage `mlebench-env` lies in the copy."""
+    """Return the path in the copy of a Dockerfile with the stage `mlebench-env`."""
     return f".mleredux.{dockerfile.replace('/', '_')}"
 
 
@@ -154,7 +154,7 @@ def _one(agents: dict[str, Agent], name: str, where: str) -> Agent:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Files and links of a folder, relative to it; links must stay within."""
+    """Return files and links of a folder, relative to it; links must not point outside."""
     found: list[Path] = []
     size = 0
     for parent, folders, names in os.walk(folder):

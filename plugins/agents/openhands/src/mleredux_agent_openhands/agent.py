@@ -1,4 +1,4 @@
-"""The agent's declaration."""
+"""Declaration of the agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from mleredux_agent_openhands.reader import read_rollout
 
 _LINES = Path(__file__).with_name("requirements.txt").read_text(encoding="utf-8").splitlines()
 OPENHANDS = tuple(line for line in _LINES if line and not line.startswith("#"))
-"""Installed alone: OpenHands declares 190 packages, of which it imports these when it works by itself."""
+"""Installed without further dependencies: of the 190 packages that OpenHands declares, it imports only these without a
+user."""
 
 
 class Options(AgentOptions):

@@ -1,4 +1,4 @@
-"""OpenHands' events as a rollout. The output of an agent may be anything: what does not fit is ignored."""
+"""Convert OpenHands' events to a rollout. The output of an agent is untrusted: invalid data is ignored."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Json = dict[str, Any]
 
 
 def read_rollout(output: Path) -> Trajectory | None:
-    """The rollout of what OpenHands logged in a run's output folder.
+    """Return the rollout of OpenHands' log in a run's output folder.
 
     Returns:
-        None where there is no log, or nothing in it that could be read.
+        The rollout, or None if there is no log or nothing in it is readable.
     """
     events = read_lines(output, EVENTS)
     if not any(_kind(event) in _READ for event in events):
@@ -56,13 +56,13 @@ def read_rollout(output: Path) -> Trajectory | None:
 
 
 class _Usage:
-    """Tokens and cost, by response of the language model and in all."""
+    """Tokens and cost, per response of the language model and in total."""
 
     def __init__(self, found: Json) -> None:
         metrics = as_objects(list(as_dict(found.get("usage_to_metrics")).values()))
         self.version = as_string(found.get("openhands_version")) or "unknown"
         self.model = next((name for item in metrics if (name := as_string(item.get("model_name")))), None)
-        # Of a model without a price, OpenHands says that it cost nothing.
+        # For models without a price, OpenHands reports a cost of 0.
         self.cost = sum(as_number(item.get("accumulated_cost")) or 0.0 for item in metrics)
         self.calls: list[Metrics] = []
         self.by_response: dict[str, Metrics] = {}
@@ -76,7 +76,7 @@ class _Usage:
 
 
 class _Steps:
-    """Steps as they grow: calls of one response of the model are one step, with what came back from each."""
+    """Builds steps: the calls of one model response become one step, with the result of each call."""
 
     def __init__(self, usage: _Usage) -> None:
         self._usage = usage
@@ -86,7 +86,7 @@ class _Steps:
         self._started: dict[str, str | None] = {}
 
     def add(self, event: Json) -> None:
-        """Add what an event says."""
+        """Add an event."""
         kind = _kind(event)
         if kind == "SystemPromptEvent":
             self._say(event, "system", _words(event.get("system_prompt")))
@@ -169,7 +169,7 @@ def _arguments(event: Json) -> Json:
 
 
 def _words(content: Any) -> str:
-    """The text of OpenHands' content, one part or a list of parts, without what steers terminals."""
+    """Return the text of OpenHands' content, one part or a list of parts, without terminal control sequences."""
     parts = content if isinstance(content, list) else [content]
     texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
     return _ESCAPES.sub("", "\n".join(text for item in texts if (text := as_string(item))))

@@ -1,1 +1,1 @@
-"""Runs aideml inside the sandbox; imports nothing of mleredux."""
+"""Run aideml inside the sandbox; imports nothing from mleredux."""

@@ -1,4 +1,4 @@
-"""`python -m mleredux_agent_aide.driver`: what the sandbox starts."""
+"""Entry point in the sandbox: `python -m mleredux_agent_aide.driver`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from mleredux_agentkit import Clock, Stopped, Task
 
 
 def main() -> int:
-    """Work until there is nothing left to do, or no time; the exit code."""
+    """Work until there is nothing left to do or the time is over; return the exit code."""
     task = Task()
     clock = Clock(task.deadline)
     try:
-        # Imports take seconds on a busy machine, and the end may come meanwhile.
+        # Imports take seconds on a busy machine, and the deadline may pass in the meantime.
         from mleredux_agent_aide.driver.work import work
 
         return work(task, clock)

@@ -1,4 +1,4 @@
-"""AIDE's ways to language models, led to the run's gateway."""
+"""Redirect AIDE's model calls to the run's gateway."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from aide.backend import backend_anthropic, backend_openai
 from mleredux_agentkit import NoMoreCalls, is_final
 
 NO_TEMPERATURE = -1.0
-"""Stands for None in AIDE's configuration, whose temperatures are numbers."""
+"""Represents None in AIDE's configuration, whose temperatures are numbers."""
 LONGEST_WAIT = 60.0
 
 
 def use_gateway(options: dict[str, Any]) -> None:
-    """Make AIDE ask the gateway of `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`, whatever the model's name.
+    """Make AIDE call the gateway at `OPENAI_BASE_URL` and `ANTHROPIC_BASE_URL`, regardless of the model's name.
 
-    By itself AIDE asks OpenAI at its public address for all models of OpenAI's names, has addresses of its own for
-    Gemini and OpenRouter, and repeats calls for ever, also where a budget is spent.
+    By default AIDE calls OpenAI's public API for all models with OpenAI names, uses hard-coded URLs for Gemini and
+    OpenRouter, and retries calls forever, even if a budget is spent.
     """
     if base := os.environ.get("OPENAI_BASE_URL"):
         backend_openai.OPENAI_BASE_URL = base
@@ -40,10 +40,10 @@ def use_gateway(options: dict[str, Any]) -> None:
 
 
 def call(create: Callable[..., Any], retried: tuple[type[Exception], ...], *args: Any, **arguments: Any) -> Any:
-    """Call a model, again after errors that pass.
+    """Call a model; retry after transient errors.
 
     Raises:
-        NoMoreCalls: The error does not pass.
+        NoMoreCalls: The error is permanent.
     """
     wait = 1.5
     while True:

@@ -1,4 +1,4 @@
-"""What is kept of AIDE's work: journal, each node's submission, and the best of them submitted."""
+"""Store AIDE's results: the journal and each node's submission, of which the best is submitted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from aide.utils.config import save_run
 from mleredux_agentkit import Task, copy, write
 
 KEPT_BYTES = 50_000_000
-"""Larger submissions of nodes are not kept, only submitted."""
+"""Maximum size of a node's submission to store, in bytes; larger ones are only submitted."""
 
 
 class Keeper:
-    """Keeps what a run makes, each file whole or not at all.
+    """Stores the results of a run, each file atomically.
 
     Args:
-        task: Where things go.
-        config: AIDE's configuration, whose `log_dir` is a place for it to write.
-        facts: What the reader of the journal should know besides.
+        task: The task with its output folder.
+        config: AIDE's configuration, with a writable `log_dir`.
+        facts: Additional information for the reader of the journal.
     """
 
     def __init__(self, task: Task, config: Any, facts: dict[str, Any]) -> None:
@@ -34,11 +34,11 @@ class Keeper:
         self._submissions: dict[str, Path] = {}
 
     def before(self) -> None:
-        """Take away the submission of the node before, so that it is not taken for the next one's."""
+        """Remove the submission of the previous node, so that it is not attributed to the next node."""
         self._made().unlink(missing_ok=True)
 
     def after(self, journal: Journal) -> None:
-        """Keep everything after a node was added."""
+        """Store all results after a node was added."""
         node = journal[-1]
         made = self._made()
         if made.is_file() and not made.is_symlink():
@@ -51,7 +51,7 @@ class Keeper:
         self.save(journal)
 
     def at_end(self) -> None:
-        """Submit the output of the last solution, where it was not judged any more and nothing was submitted yet."""
+        """Submit the output of the last solution if it was not evaluated any more and nothing was submitted yet."""
         made = self._made()
         if self._handed_in is None and made.is_file() and not made.is_symlink():
             self.task.submit(made)
@@ -80,7 +80,7 @@ class Keeper:
         self.facts["nodes"][node.id] = fact
 
     def _hand_in(self, journal: Journal) -> None:
-        """Submit the best node's submission; a buggy node's only while there is no other."""
+        """Submit the best node's submission; that of a buggy node only if there is no other."""
         candidates = [node for node in journal.nodes if node.id in self._submissions]
         good = [node for node in candidates if not node.is_buggy]
         if not candidates or (not good and self._handed_in is not None):

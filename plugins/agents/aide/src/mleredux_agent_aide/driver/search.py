@@ -1,4 +1,4 @@
-"""AIDE's agent, with what it says of its surroundings made true and its known crashes fixed."""
+"""AIDE's agent, with a correct description of its environment and fixes for known crashes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Search(Agent):  # type: ignore[misc]
 
     @property
     def _prompt_environment(self) -> dict[str, str]:
-        """AIDE claims that PyTorch and ten more are there; here stands what is."""
+        """The installed packages; by default AIDE claims that PyTorch and ten others are installed."""
         installed = {distribution.metadata["Name"].lower() for distribution in metadata.distributions()}
         names = ", ".join(f"`{name}`" for name in _LIBRARIES if name in installed)
         return {
@@ -35,7 +35,7 @@ class Search(Agent):  # type: ignore[misc]
         }
 
     def update_data_preview(self) -> None:
-        """Preview the data; where a file can't be, only the tree of files."""
+        """Preview the data; if a file can't be previewed, show only the file tree."""
         try:
             super().update_data_preview()
         except (ValueError, OSError) as error:
@@ -43,9 +43,9 @@ class Search(Agent):  # type: ignore[misc]
             self.data_preview = data_preview.generate(self.cfg.workspace_dir, include_file_details=False)
 
     def parse_exec_result(self, node: Node, exec_result: ExecutionResult) -> None:
-        """Let the feedback model judge the node.
+        """Have the feedback model evaluate the node.
 
-        It says of each metric whether lower is better, and AIDE dies of contradictions; the first answer holds.
+        It states for each metric whether lower is better. Contradictions would crash AIDE, so the first answer is used.
         """
         super().parse_exec_result(node, exec_result)
         first = next((other.metric for other in self.journal.good_nodes), None)
@@ -54,13 +54,13 @@ class Search(Agent):  # type: ignore[misc]
 
 
 class Executor:
-    """Runs solutions in AIDE's interpreter, within the time that is left.
+    """Runs solutions in AIDE's interpreter, within the remaining time.
 
     Args:
-        interpreter: AIDE's.
-        clock: Ends the work.
-        config: AIDE's configuration; its time limit is what the model is told.
-        longest: Seconds that a solution may run.
+        interpreter: AIDE's interpreter.
+        clock: Ends the work at the deadline.
+        config: AIDE's configuration; the prompt contains its time limit.
+        longest: Maximum run time of a solution in seconds.
     """
 
     def __init__(self, interpreter: Interpreter, clock: Clock, config: Any, longest: int) -> None:
@@ -72,7 +72,7 @@ class Executor:
         self.config.exec.timeout = self.interpreter.timeout = limit
 
     def run(self, code: str, reset: bool = True) -> ExecutionResult:
-        """Run a solution. One that takes its whole process down is a buggy one, not the end of AIDE."""
+        """Run a solution. If it crashes its whole process, it counts as buggy, and AIDE continues."""
         self.fit()
         started = time.time()
         try:

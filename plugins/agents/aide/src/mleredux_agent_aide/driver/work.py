@@ -1,4 +1,4 @@
-"""AIDE's main loop, with the sandbox's limits around it."""
+"""AIDE's main loop, within the sandbox's limits."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from mleredux_agent_aide.driver.results import Keeper
 from mleredux_agent_aide.driver.search import SHORTEST_RUN, Executor, Search
 
 FAILURES = 3
-"""After so many steps without a node, one after the other, the work ends."""
+"""Number of consecutive steps without a node after which the work ends."""
 
 
 def work(task: Task, clock: Clock) -> int:
     """Search for solutions until steps, time or calls are used up.
 
     Returns:
-        The exit code: 0 where there is any solution.
+        The exit code: 0 if there is a solution.
     """
-    multiprocessing.set_start_method("fork", force=True)  # AIDE's interpreter counts on it
+    multiprocessing.set_start_method("fork", force=True)  # AIDE's interpreter requires it
     random.seed(task.seed)
     options = task.options
     use_gateway(options)
@@ -73,7 +73,7 @@ def search(agent: Search, executor: Executor, keeper: Keeper, clock: Clock, step
         failures = 0
         try:
             keeper.after(journal)
-        except (OSError, ValueError) as error:  # a full disk, say: the search may still find something better
+        except (OSError, ValueError) as error:  # for example a full disk: the search may still find a better solution
             print(f"node {len(journal) - 1} could not be kept: {error}", flush=True)
         node = journal[-1]
         state = "buggy" if node.is_buggy else f"validation metric {node.metric}"
@@ -81,7 +81,7 @@ def search(agent: Search, executor: Executor, keeper: Keeper, clock: Clock, step
 
 
 def configure(task: Task) -> Any:
-    """AIDE's configuration, and its workspace with links to the data."""
+    """Return AIDE's configuration; create its workspace with links to the data."""
     options, root = task.options, task.scratch_dir / "aide"
     raw = _load_cfg(use_cli_args=False)
     raw.data_dir, raw.goal = str(task.data_dir), task.name
@@ -104,7 +104,7 @@ def configure(task: Task) -> Any:
 
 
 def task_text(task: Task) -> str:
-    """What AIDE is told of the task: its description, and where its own files go."""
+    """Return the task description for AIDE, with the folders of its own files."""
     facts, name = task.facts, task.submission.name
     lines = [task.description.strip(), "", "# Files here", "", "- The data is in `./input` (read only)."]
     if facts.get("sample"):

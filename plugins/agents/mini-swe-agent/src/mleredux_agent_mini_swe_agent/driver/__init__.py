@@ -1,1 +1,1 @@
-"""Runs mini-swe-agent inside the sandbox; imports nothing of mleredux."""
+"""Run mini-swe-agent inside the sandbox; imports nothing from mleredux."""

@@ -1,4 +1,4 @@
-"""`python -m mleredux_agent_mini_swe_agent.driver`: what the sandbox starts."""
+"""Entry point in the sandbox: `python -m mleredux_agent_mini_swe_agent.driver`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from mleredux_agentkit import Clock, Stopped, Task
 
 
 def main() -> int:
-    """Run the agent until it submits, or until its time is over; the exit code."""
+    """Run the agent until it submits or its time is over; return the exit code."""
     task = Task()
     variables = {  # read when mini-swe-agent is imported
         "MSWEA_GLOBAL_CONFIG_DIR": str(task.scratch_dir / "mini-swe-agent"),
         "MSWEA_SILENT_STARTUP": "1",
         "MSWEA_COST_TRACKING": "ignore_errors",  # the gateway counts costs
-        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # else it waits for an address that can't be reached
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it waits for an unreachable address
     }
     for name, value in variables.items():
         os.environ.setdefault(name, value)
     clock = Clock(task.deadline)
     try:
-        # Imports take seconds on a busy machine, and the end may come meanwhile.
+        # Imports take seconds on a busy machine, and the deadline may pass in the meantime.
         from mleredux_agent_mini_swe_agent.driver.work import work
 
         status = work(task)

@@ -1,4 +1,4 @@
-"""mini-swe-agent with its own configuration, told of the task, its calls led to the run's gateway."""
+"""Run mini-swe-agent with its own configuration and the task, using the run's gateway for model calls."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _SHORTEST = 5
 
 
 class Environment(LocalEnvironment):  # type: ignore[misc]
-    """Commands in this container, none beyond the deadline.
+    """Runs commands in this container until the deadline.
 
     Attributes:
-        task: Tells how much time is left.
+        task: The task, which knows the remaining time.
     """
 
     task: Task
@@ -35,13 +35,13 @@ class Environment(LocalEnvironment):  # type: ignore[misc]
 
 
 class Refused(Exception):
-    """What comes again however often it is asked: the budget is spent, or a replay differs."""
+    """The gateway refuses a call permanently: the budget is spent, or a replay differs."""
 
 
 class Refusing:
-    """A model that is asked once where it refuses.
+    """A model whose refused calls are not retried.
 
-    Of status 403 by OpenAI's protocol LiteLLM makes an error like any other, after which mini-swe-agent asks ten times.
+    LiteLLM turns status 403 of OpenAI's protocol into an ordinary error, after which mini-swe-agent retries ten times.
     """
 
     abort_exceptions = (*LitellmModel.abort_exceptions, litellm.exceptions.BadRequestError, ImportError, Refused)
@@ -60,11 +60,11 @@ class ToolModel(Refusing, LitellmModel):  # type: ignore[misc]
 
 
 class TextModel(Refusing, LitellmTextbasedModel):  # type: ignore[misc]
-    """A model that acts by blocks of code in its text."""
+    """A model that acts through code blocks in its text."""
 
 
 class Agent(DefaultAgent):  # type: ignore[misc]
-    """The agent, whose trajectory is never half written."""
+    """The agent, whose trajectory is written atomically."""
 
     def add_messages(self, *messages: dict[str, Any]) -> list[dict[str, Any]]:
         """Add messages, and show them in the run's log."""
@@ -88,7 +88,7 @@ def work(task: Task) -> str:
     """Run the agent.
 
     Returns:
-        Its own word for how it ended.
+        Its exit status, as reported by mini-swe-agent.
     """
     options = task.options
     text = options["actions"] == "text"
@@ -117,12 +117,12 @@ def work(task: Task) -> str:
     )
     try:
         return str(agent.run(task.prompt("solve a machine learning task.")).get("exit_status", "ended"))
-    except Exception as error:  # it has noted the traceback in its trajectory
+    except Exception as error:  # the traceback is in its trajectory
         return f"{type(error).__name__}: {error}"
 
 
 def model_name(name: str) -> str:
-    """The model as LiteLLM shall reach it: Anthropic's by Anthropic's protocol, all others by OpenAI's."""
+    """Return the model's name for LiteLLM: Anthropic's models use Anthropic's protocol, all others OpenAI's."""
     if speaks_anthropic(name):
         return f"anthropic/{name.removeprefix('anthropic/')}"
     return f"openai/{name.removeprefix('openai/')}"

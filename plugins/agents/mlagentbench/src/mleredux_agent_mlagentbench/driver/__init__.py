@@ -1,1 +1,1 @@
-"""What runs inside the sandbox, without mleredux."""
+"""The driver, which runs inside the sandbox, without mleredux."""

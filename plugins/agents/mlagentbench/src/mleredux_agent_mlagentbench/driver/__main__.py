@@ -1,4 +1,4 @@
-"""`python -m mleredux_agent_mlagentbench.driver`: the ResearchAgent on the task, until its end or the deadline."""
+"""`python -m mleredux_agent_mlagentbench.driver`: run the ResearchAgent until it ends or the deadline."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ execute must write the predictions to {}. Write a first valid submission early, 
 
 
 def main() -> int:
-    """Run the agent; the exit code is 0 where it ended by itself or in time, and there is a submission."""
+    """Run the agent; return exit code 0 if it ended without an error, and there is a submission."""
     task = Task()
     if importlib.util.find_spec("MLAgentBench") is None:
         print(
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def stop(number: int, _frame: FrameType | None) -> None:
-    """End what is going on. MLAgentBench keeps the deadline by itself, with the same signal as the kit's clock."""
+    """Stop the current work. MLAgentBench enforces the deadline itself, with the same signal as the kit's clock."""
     raise Stopped(signal.Signals(number).name)
 
 
@@ -61,14 +61,14 @@ def work(task: Task) -> None:
     """Run the ResearchAgent.
 
     Raises:
-        Exception: MLAgentBench gave up, or its time is over.
+        Exception: MLAgentBench gave up, or the time is over.
     """
     Models(task.options, task.logs("mlagentbench") / "usage.jsonl").install()
     from MLAgentBench.agents.agent_research import ResearchAgent
     from MLAgentBench.environment import Environment
 
     class TaskEnvironment(Environment):  # type: ignore[misc]
-        """An environment whose workspace is the sandbox's, and whose problem is the sandbox's task."""
+        """An environment with the sandbox's workspace, whose problem is the sandbox's task."""
 
         def _initialize_task_env(self) -> None:
             workspace = task.output_dir / "code"
@@ -89,7 +89,7 @@ def work(task: Task) -> None:
 
 
 def arguments(task: Task) -> Namespace:
-    """What MLAgentBench's runner would make of its command line."""
+    """Return the arguments that MLAgentBench's runner would parse from its command line."""
     options: dict[str, Any] = task.options
     return Namespace(
         task="mleredux",
@@ -119,11 +119,11 @@ def arguments(task: Task) -> Namespace:
 
 
 def close(task: Task) -> None:
-    """Leave the code without the link to the data, and without the tools' copies of it."""
+    """Remove the link to the data, and the tools' copies of the code."""
     with contextlib.suppress(FileNotFoundError):
         (task.output_dir / "code" / "data").unlink()
     shutil.rmtree(task.output_dir / "code" / "backup", ignore_errors=True)
 
 
 if __name__ == "__main__":
-    exit_now(main())  # scripts that still run would be waited for otherwise
+    exit_now(main())  # do not wait for scripts that still run

@@ -1,7 +1,7 @@
-"""Calls of language models, in the place of MLAgentBench's own, which speak to clients that are no longer made.
+"""Calls of language models, which replace those of MLAgentBench because its clients are no longer maintained.
 
-Everything else of MLAgentBench asks for text by these functions: the agent by `complete_text`, its tools by that and by
-`complete_text_fast`. They keep MLAgentBench's logs of prompts and answers.
+All other code of MLAgentBench requests text through these functions: the agent through `complete_text`, its tools also
+through `complete_text_fast`. They write MLAgentBench's logs of prompts and answers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Models:
 
     Args:
         options: The agent's options.
-        usage: A file to which each call's tokens are written, one line a call.
+        usage: A file to which each call's tokens are written, one line per call.
     """
 
     def __init__(self, options: dict[str, Any], usage: Path) -> None:
@@ -31,10 +31,10 @@ class Models:
         self._usage = usage
 
     def complete_text(self, prompt: str, log_file: str | None, model: str, **more: Any) -> str:
-        """The model's answer, up to where it would invent an observation.
+        """Return the model's answer, truncated before an invented observation.
 
         Raises:
-            NoMoreCalls: It refuses permanently.
+            NoMoreCalls: The model refuses permanently.
         """
         tokens = int(more.get("max_tokens_to_sample", self._options["max_tokens"]))
         try:
@@ -64,12 +64,12 @@ class Models:
         return said
 
     def complete_text_fast(self, prompt: str, log_file: str | None = None, **more: Any) -> str:
-        """The answer of the model for summaries."""
+        """Return the answer of the model for summaries."""
         model = self._options["fast_llm_name"] or self._options["llm_name"]
         return self.complete_text(prompt, log_file, model, **{"temperature": 0.01, **more})
 
     def install(self) -> None:
-        """Take the place of `MLAgentBench.LLM`, and of what is imported only for names."""
+        """Replace `MLAgentBench.LLM`, and modules of which only names are imported."""
         module = types.ModuleType("MLAgentBench.LLM")
         for name, value in {
             "complete_text": self.complete_text,

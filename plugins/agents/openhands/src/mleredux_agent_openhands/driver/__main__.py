@@ -1,7 +1,7 @@
-"""`python -m mleredux_agent_openhands.driver`: OpenHands works in a thread, and stops in time whatever it is doing.
+"""`python -m mleredux_agent_openhands.driver`: OpenHands runs in a thread, so that the process always stops in time.
 
-The main thread waits for the end of the work, the deadline or SIGTERM, passes the notice of the coming end on, and then
-ends the process at once: the log is written event by event, so it is whole at any time.
+The main thread waits for the end of the work, the deadline or SIGTERM, forwards the notice before the deadline, and
+then exits immediately: the log is written event by event, so it is always complete.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def main() -> int:
-    """Run the agent; the exit code is 0 where it ended by itself or in time, and there is a submission."""
+    """Run the agent; return exit code 0 if it ended without an error, and there is a submission."""
     task = Task()
-    # Before anything of OpenHands is imported: nothing is to be fetched, sent or shown that nobody asked for.
+    # Set before OpenHands is imported: disable downloads, telemetry and banners.
     quiet = {
         "HOME": str(task.scratch_dir),
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -40,7 +40,7 @@ def main() -> int:
     def pass_notice_on() -> None:
         if works and not told and (notice := task.notice):
             told.append(notice)
-            # A message waits for the step under way.
+            # A message waits for the current step.
             threading.Thread(target=works[0].tell, args=(notice,), daemon=True).start()
 
     ended = work_until(task.deadline, work, pass_notice_on)
@@ -57,4 +57,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    exit_now(main())  # OpenHands' threads and terminals would be waited for otherwise
+    exit_now(main())  # do not wait for OpenHands' threads and terminals

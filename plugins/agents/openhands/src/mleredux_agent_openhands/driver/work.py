@@ -1,4 +1,4 @@
-"""One conversation of OpenHands with itself: the task in, tools run beside it, every event written down."""
+"""An autonomous conversation of OpenHands: it gets the task, runs tools next to it, and logs every event."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ and valid."""
 
 
 class Work:
-    """The conversation, and its log as it grows.
+    """The conversation and its log.
 
     Args:
-        task: What the sandbox says.
+        task: The task in the sandbox.
     """
 
     def __init__(self, task: Task) -> None:
@@ -34,10 +34,10 @@ class Work:
         self.conversation = self._converse()
 
     def run(self) -> None:
-        """Work until the agent says that it is done, or its iterations are used up.
+        """Work until the agent finishes or its iterations are used up.
 
         Raises:
-            Exception: OpenHands gave up; mostly a language model that can't be reached.
+            Exception: OpenHands gave up, usually because the language model is unreachable.
         """
         conversation, task = self.conversation, self._task
         conversation.send_message(task.prompt(_INTRODUCTION))
@@ -50,11 +50,11 @@ class Work:
         print(f"OpenHands is {self._status()}.", flush=True)
 
     def tell(self, text: str) -> None:
-        """Say something to the agent while it works; it is read after the step that is under way."""
+        """Send a message to the agent while it works; it is read after the current step."""
         self.conversation.send_message(text)
 
     def save_usage(self) -> None:
-        """Write tokens and cost so far, by call and in all."""
+        """Write tokens and cost so far, per call and in total."""
         stats = self.conversation.conversation_stats.model_dump(mode="json")
         text = json.dumps({"openhands_version": version("openhands-sdk"), **stats}, indent=1)
         with self._lock:
@@ -83,9 +83,9 @@ class Work:
 
 
 def language_model(options: dict[str, Any]) -> Any:
-    """The model that the options name, at the address that the environment names.
+    """Return the model from the options, at the URL from the environment.
 
-    A model of no provider that LiteLLM knows is taken to be served by OpenAI's protocol.
+    Models of providers that LiteLLM does not know are called using OpenAI's protocol.
     """
     from litellm import get_llm_provider
     from litellm.exceptions import BadRequestError
