@@ -1,11 +1,11 @@
-"""Formats of other systems in which `mleredux export` writes runs. Nothing here needs one of these systems.
+"""Formats of other systems for `mleredux export`. None of these systems needs to be installed.
 
 | modules | contents |
 |---|---|
 | `command` | `mleredux export` |
 | `atif`, `inspect_log`, `otlp` | trajectories: ATIF, logs of Inspect, OpenTelemetry spans |
 | `messages`, `training_data` | rollouts as chat messages; training data for language models |
-| `results` | results: every-eval-ever, `.eval_results` |
+| `results` | evaluation results: every-eval-ever, `.eval_results` |
 | `croissant` | metadata of a task's public files |
 """
 
@@ -31,7 +31,7 @@ _FORMATS = {
 
 @hookimpl
 def mleredux_register_formats() -> Iterable[Ref]:
-    """The formats, imported when they are used."""
+    """Return the formats, which are imported on use."""
     return [Ref(name, f"{__name__}.{target}") for name, target in _FORMATS.items()]
 
 

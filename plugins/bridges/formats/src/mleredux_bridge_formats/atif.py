@@ -1,4 +1,4 @@
-"""ATIF, Harbor's trajectories: the rollout as it is."""
+"""ATIF, Harbor's trajectory format: the unchanged rollout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Croissant 1.0: metadata of the public files of a run's task. The answers are no part of it."""
+"""Croissant 1.0: metadata of the public files of a run's task, without the answers."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _CONTEXT: dict[str, Any] = {
         )
     },
 }
-"""The context that version 1.0 prescribes."""
+"""The context that version 1.0 requires."""
 _INTEGER = re.compile(r"[+-]?\d{1,18}")
 _TYPES = ("sc:Integer", "sc:Float", "sc:Text")
 _MAX_BYTES = 64 << 20
-"""How much of a table is read to tell the types of its columns; those of larger ones are not told."""
+"""Maximum size of a table in bytes for inferring column types; columns of larger tables are declared as text."""
 
 
 def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
@@ -78,7 +78,7 @@ def _file(path: Path, name: str) -> dict[str, Any]:
 
 
 def _records(path: Path, name: str) -> dict[str, Any]:
-    """A table's record set: its columns, with the types that fit all of their cells."""
+    """Return a table's record set: its columns, with types that fit all cells."""
     with path.open(encoding="utf-8", newline="", errors="replace") as file:
         rows = csv.reader(file)
         header = next(rows, [])
@@ -106,7 +106,7 @@ def _records(path: Path, name: str) -> dict[str, Any]:
 
 
 def _type(cell: str) -> int:
-    """The place in `_TYPES` of the narrowest type that has this value; a missing one makes integers floats."""
+    """Return the index in `_TYPES` of the narrowest type of a value; missing values turn integers into floats."""
     if _INTEGER.fullmatch(cell):
         return 0
     try:

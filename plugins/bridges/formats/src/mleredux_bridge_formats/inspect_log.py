@@ -1,4 +1,4 @@
-"""Logs of Inspect (`.eval`, version 2): an archive that `inspect view` and `read_eval_log` read."""
+"""Logs of Inspect (`.eval`, version 2): archives for `inspect view` and `read_eval_log`."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
 
 
 def _scores(one: ExportedRun) -> dict[str, Any]:
-    """The score under the name of the metric; none if the submission has none, which then is the explanation."""
+    """Return the score under the name of the metric; without a score, the reason is the explanation."""
     report = one.report
     if report is None:
         return {}
@@ -114,7 +114,7 @@ def _scores(one: ExportedRun) -> dict[str, Any]:
 
 
 def _message(message: Message) -> Message:
-    """One in Inspect's form, whose tool calls have their function and arguments beside the id."""
+    """Return a message in Inspect's format, whose tool calls have function and arguments next to the id."""
     calls = [
         {
             "id": call["id"],

@@ -1,4 +1,4 @@
-"""A rollout as the messages of a chat, in the form of OpenAI's API."""
+"""Convert a rollout to chat messages in the format of OpenAI's API."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Message = dict[str, Any]
 
 
 def messages_of(step: Step) -> list[Message]:
-    """The messages of a step: what was said, and what came back from its tools."""
+    """Return the messages of a step: its text, and the results of its tool calls."""
     message: Message = {
         "role": "assistant" if step.source == "agent" else step.source,
         "content": text_of(step.message),
@@ -32,7 +32,7 @@ def messages_of(step: Step) -> list[Message]:
         text = text_of(result.content)
         if result.source_call_id is None:
             found.append({"role": "user", "content": text})
-        else:  # a call has one answer
+        else:  # each call gets a single answer
             before = answered.get(result.source_call_id)
             answered[result.source_call_id] = text if before is None else f"{before}\n{text}"
     called = [call.tool_call_id for call in step.tool_calls or ()]
@@ -41,7 +41,7 @@ def messages_of(step: Step) -> list[Message]:
 
 
 def chat(trajectory: Trajectory) -> tuple[list[Message], list[Message]]:
-    """The messages before the agent's first step, and those from there on."""
+    """Return the messages before the agent's first step, and all later messages."""
     steps = trajectory.steps
     first = next((place for place, step in enumerate(steps) if step.source == "agent"), len(steps))
     before = [message for step in steps[:first] for message in messages_of(step)]
@@ -49,12 +49,12 @@ def chat(trajectory: Trajectory) -> tuple[list[Message], list[Message]]:
 
 
 def placed(run: Run, messages: list[Message]) -> list[Message]:
-    """The messages with the paths of containers (`/task`, `/output`) in place of those in the run's own folder."""
+    """Return the messages with paths in the run's folder replaced by those in containers (`/task`, `/output`)."""
     encoded = json.dumps(messages, ensure_ascii=False)
     found: list[Message] = json.loads(encoded.replace(f"{run.path.resolve()}/", "/").replace(f"{run.path}/", "/"))
     return found
 
 
 def dumped(content: Any) -> bytes:
-    """Content as one line of JSON."""
+    """Return content as one line of JSON."""
     return json.dumps(content, ensure_ascii=False, allow_nan=False).encode() + b"\n"

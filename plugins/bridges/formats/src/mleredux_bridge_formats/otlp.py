@@ -1,6 +1,6 @@
-"""OpenTelemetry spans as OTLP JSON, by the semantic conventions of generative AI (0.1.0, in development).
+"""OpenTelemetry spans as OTLP JSON, following the semantic conventions for generative AI (0.1.0, in development).
 
-A run is a trace: a span of the agent, and below it one for each call of a language model and of a tool. The score is an
+A run is a trace: a span for the agent, with a child span for each call of a language model or tool. The score is an
 event of the agent's span.
 """
 
@@ -22,7 +22,7 @@ _ERROR = 2
 
 
 def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    """One `ExportTraceServiceRequest`, which a collector accepts at `/v1/traces`."""
+    """Yield one `ExportTraceServiceRequest`, which collectors accept at `/v1/traces`."""
     resources = [
         {
             "resource": {"attributes": _attributes({"service.name": "mleredux", "mleredux.run.id": one.run.id})},
@@ -128,7 +128,7 @@ def _step(
 def _span(
     run: str, key: str, parent: str | None, name: str, kind: int, begun: datetime, ended: datetime
 ) -> dict[str, Any]:
-    """A span whose ids follow from the run and its place in it."""
+    """Return a span whose ids are derived from the run and its position in the run."""
     return {
         "traceId": hashlib.sha256(run.encode()).hexdigest()[:32],
         "spanId": hashlib.sha256(f"{run}/{key}".encode()).hexdigest()[:16],
@@ -141,7 +141,7 @@ def _span(
 
 
 def _parts(messages: Sequence[tuple[str, str]]) -> str:
-    """Messages in the conventions' form, as JSON."""
+    """Return messages as JSON in the format of the conventions."""
     found = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
     return json.dumps(found, ensure_ascii=False)
 

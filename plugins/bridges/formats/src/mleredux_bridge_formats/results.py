@@ -1,4 +1,4 @@
-"""Results as records of public collections: every-eval-ever, and `.eval_results` on the Hugging Face Hub."""
+"""Results in the formats of public collections: every-eval-ever, and `.eval_results` on the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mleredux_bridge_formats.messages import dumped
 
 
 def _every_eval_ever(runs: Sequence[ExportedRun], options: Mapping[str, Any]) -> Iterable[bytes]:
-    """A record of the schema's version 0.3 (https://github.com/evaleval/every_eval_ever)."""
+    """Yield records of schema version 0.3 (https://github.com/evaleval/every_eval_ever)."""
     for one in runs:
         run, report = one.run, one.report
         assert report is not None
@@ -76,7 +76,7 @@ def _every_eval_ever(runs: Sequence[ExportedRun], options: Mapping[str, Any]) ->
 
 
 def _eval_results(runs: Sequence[ExportedRun], options: Mapping[str, Any]) -> Iterable[bytes]:
-    """A list of `EvalResultEntry` of `huggingface_hub`, as YAML in the form of JSON."""
+    """Yield a list of `EvalResultEntry` of `huggingface_hub`, as JSON, which is valid YAML."""
     entries = []
     for one in runs:
         run, report = one.run, one.report

@@ -1,4 +1,4 @@
-"""Data to train language models on, as lines of JSON in the forms of TRL: messages, preferences, rewards of steps."""
+"""Training data for language models, as JSON lines in TRL's formats: messages, preferences, step rewards."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _rollout(one: ExportedRun) -> Trajectory:
 
 
 def _facts(one: ExportedRun) -> dict[str, Any]:
-    """Where a line comes from, for filters of its reader."""
+    """Return the origin of a line, so that readers can filter."""
     report, spec = one.report, one.run.spec
     return {
         "run": spec.id,
@@ -48,13 +48,13 @@ def _sft(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[b
 
 
 def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    """The best run of a task with the worst, the second best with the second worst, and so on."""
+    """Yield pairs of runs of a task: the best with the worst, the second best with the second worst, and so on."""
     groups: dict[tuple[str, str | None], list[tuple[float, ExportedRun]]] = defaultdict(list)
     for one in runs:
         report, score = one.report, one.score
         assert report is not None
         if score is None and report.valid_submission:
-            continue  # a score that JSON does not have says nothing
+            continue  # scores that JSON can't represent are not informative
         value = float("-inf") if score is None else -score if report.is_lower_better else score
         groups[one.run.spec.task, one.run.use.task_version].append((value, one))
     found = False
@@ -78,7 +78,8 @@ def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> It
 
 
 def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    """A step's reward is by how much it improved the best score of the run; its label, whether its code worked."""
+    """Yield steps whose reward is the improvement of the run's best score, and whose label is whether the code
+    worked."""
     for one in runs:
         rollout, report = _rollout(one), one.report
         sign = -1.0 if report is not None and report.is_lower_better else 1.0

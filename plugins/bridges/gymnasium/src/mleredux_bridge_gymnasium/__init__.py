@@ -11,5 +11,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The agent under whose name episodes are listed."""
+    """Return the agent under whose name episodes are listed."""
     return [Ref("gymnasium", f"{__name__}.agent:agent")]

@@ -1,4 +1,4 @@
-"""A task as a Gymnasium environment: an episode is a run, an action a command, code, or the end."""
+"""A task as a Gymnasium environment: an episode is a run, an action is a command, code, or the end of the episode."""
 
 from __future__ import annotations
 
@@ -25,43 +25,44 @@ Reward = Callable[[Run], float | None]
 
 
 class UnicodeText(spaces.Text):
-    """Texts of any characters; samples have those of its set, and in flattened texts others are `?`."""
+    """A space of texts with any characters; samples use only its character set, and flattening replaces others by
+    `?`."""
 
     def contains(self, x: Any) -> bool:
-        """Whether it is a text of Unicode, and not too long."""
+        """Return whether a value is a valid Unicode string that is not too long."""
         if not isinstance(x, str) or not self.min_length <= len(x) <= self.max_length:
             return False
         return x.isascii() or not any("\ud800" <= character <= "\udfff" for character in x)
 
     def character_index(self, char: str) -> Any:
-        """The index of a character in the set; that of `?` for one that is not in it."""
+        """Return the index of a character in the set; that of `?` for other characters."""
         return super().character_index(char if char in self.character_set else "?")
 
 
 class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
-    """An environment on one task, or on several of which an episode has one.
+    """An environment for one task, or for several tasks, of which each episode uses one.
 
-    The reward is given at the end of an episode and 0 before; `info` then has `run`, `valid` and `message`, and `score`
-    and `medal` too. All rewards but `valid` reveal test scores: the verdict on these runs is `score given`, and
-    leaderboards leave them out; with `valid`, `info` has no score either. `validation` reveals nothing of the test: it
-    is `standing` on `TASK+shadow`, whose test is rows held back from the task's training table (`mleredux-techniques`).
+    The reward is 0 until the end of an episode; `info` then contains `run`, `valid` and `message`, and also `score` and
+    `medal`. All rewards except `valid` reveal test scores: the verdict on these runs is `score given`, and leaderboards
+    omit them; with `valid`, `info` contains no score either. `validation` reveals nothing about the test data: it is
+    `standing` on `TASK+shadow`, whose test rows are held out from the task's training table (`mleredux-techniques`).
 
     Args:
-        task: The id of the task, or several: an episode with a seed is on `task[seed % len(task)]`.
+        task: The id of the task, or several ids: an episode with a seed uses `task[seed % len(task)]`.
         reward: `standing`, `percentile`, `score`, `valid`, `validation`, or a function of a run with a valid submission
-            (say, of the steps in its rollout), as it is or by its name, `package.module:function`.
-        invalid: The reward of other runs; None: 0. `score` requires one.
-        sandbox: Id of a sandbox; None: the best one here.
-        time_limit: Seconds after which an episode is truncated; None: an hour.
-        limits: Other fields of `Limits` to change. Each episode holds its CPUs and memory.
-        slot_timeout: Seconds that `reset` waits where other runs hold the machine's CPUs and memory.
+            (for example, of the steps in its rollout), or its name `package.module:function`.
+        invalid: The reward of other runs; None means 0. Required for `score`.
+        sandbox: Id of a sandbox; None for the best available sandbox.
+        time_limit: Seconds after which an episode is truncated; None for one hour.
+        limits: Other fields of `Limits` to change. Each episode reserves its CPUs and memory.
+        slot_timeout: Seconds that `reset` waits while other runs use the machine's CPUs and memory.
         step_timeout: Seconds after which a command is killed.
         runs_dir, data_dir: As in `mleredux.run`.
         render_mode: None, or `ansi`: `render` returns the last observation's text.
 
     Raises:
-        NotFound: There is no such task.
-        MlereduxError: There is no such rule.
+        NotFound: A task does not exist.
+        MlereduxError: The reward does not exist.
     """
 
     metadata = {"render_modes": ["ansi"]}
@@ -106,7 +107,8 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Start a run with this seed, and cancel that of an episode which has not ended; observe the description."""
+        """Start a run with this seed, and cancel that of an unfinished episode; return the description as
+        observation."""
         super().reset(seed=seed)
         self.close()
         drawn = seed if seed is not None else int(self.np_random.integers(2**31))
@@ -116,7 +118,8 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         return self._observed(how + self.task.describe(), failed=False), {"task": self.task.id}
 
     def step(self, action: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """Carry out an action: its output, and at the end the reward, and whether the submission is valid (`info`)."""
+        """Execute an action; return its output, and at the end the reward and whether the submission is valid
+        (`info`)."""
         session = self._opened()
         kind, over = int(action["kind"]), False
         output, failed = "", False
@@ -133,7 +136,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         return self._observed(output, failed=failed), reward, kind == SUBMIT, over, self._told()
 
     def render(self) -> str | None:
-        """The text of the last observation."""
+        """Return the text of the last observation."""
         return self._shown if self.render_mode == "ansi" else None
 
     def close(self) -> None:
@@ -158,17 +161,17 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         return self._session
 
     def _end(self) -> float:
-        """Have the run graded; its reward."""
+        """Grade the run; return its reward."""
         return self._rule.of(self._opened().finish(), shown_by=self._shown_by)
 
     def _observed(self, text: str, *, failed: bool) -> dict[str, Any]:
-        if self._session is not None:  # the same in each episode
+        if self._session is not None:  # make observations equal in all episodes
             text = text.replace(str(self._session.run.path.resolve()), "").replace(str(self._session.run.path), "")
         self._shown = text.encode("utf-8", "replace").decode("utf-8")[:MAX_TEXT]
         return {"failed": int(failed), "text": self._shown}
 
     def _told(self) -> dict[str, Any]:
-        """The run of an ended episode, whether its submission is valid, and its score if the rewards reveal it."""
+        """Return the run of an ended episode, whether its submission is valid, and its score if rewards reveal it."""
         run = self.run
         if not run.state.final or (report := run.report) is None:
             return {}

@@ -1,4 +1,4 @@
-"""Many environments at once: their resets and steps run in threads of this process, their programs beside it."""
+"""Run many environments concurrently: resets and steps in threads, programs in separate processes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from mleredux_bridge_gymnasium.environment import TaskEnvironment
 
 
 class _Ahead(gymnasium.Wrapper[Any, Any, Any, Any]):
-    """An environment whose next result may be under way in another thread."""
+    """An environment whose next result may be computed in another thread."""
 
     _result: Future[Any] | None = None
 
     def begin(self, pool: ThreadPoolExecutor, name: str, *arguments: Any, **named: Any) -> None:
-        """Start `reset` or `step`; the next call of it returns what comes out."""
+        """Start `reset` or `step` in a thread; the next call of that method returns the result."""
         self._result = pool.submit(getattr(self.env, name), *arguments, **named)
 
     def reset(self, **named: Any) -> Any:
@@ -41,17 +41,17 @@ class _Ahead(gymnasium.Wrapper[Any, Any, Any, Any]):
 
 
 class TaskVectorEnvironment(SyncVectorEnv):
-    """Environments on tasks, that are reset and stepped together.
+    """Environments for tasks that are reset and stepped together.
 
-    They wait for programs in sandboxes most of the time, so threads serve them as well as the processes of
-    `AsyncVectorEnv` do, which would import everything once for each. After the end of an episode, the next step resets.
+    They mostly wait for programs in sandboxes, so threads are as fast as the processes of `AsyncVectorEnv`, which would
+    import everything once per process. After the end of an episode, the next step resets the environment.
 
     Args:
         num_envs: The number of environments.
-        workers: How many are reset or stepped at once; None: as many as there are CPUs.
-        max_episode_steps: After so many steps, an episode is truncated without a grade.
-        limits: As in `TaskEnvironment`; None of CPUs and memory: each gets its share of this machine.
-        others: As in `TaskEnvironment`.
+        workers: Maximum number of concurrent resets or steps; None for the number of CPUs.
+        max_episode_steps: Number of steps after which an episode is truncated without a grade.
+        limits: As in `TaskEnvironment`; without CPUs and memory, each environment gets an equal share of this machine.
+        others: Other arguments of `TaskEnvironment`.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class TaskVectorEnvironment(SyncVectorEnv):
         return super().step(actions)
 
     def close_extras(self, **named: Any) -> None:
-        """Cancel the runs of episodes that have not ended, also while they are stepped."""
+        """Cancel the runs of unfinished episodes, even during a step."""
         with ThreadPoolExecutor(self.num_envs) as closing:
             list(closing.map(lambda env: env.close(), self.envs))
         self._pool.shutdown()

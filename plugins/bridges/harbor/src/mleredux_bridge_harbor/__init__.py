@@ -1,13 +1,14 @@
-"""Tasks as task directories of Harbor (`mleredux export-task TASK`), and the other way (`mleredux run harbor:PATH`).
+"""Export tasks as Harbor task directories (`mleredux export-task TASK`), and run Harbor's tasks (`mleredux run
+harbor:PATH`).
 
 | modules | contents |
 |---|---|
 | `command`, `directory` | `mleredux export-task`; a task as a task directory |
-| `contents`, `exposure` | its data and solution; the scan of what agents see |
+| `contents`, `exposure` | its data and solution; the scan of files visible to agents |
 | `grade`, `packages` | the grading script in exported tasks; the source packages that it needs |
-| `imported` | task directories of Harbor as tasks |
+| `imported` | Harbor task directories as tasks |
 | `agent`, `installed_agent` | the oracle; Harbor's installed agents |
-| `trial`, `reward` | a run: agent, then verifier; the verifier's reward as a submission, and its grader |
+| `trial`, `reward` | a run: agent, then verifier; the verifier's reward as a submission, with its grader |
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The command `export-task`."""
+    """Return the command `export-task`."""
     title = "Write a task as a task directory of Harbor."
     return [Ref("export-task", f"{__name__}.command:command", {"title": title, "section": "Tasks"})]
 
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The oracle, which runs a task's own solution; and agents of Harbor."""
+    """Return the oracle, which runs a task's own solution, and Harbor's agents."""
     return [Ref("harbor-oracle", f"{__name__}.agent:agent"), Ref("harbor-agent", f"{__name__}.installed_agent:agent")]
 
 
@@ -52,7 +53,7 @@ def mleredux_import_task(reference: str) -> str | None:
 
 @hookimpl
 def mleredux_find_task(name: str, base: Task | None) -> Task | None:
-    """Return a task that was imported."""
+    """Return an imported task."""
     if not name.startswith("harbor."):
         return None
     from mleredux_bridge_harbor.imported import read_task

@@ -1,4 +1,4 @@
-"""The oracle of tasks of Harbor: it runs the task's own solution."""
+"""The oracle for Harbor's tasks, which runs the task's own solution."""
 
 from __future__ import annotations
 

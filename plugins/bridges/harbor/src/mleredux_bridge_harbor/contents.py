@@ -1,6 +1,6 @@
 """The data of a task directory: public files for agents, answers for the verifier, and a solution.
 
-`fetch.sh` of a directory without data executes this module there, with its user's own access.
+In a directory without data, `fetch.sh` executes this module with the user's own credentials.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ cp "$(dirname "$0")/{file}" "${{SUBMISSION:-{work}/{file}}}"
 
 
 def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None = None) -> float | None:
-    """Write the data into a task directory, and the answers as its solution if they have the form of a submission.
+    """Write the data into a task directory, and the answers as its solution if they are a valid submission.
 
     Args:
-        folder: The task directory; it has no data yet.
-        task: The task; it is prepared if it is not.
-        rule: The rule of rewards.
+        folder: The task directory, without data.
+        task: The task, which is prepared if necessary.
+        rule: The reward rule.
         data_dir: As in `mleredux.prepare`.
 
     Returns:
@@ -41,7 +41,7 @@ def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None
 
     Raises:
         DataError: The task can't be prepared.
-        MlereduxError: Agents would see something of the answers, the graders or the solution.
+        MlereduxError: Agents would see parts of the answers, the graders or the solution.
     """
     public = mleredux.prepare(task.id, data_dir=data_dir).public
     shutil.copytree(public, folder / "environment" / "data")

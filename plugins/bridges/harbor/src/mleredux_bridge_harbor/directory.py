@@ -1,4 +1,4 @@
-"""A task as a task directory of Harbor, schema 1.4: what agents see in `environment`, the answers only in `tests`."""
+"""Write a task as a Harbor task directory, schema 1.4: files for agents in `environment`, answers only in `tests`."""
 
 from __future__ import annotations
 
@@ -109,24 +109,24 @@ def write_task(
     time_limit: float | None = None,
     data_dir: Path | str | None = None,
 ) -> float | str | None:
-    """Write a task as a task directory of Harbor; without data, if these may not be given to others.
+    """Write a task as a Harbor task directory, without data if redistribution is not allowed.
 
     Args:
-        name: The id of the task; it is prepared if it is not.
-        output: The folder to make.
-        rule: The rule of rewards; one of `REWARDS`.
+        name: The id of the task, which is prepared if necessary.
+        output: The folder to create.
+        rule: The reward rule, one of `REWARDS`.
         image: An image with Python and pip, from which both images are built.
-        time_limit: Seconds that agents get; None: what the task declares, or an hour.
+        time_limit: Time limit of agents in seconds; None for that of the task, or one hour.
         data_dir: As in `mleredux.prepare`.
 
     Returns:
-        The reward of the solution, None if there is none; or a sentence on why there is no data.
+        The reward of the solution, None if there is no solution, or a message that states why there is no data.
 
     Raises:
         NotFound: There is no such task.
         DataError: The task can't be prepared.
-        MlereduxError: The folder exists or can't be made; a file or module without a distribution registers the task
-            or its grader; agents would see answers; or the data may not be exported, and can't be fetched.
+        MlereduxError: The folder exists or can't be created; a file or module without a distribution registers the task
+            or its grader; agents would see answers; or the data may not be exported and can't be fetched.
     """
     if os.path.lexists(output):
         raise MlereduxError(f"{output} exists.", hint="Name a folder that does not exist, or delete it.")
@@ -158,7 +158,7 @@ def write_task(
 
 
 def _origin(task: Task) -> Task:
-    """Return the task whose data a task is made of: itself, or a task that it is derived from."""
+    """Return the task that provides the data: the task itself, or the task that it is derived from."""
     return task if task.license or task.base is None else _origin(task.base)
 
 
@@ -180,7 +180,7 @@ def _write_environment(task: Task, folder: Path, image: str) -> None:
 
 
 def _withheld(task: Task) -> set[str]:
-    """The packages whose data hold answers, also of the task that this one is derived from."""
+    """Return the packages whose data contains answers, including those of the task that this one is derived from."""
     own = {name.rpartition(".")[0] for name in task.known_answers}
     return own | _withheld(task.base) if task.base is not None else own
 
@@ -210,7 +210,7 @@ def _config(task: Task, time_limit: float | None, license: str) -> str:
     asked = task.resources
     wanted = {"cpus": asked.cpus, "memory_mb": asked.memory_mb, "gpus": asked.gpus or None}
     return _CONFIG.format(
-        # Strings of JSON are strings of TOML, except for DEL and escaped pairs of surrogates.
+        # JSON strings are valid TOML strings, except for DEL and escaped surrogate pairs.
         **{key: json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f") for key, value in text.items()},
         resources="".join(f"{key} = {value}\n" for key, value in wanted.items() if value is not None),
         lower=json.dumps(task.direction == "minimize"),

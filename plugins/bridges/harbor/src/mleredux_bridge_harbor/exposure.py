@@ -1,4 +1,4 @@
-"""A scan of a task directory: agents see nothing of the answers, the graders or the solution."""
+"""Scan a task directory to verify that agents see no part of the answers, the graders or the solution."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any
 from mleredux.plugin.task import Task
 
 _FEWEST = 10
-"""Rows that a table must share with the answers before equal columns are no accident."""
+"""Minimum number of rows shared with the answers at which equal columns are not a coincidence."""
 _SHORT, _LONG = 16, 1 << 20
-"""Bytes of texts that are searched for: shorter ones may occur by accident."""
+"""Minimum and maximum length in bytes of texts to search for: shorter texts may occur by chance."""
 
 
 def exposed(folder: Path, task: Task) -> Iterator[str]:
-    """Yield what agents of a task directory would see of hidden files, one phrase each.
+    """Yield a phrase for each part of hidden files that agents of a task directory would see.
 
-    These are copies of hidden files, also in ZIP archives; their texts in other files; and columns of tables that equal
-    the answers wherever rows meet, by the ids or else by their order.
+    These are copies of hidden files, also in ZIP archives; their texts in other files; and table columns that equal the
+    answers in all common rows, matched by ids or else by order.
     """
     prepared = folder / "tests" / "data" / task.id / "prepared"
     sample = _digests(prepared / "public" / str(task.submission.sample))
@@ -53,7 +53,7 @@ def exposed(folder: Path, task: Task) -> Iterator[str]:
 
 
 def _told(rows: Iterator[dict[str, str]], answers: list[dict[str, str]], task: Task) -> list[str]:
-    """Return the columns of a table that equal a column of the answers in all rows that both have."""
+    """Return the columns of a table that equal a column of the answers in all common rows."""
     names, first = list(answers[0]) if answers else [], next(rows, None)
     if first is None:
         return []
@@ -76,7 +76,7 @@ def _told(rows: Iterator[dict[str, str]], answers: list[dict[str, str]], task: T
 
 
 def read_rows(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file by their columns; none of other files."""
+    """Yield the rows of a CSV file as dictionaries; no rows for other files."""
     if path.suffix == ".csv" and path.is_file():
         csv.field_size_limit(1 << 26)
         with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
@@ -91,7 +91,7 @@ def _value(text: str) -> float | str:
 
 
 def _digests(path: Path) -> set[str]:
-    """Return the SHA-256 of a file, and of the members of a ZIP archive; none if there is no file."""
+    """Return the SHA-256 of a file, and of the members of a ZIP archive; empty if the file does not exist."""
     if not path.is_file():
         return set()
     with path.open("rb") as file:

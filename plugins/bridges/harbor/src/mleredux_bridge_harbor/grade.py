@@ -1,4 +1,4 @@
-"""Grades the submission in Harbor's verifier; exported with each task, and executed there by `tests/test.sh`."""
+"""Grade the submission in Harbor's verifier; exported with each task, and executed by its `tests/test.sh`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Task directories of Harbor as tasks of ours: `mleredux run harbor:PATH` copies one into the cache, by its content."""
+"""Import Harbor task directories: `mleredux run harbor:PATH` copies a directory into the cache under a hash of its
+content."""
 
 from __future__ import annotations
 
@@ -25,18 +26,19 @@ _FOLDERS = ("environment", "tests", "solution")
 _FILES = ("task.toml", "instruction.md")
 _MOST_FILES, _MOST_BYTES = 20_000, 1 << 30
 _FORMAT = b"2"
-"""Raised whenever the same directory shall give another image."""
+"""Incremented when the same directory must result in a different image."""
 _WORKDIR = "/.harbor-workdir"
 _LAYER = """
 USER root
 {workdir}RUN mkdir -p /logs/verifier /logs/agent /logs/artifacts /solution /tests \\
  && chmod -R a+rwX /logs /solution /tests && pwd > {file} && if [ "$(pwd)" != / ]; then chmod -R a+rwX .; fi
 """
-"""What follows a task's own recipe: agents and verifiers are not root here, so they may write where they work."""
+"""Lines after a task's own Dockerfile: agents and verifiers are not root, so their working directories become
+writable."""
 
 
 class _Part(BaseModel, strict=True, allow_inf_nan=False):
-    """A part of a task.toml: what is read of it here."""
+    """The parts of a task.toml that are used."""
 
     env: dict[str, str | int | float] = {}
     timeout_sec: PositiveFloat | None = None
@@ -66,8 +68,8 @@ def import_folder(path: Path) -> str:
     """Copy a task directory into the cache, and return the id of its task.
 
     Raises:
-        NotFound: There is none.
-        MlereduxError: It is too large, has links, or asks for what is not supported.
+        NotFound: The directory does not exist.
+        MlereduxError: The directory is too large, has links, or requires unsupported features.
     """
     if not (path / "task.toml").is_file():
         raise NotFound(f"There is no task directory of Harbor in {path}.", hint="Name a folder with a task.toml.")
@@ -100,8 +102,8 @@ def read_task(name: str) -> Task:
     """Return the task of an imported directory.
 
     Raises:
-        NotFound: It is not in the cache.
-        MlereduxError: It asks for what is not supported.
+        NotFound: The directory is not in the cache.
+        MlereduxError: The directory requires unsupported features.
     """
     home = _home(name)
     if not home.is_dir():
@@ -135,10 +137,10 @@ def read_task(name: str) -> Task:
 
 
 def read_config(home: Path) -> dict[str, Any]:
-    """The `task.toml` of an imported directory, checked for what is not supported.
+    """Return the `task.toml` of an imported directory, checked for unsupported features.
 
     Raises:
-        MlereduxError: It is not valid, or asks for that.
+        MlereduxError: The file is invalid, or requires unsupported features.
     """
     try:
         config = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
@@ -177,10 +179,10 @@ def read_config(home: Path) -> dict[str, Any]:
 
 
 def artifacts_of(config: dict[str, Any]) -> list[str]:
-    """The paths that a separate verifier gets of the agent's container.
+    """Return the paths in the agent's container that a separate verifier gets.
 
     Raises:
-        MlereduxError: One is not a plain, absolute path.
+        MlereduxError: A path is not plain and absolute.
     """
     found = [entry["source"] if isinstance(entry, dict) else entry for entry in config.get("artifacts", ())]
     for path in found:
@@ -192,12 +194,12 @@ def artifacts_of(config: dict[str, Any]) -> list[str]:
 
 
 def folder_of(name: str) -> Path:
-    """The folder of an imported task in the cache."""
+    """Return the folder of an imported task in the cache."""
     return _home(name)
 
 
 def prepare(raw: Path, public: Path, private: Path) -> None:
-    """There are no data beside the image; the verifier is never among the prepared files."""
+    """Prepare no files: all data is in the image, and the verifier is never among the prepared files."""
     (public / "README.md").write_text("The files of this task are in the working directory.\n", encoding="utf-8")
     (private / "verifier.txt").write_text("The verifier is in the cache.\n", encoding="utf-8")
 
@@ -209,10 +211,10 @@ def _home(name: str) -> Path:
 
 
 def _files(path: Path) -> list[Path]:
-    """The files of a task directory, relative.
+    """Return the relative paths of a task directory's files.
 
     Raises:
-        MlereduxError: There are links or devices, or too much.
+        MlereduxError: There are links or devices, or too many or too large files.
     """
     found = [Path(name) for name in _FILES if (path / name).is_file()]
     size = 0
@@ -236,7 +238,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def _write_recipe(home: Path, kind: str) -> None:
-    """The Dockerfile of the environment or of a separate verifier, with what agents need who are not root."""
+    """Write the Dockerfile of the environment or of a separate verifier, with additions for agents that are not
+    root."""
     config = read_config(home)
     wanted = config.get("environment", {})
     separate = config.get("verifier", {}).get("environment_mode") == "separate"

@@ -1,4 +1,4 @@
-"""Agents of Harbor, by its contract of installed agents: their own recipes install and run them."""
+"""Run Harbor's installed agents, using their own code for installing and running."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mleredux_agents import CliOptions, CommandRecipe, cli_agent, libraries, rea
 from pydantic import field_validator
 
 HARBOR = ("harbor==0.24.0", "uv==0.13.9")
-"""What is installed beside the agent; many recipes use uv, and download it where it is not there."""
+"""Packages installed next to the agent; many installers use uv, and download it if it is missing."""
 _INSTALLED = """
     acp aider antigravity-cli antigravity-sdk claude-code cline-cli code-puppy codex copilot-cli cortex-code cursor-cli
     deerflow devin eve fx fx-dev gemini-cli goose grok-build hermes junie kimi-cli kimi-code langgraph mcode mimo
@@ -24,7 +24,7 @@ _INSTALLED = """
     swe-agent trae-agent vibe
 """
 NAMES = frozenset(_INSTALLED.split())
-"""Agents of that version of Harbor that are installed in their environment."""
+"""Installed agents in this version of Harbor."""
 _FOLDER = Path(__file__).with_name("installed")
 _FILES = ("Dockerfile", "runner.py")
 _REQUIREMENT = re.compile(r"[A-Za-z0-9._-]+(\[[A-Za-z0-9._,-]+\])?==[^\s;]+")
@@ -34,9 +34,9 @@ class Options(CliOptions):
     """Options and their defaults."""
 
     name: str = ""
-    """Of an agent of Harbor, such as `vibe`; or `MODULE:CLASS`, with its package in `install`."""
+    """Name of one of Harbor's agents, such as `vibe`; or `MODULE:CLASS`, with its package in `install`."""
     install: str = ""
-    """Requirements `NAME==VERSION` that are installed beside Harbor, separated by semicolons."""
+    """Requirements `NAME==VERSION` to install next to Harbor, separated by semicolons."""
     arguments: str = "{}"
     """Harbor's `--agent-kwarg`, as a JSON object: `{"version": "2.4.6"}`."""
 
@@ -63,7 +63,7 @@ class Options(CliOptions):
     @classmethod
     def _is_an_object(cls, value: Any) -> str:
         try:
-            read = json.loads(value) if isinstance(value, str) else value  # the command line reads it already
+            read = json.loads(value) if isinstance(value, str) else value  # the command line already parses it
         except ValueError:
             read = None
         if not isinstance(read, dict):
@@ -72,10 +72,10 @@ class Options(CliOptions):
 
 
 def configure(options: dict[str, Any]) -> Agent:
-    """The agent that runs the one of Harbor that its options name.
+    """Return an agent that runs Harbor's agent from the options.
 
     Raises:
-        MlereduxError: An option is not valid, or none names an agent.
+        MlereduxError: An option is invalid, or no option names an agent.
     """
     asked = read_options("harbor-agent", Options, options)
     if not asked.name:
@@ -84,7 +84,7 @@ def configure(options: dict[str, Any]) -> Agent:
 
 
 def _context(asked: Options) -> Path:
-    """The folder of the image's recipe, named by its content."""
+    """Return the folder of the image's build context, named after a hash of its content."""
     wanted = libraries(asked.libraries)
     more = [part.strip() for part in asked.install.split(";") if part.strip()]
     texts = {

@@ -1,4 +1,4 @@
-"""The source of the distributions that grade a task, for a machine that can't install them."""
+"""Copy the source of the distributions that grade a task, for machines that can't install them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ _KITS = "mleredux.kits"
 
 
 def graders_of(task: Task) -> set[str]:
-    """Names of the distributions that register a task, its technique and its grader.
+    """Return the names of the distributions that register a task, its technique and its grader.
 
     Raises:
-        MlereduxError: One of them is a file or module without a distribution.
+        MlereduxError: A file or module without a distribution registers one of these.
     """
     found = current()
     technique, _, base = task.id.rpartition("@")
@@ -35,7 +35,7 @@ def graders_of(task: Task) -> set[str]:
         for kind in ("tasks", "techniques")
         for entry in found.entries(kind).values()
     }
-    # Variants and generated tasks are made by functions of plugins that register others.
+    # Variants and generated tasks are created by functions of plugins that register other tasks.
     makers = (type(task), getattr(task.prepare, "func", task.prepare))
     modules = [getattr(made, "__module__", "").partition(".")[0] for made in makers]
     owners = {owner for module in modules if (owner := packages.get(module))}
@@ -52,10 +52,10 @@ def graders_of(task: Task) -> set[str]:
 
 
 def copy_packages(names: Iterable[str], target: Path) -> list[str]:
-    """Copy the source and metadata of distributions, and of plugins, kits and core that they need, into a folder.
+    """Copy the source and metadata of distributions, and of the plugins, kits and core that they need, into a folder.
 
     Returns:
-        The requirements of other distributions, pinned to what is installed here, sorted.
+        The requirements for other distributions, pinned to the versions installed here, sorted.
     """
     waiting, seen, pinned = [(_CORE, frozenset[str]()), *((name, frozenset[str]()) for name in names)], set(), set()
     while waiting:
@@ -80,7 +80,7 @@ def copy_packages(names: Iterable[str], target: Path) -> list[str]:
 
 
 def _tops(found: Distribution) -> set[str]:
-    """The packages of core, of a kit, or of a distribution of plugins; none of others."""
+    """Return the packages of core, of a kit, or of a plugin distribution; empty for other distributions."""
     if canonicalize_name(found.name) == _CORE:
         return {_CORE}
     return {point.module.partition(".")[0] for point in found.entry_points if point.group in (_CORE, _KITS)}

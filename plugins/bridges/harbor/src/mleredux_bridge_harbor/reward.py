@@ -1,4 +1,4 @@
-"""The reward of Harbor's verifier as a submission that only this machine can make, and the grader that reads it."""
+"""The reward of Harbor's verifier as a submission that only this machine can create, and the grader that reads it."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ _MOST = 1 << 20
 
 
 def seal(task: str, rewards: dict[str, float] | None, message: str | None) -> str:
-    """The submission: what the verifier gave, signed.
+    """Return the submission: the verifier's rewards, signed.
 
     Args:
-        rewards: Its numbers by name; None if it gave none.
-        message: Why it gave none.
+        task: The id of the task.
+        rewards: The rewards by name; None if there are none.
+        message: The reason why there are none.
     """
     told = {"task": task, "rewards": rewards, "message": message}
     return json.dumps({**told, "seal": _sign(told)})
 
 
 def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
-    """Read `reward.json` or `reward.txt` of a verifier; hostile input.
+    """Read `reward.json` or `reward.txt` of a verifier, which are untrusted.
 
     Returns:
-        The numbers by name, or None and one sentence.
+        The rewards by name, or None and an error message.
     """
     for name in ("reward.json", "reward.txt"):
         text = _text(logs / name)

@@ -1,4 +1,4 @@
-"""A run of a task of Harbor: the agent in the task's image, then the verifier in a container of its own."""
+"""Run one of Harbor's tasks: the agent in the task's image, then the verifier in a separate container."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ while kill -0 $child 2>/dev/null; do wait $child; code=$?; done
 tar -cf /output/workspace.tar -T /tmp/.changed 2>/dev/null
 exit $code
 """
-"""Runs an agent in the working directory, and packs that and all files which changed elsewhere."""
+"""Runs an agent in the working directory, and archives that directory and all files that changed elsewhere."""
 _SOLVE = f"mkdir -p /solution; cp -r {_SOLUTION}/. /solution/; exec bash /solution/solve.sh"
 _VERIFY = """
 place=$(cat /.harbor-workdir); cd "$place" || exit 125
@@ -53,11 +53,11 @@ _POLL = 0.2
 
 
 def run(launch: Launch, session: Session, sandbox: Sandbox, task: str) -> Outcome:
-    """Run the agent, then the verifier; the submission is what the latter gave.
+    """Run the agent, then the verifier, whose reward becomes the submission.
 
     Raises:
         BuildFailed: The image of a separate verifier can't be built.
-        SandboxError: The environment broke.
+        SandboxError: The environment failed.
     """
     home = folder_of(task)
     command = launch.command
@@ -73,7 +73,7 @@ def run(launch: Launch, session: Session, sandbox: Sandbox, task: str) -> Outcom
 
 
 def _remove(path: Path) -> None:
-    """Remove an output file, a link, or a folder of an agent."""
+    """Remove an agent's output file, link, or folder."""
     if path.is_dir() and not path.is_symlink():
         remove_tree(path)
     else:
@@ -83,13 +83,13 @@ def _remove(path: Path) -> None:
 def _verify(
     launch: Launch, session: Session, sandbox: Sandbox, home: Path
 ) -> tuple[dict[str, float] | None, str | None]:
-    """What the verifier gives, with the same limits as agents, and without network."""
+    """Run the verifier with the agent's limits and without network; return its rewards or an error message."""
     config = read_config(home)
     verifier: dict[str, Any] = config.get("verifier", {})
     separate = verifier.get("environment_mode") == "separate"
     for left in list(launch.scratch_dir.iterdir()):
         _remove(left)
-    # On the disk of the run, which has a limit, and removed with the scratch files of agents.
+    # On the run's limited disk, and removed together with the agent's scratch files.
     task, output, scratch = (launch.scratch_dir / name for name in ("task", "output", "scratch"))
     for folder in (task / "data", output, scratch):
         folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Tasks for Inspect; `registry` imports it and registers every task, the sandbox, the solver and the scorers."""
+"""Tasks for Inspect; `registry` imports Inspect and registers all tasks, the sandbox, the solvers and the scorers."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The agent under whose name samples are listed whose solver works in the sandbox."""
+    """Return the agent under whose name samples are listed whose solver works in the sandbox."""
     return [Ref("inspect", f"{__name__}.agent:agent")]

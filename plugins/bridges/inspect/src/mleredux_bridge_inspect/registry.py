@@ -1,4 +1,4 @@
-"""What Inspect finds by its entry point: each task as `mleredux/TASK`, and `mleredux/any -T task=…` for any name."""
+"""Entry point for Inspect: registers each task as `mleredux/TASK`, and `mleredux/any -T task=…` for any name."""
 
 from __future__ import annotations
 
@@ -36,22 +36,22 @@ def make(
     runs_dir: str | None = None,
     data_dir: str | None = None,
 ) -> Task:
-    """A task of ours as one of Inspect.
+    """Return an Inspect task for one of our tasks.
 
     Args:
-        name: Its id.
-        agent: Run this agent of ours instead of Inspect's model.
+        name: The id of our task.
+        agent: An agent to run instead of Inspect's model.
         options: Options of that agent; a mapping, or JSON.
-        sandbox: Id of a sandbox; None: the best one here.
-        seed: Random seed of the first sample; the others count on.
+        sandbox: Id of a sandbox; None for the best available sandbox.
+        seed: Random seed of the first sample; those of the others follow consecutively.
         samples: Number of samples.
         time_limit: Seconds, or `30m`, `2h`.
         network: Network of that agent.
         runs_dir, data_dir: As in `mleredux.run`.
 
     Raises:
-        MlereduxError: There is no such task, agent or sandbox, or an option is not valid.
-        pydantic.ValidationError: An argument has another type.
+        MlereduxError: The task, agent or sandbox does not exist, or an option is invalid.
+        pydantic.ValidationError: An argument has the wrong type.
     """
     found = current().task(name)
     given = _read(options)
@@ -95,7 +95,7 @@ def _read(options: dict[str, Any] | str | None) -> dict[str, Any]:
 
 
 def _told(name: str, given: dict[str, Any]) -> Task:
-    """A task for the command line, which shows an error of this kind in one sentence."""
+    """Return a task for the command line; convert errors to those that Inspect shows without a traceback."""
     try:
         return make(name, **given)
     except MlereduxError as error:
@@ -120,7 +120,7 @@ def _registered(name: str) -> None:
 
 
 def _any(task: str, **given: Any) -> Task:
-    """A task by any name that `mleredux run` takes, such as a variant: `-T task=wine+planted-7`."""
+    """Return a task by any name that `mleredux run` accepts, such as a variant: `-T task=wine+planted-7`."""
     return _told(task, given)
 
 

@@ -1,4 +1,4 @@
-"""The sandbox of a sample: an open session, in whose sandbox the solver's tools work."""
+"""The sandbox of a sample: an open session, in whose sandbox the solver's tools run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Found = TypeVar("Found")
 
 
 class Places(BaseModel, frozen=True):
-    """Of which task a session is opened, and where; in the log, so that `inspect eval-retry` finds it."""
+    """The task and the location of a session, stored in the log for `inspect eval-retry`."""
 
     task: str
     sandbox: str | None = None
@@ -34,7 +34,7 @@ class Places(BaseModel, frozen=True):
 
 @sandboxenv(name="mleredux")
 class SessionSandbox(SandboxEnvironment):
-    """A session as a sandbox of Inspect. Files and the folder of programs are relative to the output folder."""
+    """A session as a sandbox of Inspect. Paths of files and working directories are relative to the output folder."""
 
     def __init__(self, session: OpenSession) -> None:
         super().__init__()
@@ -57,7 +57,7 @@ class SessionSandbox(SandboxEnvironment):
             runs_dir=config.runs_dir,
             data_dir=config.data_dir,
         )
-        # A thread beyond the pool's number: it waits for room on the machine, which others make by ending sessions.
+        # Use a thread outside the pool: it waits for resources, which pool threads free by ending sessions.
         limiter = anyio.CapacityLimiter(1)
         session = await anyio.to_thread.run_sync(opened, abandon_on_cancel=True, limiter=limiter)
         return {"default": cls(session)}
@@ -77,7 +77,7 @@ class SessionSandbox(SandboxEnvironment):
 
     @classmethod
     def config_deserialize(cls, config: dict[str, Any]) -> BaseModel:
-        """The configuration in a log."""
+        """Return the configuration in a log."""
         return Places(**config)
 
     async def exec(
@@ -91,10 +91,10 @@ class SessionSandbox(SandboxEnvironment):
         timeout_retry: bool = True,
         concurrency: bool = True,
     ) -> ExecResult[str]:
-        """Run a program; the last 10 MiB of each stream.
+        """Run a program; return the last 10 MiB of each stream.
 
         Raises:
-            TimeoutError: It took too long.
+            TimeoutError: The program took too long.
             LimitExceededError: The session has ended.
         """
         if user is not None:
@@ -109,7 +109,7 @@ class SessionSandbox(SandboxEnvironment):
         return ExecResult(ended.code == 0, ended.code, stdout, stderr)
 
     async def write_file(self, file: str, contents: str | bytes) -> None:
-        """Write a file, in folders that are made."""
+        """Write a file, and create its folders."""
         content = contents.encode() if isinstance(contents, str) else contents
         await self._asked(self.session.write, file, content)
 

@@ -1,4 +1,4 @@
-"""The scores of a sample's run, which is graded when the solver has ended."""
+"""Scorers for a sample's run, which is graded when the solver has ended."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mleredux_bridge_inspect.solvers import RUN
 
 
 async def _graded(state: TaskState) -> Run:
-    """The run of a sample; its session ends here, and is graded."""
+    """End the session of a sample, grade it, and return the run."""
     path = state.store.get(RUN)
     if path is None or not (run := Run(Path(path))).state.final:
         run = await anyio.to_thread.run_sync(sandbox().as_type(SessionSandbox).session.finish)
@@ -27,7 +27,7 @@ async def _graded(state: TaskState) -> Run:
 
 @scorer(metrics=[mean(), stderr()])
 def standing() -> Scorer:
-    """The default reward of other doors: 0.1 to 1 for a valid submission, by its leaderboard; else 0."""
+    """Return the default reward of other bridges: 0.1 to 1 for a valid submission, by leaderboard standing; else 0."""
 
     async def scored(state: TaskState, target: Target) -> Score:
         run = await _graded(state)
@@ -39,7 +39,7 @@ def standing() -> Scorer:
 
 @scorer(metrics=[mean(), stderr()])
 def score() -> Scorer:
-    """The score by the task's own metric; a sample without a valid submission has none."""
+    """Return the score of the task's own metric; samples without a valid submission have no score."""
 
     async def scored(state: TaskState, target: Target) -> Score:
         run = await _graded(state)
@@ -54,7 +54,7 @@ def score() -> Scorer:
 
 @scorer(metrics=[mean()])
 def valid() -> Scorer:
-    """1 for a valid submission, 0 for another or none."""
+    """Return 1 for a valid submission, else 0."""
 
     async def scored(state: TaskState, target: Target) -> Score:
         run = await _graded(state)

@@ -1,4 +1,4 @@
-"""What solves a sample: a model with tools in the sandbox, or one of our agents."""
+"""Solvers: a model with tools in the sandbox, or one of our agents."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from mleredux_rollout import Step, text_of
 from mleredux_bridge_inspect.sandbox import SessionSandbox
 
 RUN = "mleredux_run"
-"""Where the folder of the run is in the store of a sample."""
+"""Key of the run's folder in the store of a sample."""
 
 
 @solver
 def instructions() -> Solver:
-    """Tell what agents are told: the folders of this sandbox, its limits, and the description of the task."""
+    """Add the instructions that agents get: the folders of this sandbox, its limits, and the description of the
+    task."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         session = sandbox().as_type(SessionSandbox).session
@@ -39,7 +40,7 @@ def validate() -> Tool:
     """Check the submission."""
 
     async def execute() -> str:
-        """Check whether the submission file in the output folder is well-formed. Never tells its score."""
+        """Check whether the submission file in the output folder is well-formed. Never reveals its score."""
         verdict = await anyio.to_thread.run_sync(sandbox().as_type(SessionSandbox).session.validate)
         return f"{'Valid' if verdict.valid else 'Not valid'}. {verdict.message}"
 
@@ -48,7 +49,7 @@ def validate() -> Tool:
 
 @solver
 def tools_in_sandbox(tool_timeout: int = 600) -> Solver:
-    """A model that calls `bash`, `python` and `validate` in the sandbox until it calls `submit`.
+    """Let a model call `bash`, `python` and `validate` in the sandbox until it calls `submit`.
 
     Args:
         tool_timeout: Seconds after which a call is killed.
@@ -66,13 +67,13 @@ def tools_in_sandbox(tool_timeout: int = 600) -> Solver:
 
 @solver
 def run_agent(agent: str, task: str | None = None, options: dict[str, Any] | None = None, **places: Any) -> Solver:
-    """Run an agent on the task in place of Inspect's model, with its own sandbox and limits.
+    """Run an agent on the task instead of Inspect's model, with its own sandbox and limits.
 
     Args:
         agent: As in `mleredux.run`.
-        task: Id of the task; None: the id in the sample's metadata.
+        task: Id of the task; None for the id in the sample's metadata.
         options: Options of the agent.
-        places: Further arguments of `mleredux.run`: `sandbox`, `time_limit`, `network`, `runs_dir`, `data_dir`.
+        places: Additional arguments of `mleredux.run`: `sandbox`, `time_limit`, `network`, `runs_dir`, `data_dir`.
     """
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
@@ -92,7 +93,7 @@ def run_agent(agent: str, task: str | None = None, options: dict[str, Any] | Non
 
 
 def _messages(step: Step) -> Iterable[ChatMessage]:
-    """The messages of a step of a rollout."""
+    """Return the messages of a step of a rollout."""
     text = text_of(step.message)
     if step.source != "agent":
         yield (ChatMessageSystem if step.source == "system" else ChatMessageUser)(content=text)

@@ -1,4 +1,4 @@
-"""A server of the Model Context Protocol that lends a task's tools to any client: `mleredux mcp TASK`."""
+"""A server for the Model Context Protocol that provides a task's tools to any client: `mleredux mcp TASK`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The agent under whose name runs of clients are listed."""
+    """Return the agent under whose name runs of clients are listed."""
     return [Ref("mcp", f"{__name__}.agent:agent")]
 
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The command `mcp`."""
+    """Return the command `mcp`."""
     title = "Serve a task's tools to a client of the Model Context Protocol."
     return [Ref("mcp", f"{__name__}.command:command", {"title": title, "section": "Run and grade"})]

@@ -1,4 +1,4 @@
-"""The agent under whose name runs of clients are listed."""
+"""Declaration of the agent under whose name runs of clients are listed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools of a task: read it, work in its sandbox, validate, submit, and the time that is left. Never its score."""
+"""The tools of a task: read it, work in its sandbox, validate, submit, and get the remaining time; never its score."""
 
 from __future__ import annotations
 
@@ -13,36 +13,37 @@ from mleredux_agents import OpenSession
 
 
 def make_server(session: OpenSession) -> MCPServer[Any]:
-    """The server of one open session."""
+    """Return the server of one open session."""
 
     def read_task() -> str:
-        """What to do: folders, limits, the description of the task and the form of the submission."""
+        """Return what to do: folders, limits, the description of the task and the format of the submission."""
         return session.instructions
 
     def run_command(command: str, timeout_seconds: float = 600) -> str:
-        """Run a shell command in the sandbox, in the output folder; its output and exit code."""
+        """Run a shell command in the sandbox, in the output folder; return its output and exit code."""
         with _told(session):
             return session.execute(command, timeout=timeout_seconds).shown
 
     def run_python(code: str, timeout_seconds: float = 600) -> str:
-        """Run code in a new Python interpreter in the sandbox, in the output folder; its output and exit code."""
+        """Run code in a new Python interpreter in the sandbox, in the output folder; return its output and exit
+        code."""
         with _told(session):
             return session.execute(code, language="python", timeout=timeout_seconds).shown
 
     def validate() -> dict[str, Any]:
-        """Whether the submission file in the output folder is well-formed; never its score."""
+        """Check whether the submission file in the output folder is well-formed; never reveals its score."""
         with _told(session):
             return session.validate().model_dump()
 
     def submit() -> dict[str, Any]:
-        """End the work. The submission file, as it lies in the output folder, is graded; the score is not shown."""
+        """End the work. The submission file in the output folder is graded; the score is not shown."""
         with _told(session):
             verdict = session.submit()
         session.finish()
         return verdict.model_dump()
 
     def time_left() -> dict[str, float]:
-        """Seconds until the time limit; then the submission file counts as it is."""
+        """Return the seconds until the time limit, when the submission file is graded as it is."""
         return {"seconds": session.time_left()}
 
     server: MCPServer[Any] = MCPServer("mleredux", instructions="Call read_task first. Submit before the time is over.")
@@ -54,7 +55,7 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
 
 @contextmanager
 def _told(session: OpenSession) -> Iterator[None]:
-    """Errors as sentences for the client; after the time limit also what became of its work."""
+    """Convert errors to messages for the client; after the time limit, include the outcome of its work."""
     try:
         yield
     except MlereduxError as error:

@@ -1,4 +1,4 @@
-"""Tasks as an environment of OpenEnv: `mleredux openenv TASK`."""
+"""Serve tasks as an OpenEnv environment: `mleredux openenv TASK`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The agent under whose name episodes are listed."""
+    """Return the agent under whose name episodes are listed."""
     return [Ref("openenv", f"{__name__}.agent:agent")]
 
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """The command `openenv`."""
+    """Return the command `openenv`."""
     title = "Serve tasks as an environment of OpenEnv."
     return [Ref("openenv", f"{__name__}.command:command", {"title": title, "section": "Run and grade"})]

@@ -1,4 +1,4 @@
-"""The agent under whose name episodes are listed."""
+"""Declaration of the agent under whose name episodes are listed."""
 
 from __future__ import annotations
 

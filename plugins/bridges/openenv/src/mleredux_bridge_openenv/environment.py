@@ -1,4 +1,4 @@
-"""A task as an environment of OpenEnv: an episode is a run, an action a command, code, or the end."""
+"""A task as an OpenEnv environment: an episode is a run, an action is a command, code, or the end of the episode."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ there, then submit.
 
 
 class TaskAction(Action):
-    """What is done in a step."""
+    """The action of a step."""
 
     kind: Literal["shell", "python", "submit"]
     text: str = Field(default="", description="The command or code; nothing for `submit`.")
 
 
 class TaskObservation(Observation):
-    """What a step printed, and at the end whether the submission is valid."""
+    """The output of a step, and at the end whether the submission is valid."""
 
     text: str = ""
     failed: bool = False
@@ -36,16 +36,16 @@ class TaskObservation(Observation):
 
 
 class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
-    """An environment on some tasks.
+    """An environment for one or more tasks.
 
-    The reward is given at the end of an episode. All rewards but `valid` reveal test scores: the verdict on these runs
-    is `score given`, and leaderboards leave them out.
+    The reward is returned at the end of an episode. All rewards except `valid` reveal test scores: the verdict on these
+    runs is `score given`, and leaderboards omit them.
 
     Args:
-        tasks: Ids of tasks that `reset` may choose; the first is the default.
+        tasks: Ids of tasks to choose from in `reset`; the first is the default.
         reward: `standing`, `percentile`, `score` or `valid`.
-        invalid: The reward of a run without a valid submission; None: 0. `score` requires one.
-        places: Sandbox, time_limit, limits, runs_dir and data_dir of `open_session`.
+        invalid: The reward of a run without a valid submission; None means 0. Required for `score`.
+        places: The arguments sandbox, time_limit, limits, runs_dir and data_dir of `open_session`.
         step_timeout: Seconds after which a command is killed.
     """
 
@@ -69,10 +69,10 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, *, task: str | None = None, **kwargs: Any
     ) -> TaskObservation:
-        """Start a run, and cancel that of an episode which has not ended; observe the description.
+        """Start a run, and cancel that of an unfinished episode; return the description as observation.
 
         Raises:
-            MlereduxError: The task is not served, or there are other arguments.
+            MlereduxError: The task is not served, or there are unknown arguments.
         """
         if kwargs:
             raise MlereduxError(f"reset has no argument {next(iter(kwargs))!r}.", hint="Use seed and task.")
@@ -86,7 +86,7 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
         return self._observed(_HOW.format(file=declared.submission.file) + declared.describe())
 
     def step(self, action: TaskAction, timeout_s: float | None = None, **kwargs: Any) -> TaskObservation:
-        """Carry out an action: its output, and at the end the reward.
+        """Execute an action; return its output, and at the end the reward.
 
         Raises:
             MlereduxError: There is no open episode, or the sandbox failed.
@@ -108,11 +108,11 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
 
     @property
     def state(self) -> State:
-        """The id of the episode's run, and how many steps it has had."""
+        """The id of the episode's run, and the number of steps so far."""
         return State(episode_id=None if self._session is None else self._session.run.id, step_count=self._steps)
 
     def get_metadata(self) -> EnvironmentMetadata:
-        """The names of the tasks."""
+        """Return the names of the tasks."""
         return EnvironmentMetadata(name="mleredux", description=f"Machine-learning tasks: {', '.join(self._tasks)}.")
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
             self._session = None
 
     def _end(self, session: OpenSession) -> TaskObservation:
-        """Have the run graded."""
+        """Grade the run."""
         run = session.finish()
         reward, report = self._rule.of(run, shown_by="openenv"), run.report
         return TaskObservation(
@@ -133,7 +133,7 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
         )
 
     def _observed(self, text: str, *, failed: bool = False) -> TaskObservation:
-        if self._session is not None:  # the same in each episode
+        if self._session is not None:  # make observations equal in all episodes
             path = self._session.run.path
             text = text.replace(str(path.resolve()), "").replace(str(path), "")
         return TaskObservation(text=text, failed=failed)

@@ -22,12 +22,12 @@ _LOOPBACK = ["127.0.0.1", "localhost"]
 
 
 class SameOrigin:
-    """Refuses what pages of other sites make a browser send, WebSockets included: an action is a command.
+    """Refuses cross-site requests of browsers, including WebSockets, because an action is a command.
 
-    Together with a check of the host's name, which such pages can make stand for this machine.
+    Also checks the host name, which other sites can resolve to this machine (DNS rebinding).
 
     Args:
-        app: The application that it protects.
+        app: The application to protect.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -55,7 +55,7 @@ def serve(
     port: int,
     sessions: int,
 ) -> None:
-    """Serve tasks until the process is interrupted; arguments as of `TaskEnvironment`.
+    """Serve tasks until the process is interrupted; for arguments see `TaskEnvironment`.
 
     Raises:
         MlereduxError: The port can't be used.

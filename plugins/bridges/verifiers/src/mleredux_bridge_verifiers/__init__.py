@@ -1,4 +1,4 @@
-"""Tasks as a taskset of verifiers: `vf-eval mleredux-bridge-verifiers`."""
+"""A verifiers taskset with all tasks: `vf-eval mleredux-bridge-verifiers`."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from mleredux import MlereduxError
 from mleredux.plugin import Ref, hookimpl
 
 mleredux_contract = 2
-__all__ = ["MlereduxTaskset"]  # verifiers takes the taskset that is named here
+__all__ = ["MlereduxTaskset"]  # verifiers uses the taskset named here
 
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """The agent under whose name rollouts are listed."""
+    """Return the agent under whose name rollouts are listed."""
     return [Ref("verifiers", f"{__name__}.agent:agent")]
 
 
 def __getattr__(name: str) -> Any:
-    """Import the taskset on first use: other commands do without verifiers.
+    """Import the taskset on first use, because other commands do not need verifiers.
 
     Raises:
-        AttributeError: There is no such name.
+        AttributeError: The name does not exist.
         MlereduxError: verifiers is not installed.
     """
     if name not in __all__:

@@ -1,4 +1,4 @@
-"""The agent under whose name rollouts are listed."""
+"""Declaration of the agent under whose name rollouts are listed."""
 
 from __future__ import annotations
 

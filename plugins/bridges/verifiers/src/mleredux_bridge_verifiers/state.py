@@ -1,4 +1,4 @@
-"""What the task and its tools share: where the run of a rollout is."""
+"""State shared by the task and its tools: the folder of a rollout's run."""
 
 from __future__ import annotations
 

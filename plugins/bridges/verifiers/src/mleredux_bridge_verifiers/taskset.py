@@ -1,4 +1,4 @@
-"""The taskset: each task of ours and seed is one of its tasks; a rollout is a run."""
+"""The taskset: each pair of task and seed is one of its tasks; a rollout is a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from mleredux_bridge_verifiers.toolset import SandboxTools
 _open: dict[str, OpenSession] = {}
 """Sessions by the ids of their traces."""
 _OPENERS = ThreadPoolExecutor(thread_name_prefix="open")
-"""Threads that wait for room on the machine; those that make room, by ending sessions, are others."""
+"""Threads that wait for resources on the machine, separate from those that free resources by ending sessions."""
 _HOW = """\
 Commands and code run in your own folder; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
 there, and say that you are done when it is there.
@@ -28,24 +28,24 @@ there, and say that you are done when it is there.
 
 
 class MlereduxTaskConfig(vf.TaskConfig):
-    """How rollouts are rewarded, and where they run."""
+    """Rewards of rollouts, and where they run."""
 
     reward: str = "standing"
-    """`standing` (0.1 to 1), `percentile` (0 to 1), `score` (with a minus if lower is better) or `valid` (1)."""
+    """`standing` (0.1 to 1), `percentile` (0 to 1), `score` (negated if lower is better) or `valid` (1)."""
     invalid: float | None = None
-    """The reward of a run without a valid submission; None: 0. `score` requires one."""
+    """The reward of a run without a valid submission; None means 0. Required for `score`."""
     sandbox: str | None = None
-    """Id of a sandbox; None: the best one here."""
+    """Id of a sandbox; None for the best available sandbox."""
     time_limit: float | None = None
-    """Seconds; None: the default of an hour."""
+    """Time limit in seconds; None for the default of one hour."""
     runs_dir: str | None = None
     data_dir: str | None = None
     tools: vf.ToolsetConfig = vf.ToolsetConfig()
-    """Where the tools' process runs: on this machine, which has the sandbox."""
+    """Where the process of the tools runs: on this machine, which has the sandbox."""
 
 
 class MlereduxTasksetConfig(vf.TasksetConfig):
-    """Which tasks, and how many seeds of each."""
+    """The tasks, and the number of seeds of each."""
 
     tasks: list[str] = ["digits"]
     seeds: int = 1
@@ -60,7 +60,7 @@ class MlereduxData(vf.TaskData):
 
 
 class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
-    """One task of ours: its rollout works by tools in the sandbox of a run, and is graded at its end."""
+    """One of our tasks: a rollout uses tools in the sandbox of a run, which is graded at the end."""
 
     @property
     def key(self) -> str:
@@ -69,11 +69,12 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
 
     @classmethod
     def toolsets(cls, config: MlereduxTaskConfig) -> list[vf.Toolset]:
-        """The tools of the sandbox."""
+        """Return the tools of the sandbox."""
         return [SandboxTools(config.tools)]
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Whether the task's sample submission is graded as valid (`vf-validate`); None: it has none."""
+        """Return whether the task's sample submission is graded as valid (`vf-validate`); None if there is no
+        sample."""
         return await asyncio.to_thread(self._sample_is_valid)
 
     def _sample_is_valid(self) -> bool | None:
@@ -101,30 +102,30 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
         trace.info["run"] = session.run.id
 
     async def finalize(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
-        """End the session, which is graded; without any reply of a model it is cancelled."""
+        """End the session and grade it; without any reply of a model it is cancelled."""
         await asyncio.to_thread(_open[trace.id].finish)
 
     @vf.reward
     async def reward(self, trace: vf.Trace) -> float:
-        """The reward of the run by the configured rule."""
+        """Return the reward of the run according to the configured rule."""
         run = await asyncio.to_thread(_open[trace.id].finish)
         return rule_of(self.config.reward, self.config.invalid).of(run, shown_by="verifiers")
 
     @vf.metric
     async def valid(self, trace: vf.Trace) -> float:
-        """1 for a valid submission."""
+        """Return 1 for a valid submission, else 0."""
         run = await asyncio.to_thread(_open[trace.id].finish)
         return rule_of("valid").of(run)
 
 
 class MlereduxTaskset(vf.Taskset[MlereduxTask, MlereduxTasksetConfig]):
-    """Tasks of ours by their ids, each with its seeds."""
+    """Our tasks, by id, each with its seeds."""
 
     def load(self) -> Iterator[MlereduxTask]:
-        """The tasks, seed by seed.
+        """Yield the tasks, seed by seed.
 
         Raises:
-            MlereduxError: There is no such task or reward.
+            MlereduxError: A task or the reward does not exist.
         """
         rule_of(self.config.task.reward, self.config.task.invalid)
         for name in self.config.tasks:
@@ -136,6 +137,6 @@ class MlereduxTaskset(vf.Taskset[MlereduxTask, MlereduxTasksetConfig]):
 
 @atexit.register
 def _close() -> None:
-    """Cancel runs of rollouts that broke off."""
+    """Cancel runs of aborted rollouts."""
     for session in _open.values():
         session.close()

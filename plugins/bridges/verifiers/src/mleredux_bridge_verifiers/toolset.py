@@ -1,4 +1,4 @@
-"""The tools of a rollout, in a process of their own, which asks the session of the run."""
+"""The tools of a rollout, in a separate process that sends requests to the session of the run."""
 
 from __future__ import annotations
 
@@ -14,30 +14,31 @@ from mleredux_bridge_verifiers.state import RunState
 
 
 class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
-    """Tools that work in the sandbox of the run. None reveals a score."""
+    """Tools that run in the sandbox of the run. No tool reveals a score."""
 
     TOOL_PREFIX = None
 
     @vf.tool
     async def run_command(self, command: str, timeout_seconds: float = 600) -> str:
-        """Run a shell command in the sandbox, in the output folder; its output and exit code."""
+        """Run a shell command in the sandbox, in the output folder; return its output and exit code."""
         return await self._asked(lambda session: session.execute(command, timeout=timeout_seconds).shown)
 
     @vf.tool
     async def run_python(self, code: str, timeout_seconds: float = 600) -> str:
-        """Run code in a new Python interpreter in the sandbox, in the output folder; its output and exit code."""
+        """Run code in a new Python interpreter in the sandbox, in the output folder; return its output and exit
+        code."""
         return await self._asked(
             lambda session: session.execute(code, language="python", timeout=timeout_seconds).shown
         )
 
     @vf.tool
     async def validate(self) -> str:
-        """Whether the submission file in the output folder is well-formed; never its score."""
+        """Check whether the submission file in the output folder is well-formed; never reveals its score."""
         return await self._asked(lambda session: session.validate().model_dump_json())
 
     @vf.tool
     async def time_left(self) -> str:
-        """Seconds until the time limit; then the submission file counts as it is."""
+        """Return the seconds until the time limit, when the submission file is graded as it is."""
         return await self._asked(lambda session: str(session.time_left()))
 
     async def _asked(self, ask: Callable[[Attached], str]) -> str:

@@ -1,4 +1,4 @@
-"""An agent of Harbor where its program is: `install` when the image is built, `run` in the agent's container."""
+"""Run one of Harbor's agents: `install` during the image build, `run` in the agent's container."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOME = Path("/opt/harbor-home")
 
 
 class Here:
-    """The environment of Harbor's contract: this container, in which all commands are those of one user."""
+    """Implements Harbor's environment with this container, in which a single user runs all commands."""
 
     default_user = None
     context_id = None
@@ -40,7 +40,7 @@ class Here:
         timeout_sec: float | None = None,
         user: str | int | None = None,
     ) -> ExecResult:
-        """Run a command by bash; what it prints is shown too."""
+        """Run a command with bash, and also print its output."""
         del user
         process = await asyncio.create_subprocess_exec(
             *("bash", "-c", command),
@@ -77,7 +77,7 @@ class Here:
 
     @contextlib.contextmanager
     def scoped_exec_env(self, env: dict[str, str]) -> Iterator[None]:
-        """Set variables for a while."""
+        """Set variables temporarily."""
         before = dict(os.environ)
         os.environ.update(env)
         try:
@@ -101,7 +101,7 @@ def _servers() -> list[Any]:
     path = os.environ.get("MLEREDUX_MCP_FILE")
     named = json.loads(Path(path).read_bytes())["mcpServers"] if path else {}
     for one in named.values():
-        if variables := one.pop("env", None):  # which Harbor's servers do not have
+        if variables := one.pop("env", None):  # Harbor's servers do not have it
             one["args"] = [*(f"{name}={value}" for name, value in variables.items()), one["command"], *one["args"]]
             one["command"] = "env"
     return [
@@ -120,7 +120,7 @@ def main(what: str, model: str = "") -> None:
     """Install the agent, or run it with the prompt of this run.
 
     Raises:
-        SystemExit: It failed; the message says how.
+        SystemExit: The agent failed; the message contains the reason.
     """
     if what == "run":
         subprocess.run(["cp", "-rs", f"{HOME}/.", os.environ["HOME"]], check=True)
