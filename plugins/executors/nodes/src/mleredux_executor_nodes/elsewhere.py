@@ -196,7 +196,8 @@ class Elsewhere:
             return {}
 
     def _found(self, run: Run) -> _Followed | None:
-        """Return a run whose job an earlier process submitted; if the job has ended, `step` submits another one."""
+        """Return a run whose job was submitted by an earlier process; if the job has ended, `step` submits another
+        one."""
         ticket = read_ticket(run.path)
         if ticket.get("executor") != self._executor.id or not (job := ticket.get("job")):
             return None
@@ -272,7 +273,7 @@ class Elsewhere:
         if lease != one.lease or status.state == "waiting":
             one.lease, one.changed, one.started = lease, now, status.state != "waiting"
         elif now - one.changed > (_SILENT_SECONDS if one.started else _START_SECONDS):
-            self._stop(one)  # when it is gone, the run continues with another job
+            self._stop(one)  # once it has ended, the run continues with another job
         return False
 
     def _pull(self, one: _Followed, status: JobStatus | None, now: float) -> None:
@@ -344,7 +345,7 @@ class Elsewhere:
         one.changed = time.monotonic()
 
     def _give_up(self, one: _Followed, message: str) -> bool:
-        """Mark a run as failed; return whether no job works on it any more."""
+        """Mark a run as failed; return whether no job is executing it any more."""
         self._take_away(one)
         if not one.run.give_up(Cause.ENVIRONMENT_BROKE, message):
             return False
@@ -364,6 +365,6 @@ class Elsewhere:
 
 
 def _cancel(run: Run) -> bool:
-    """Mark a run as cancelled; return whether no job works on it any more."""
+    """Mark a run as cancelled; return whether no job is executing it any more."""
     run.ask_to_cancel()
     return run.give_up(Cause.CANCELLED, "A user cancelled the run.")

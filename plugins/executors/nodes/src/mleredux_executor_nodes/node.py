@@ -156,7 +156,7 @@ def _execute(
         slots = None
         if ticket["allocates"]:
             private = stack.enter_context(tempfile.TemporaryDirectory(prefix="mleredux-slots-"))
-            slots = Slots(Path(private))  # of what the engine gave this job
+            slots = Slots(Path(private))  # only what the engine assigned to this job
         pipeline = Pipeline(
             store,
             catalogue,

@@ -202,7 +202,7 @@ class Replica:
         """
         if all_again:
             self._scanner.forget()
-        events = self.folder / _EVENTS  # first: everything it refers to is then in the other files
+        events = self.folder / _EVENTS  # read first, so that everything it refers to is in the other files
         most = {_EVENTS: events.stat().st_size} if events.exists() else {}
         tree = self._scanner.scan(self._put, most)
         content = tree.dump()

@@ -136,7 +136,7 @@ class Scanner:
                 path = (base / name).as_posix()
                 if self._skip(path):
                     continue
-                with contextlib.suppress(OSError):  # it is gone, or not ours
+                with contextlib.suppress(OSError):  # it was deleted, or is not readable
                     status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
                     if stat.S_ISDIR(status.st_mode):
                         tree.folders[path] = stat.S_IMODE(status.st_mode)

@@ -117,7 +117,7 @@ def _cause(cause: Any) -> str:
 def main(address: str) -> None:
     """Answer requests on standard input until it is closed."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what Ray prints is no answer
+    os.dup2(2, 1)  # keeps Ray's output out of the answers
     functions: dict[str, Callable[..., Any]] = {"give": give, "news": news, "stop": stop, "nodes": nodes}
     connected = False
     for line in sys.stdin:

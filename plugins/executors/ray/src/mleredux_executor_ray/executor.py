@@ -98,7 +98,7 @@ class RayExecutor:
             driver = self._connected()
             try:
                 answer = _exchange(driver, json.dumps([name, arguments]))
-            except BaseException:  # a late response would be taken for the next answer
+            except BaseException:  # a late response would be mistaken for the next one
                 self._end()
                 raise
             if "result" in answer:
@@ -178,7 +178,7 @@ def _job(ticket: Ticket, name: str, options: dict[str, Any]) -> dict[str, Any]:
             "memory": (limits.memory_mb + _OWN_MEMORY_MB) * 2**20,
             "num_gpus": limits.gpus,
             **options,
-            "name": name,  # by which it is found, regardless of the options
+            "name": name,  # the name identifies it, regardless of the options
         },
         "cpus": f"{limits.cpus:g}",
         "memory_mb": str(limits.memory_mb),

@@ -1,7 +1,7 @@
 """The program that an actor starts on a node: it runs a command, and ends it with all of its descendants.
 
-The actor holds the other ends of its standard input and output: the supervisor stops when the actor is gone, however it
-died, and the actor notices when the supervisor has ended. The supervisor is not a child of the actor, whose children
+The actor holds the other ends of its standard input and output: the supervisor exits when the actor has ended for any
+reason, and the actor notices when the supervisor has ended. The supervisor is not a child of the actor, whose children
 Ray kills, and it needs only Python.
 """
 

@@ -125,7 +125,7 @@ def _requirements(ticket: Ticket) -> tuple[str, ...]:
 def _submit(requirements: Sequence[str], tickets: Sequence[Ticket]) -> dict[str, str]:
     """Submit an array; return its jobs by the ids of runs."""
     options = shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
-    last = (f"--job-name={JOB_NAME}", f"--array=0-{len(tickets) - 1}")  # by which jobs are found, whatever the options
+    last = (f"--job-name={JOB_NAME}", f"--array=0-{len(tickets) - 1}")  # identifies the jobs, regardless of the options
     number = _ask("sbatch", "--parsable", *requirements, *options, *last, script=_script(tickets))
     number = number.strip().partition(";")[0]
     return {ticket.run_id: f"{number}_{index}" for index, ticket in enumerate(tickets)}

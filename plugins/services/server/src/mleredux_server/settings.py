@@ -44,7 +44,7 @@ class Settings(BaseModel):
     repo_hosts: tuple[str, ...] = ()
     """Hosts that repositories may be fetched from for users who are not admins; empty: any public host."""
     agent_images: tuple[str, ...] = ()
-    """Patterns of images that users who are not admins may use in options of agents, and their agents in
+    """Patterns of images that users who are not admins may name in options of agents, and repositories in
     Dockerfiles."""
     agent_variables: tuple[str, ...] = ()
     """Environment variables of the server that agents get if they request them, or if a user grants them."""
@@ -70,7 +70,7 @@ class Settings(BaseModel):
     half_life: float = Field(default=86400.0, ge=0)
     """Seconds after which a user's past use of the machine counts half in the fair share; 0: it does not count."""
     verify: bool = True
-    """Whether the final code of runs is executed again to verify their results, unless a request specifies it."""
+    """Whether the final code of runs is executed again to verify their results, unless a request overrides it."""
     lease: float = Field(default=30, ge=3)
     """Seconds after which a worker that does not renew its lease is killed, and its job given to another one."""
     stall_limit: float = Field(default=900, ge=3)

@@ -19,7 +19,7 @@ VARIABLES = (
     "AWS_CONTAINER_CREDENTIALS_FULL_URI",
     "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
 )
-"""Variables that hold credentials, or lead to them."""
+"""Environment variables that contain credentials, or locations of credentials."""
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""A part of a bucket, by `obstore`."""
+"""A part of a bucket, accessed with `obstore`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _INSTALL = 'Install it: `pip install "mleredux-store-s3[s3]"`.'
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _SECONDS = timedelta(seconds=20)
 _MOST = 1000
-"""Objects that one request may delete."""
+"""Maximum number of objects that one request may delete."""
 _NO_BUCKET = "NoSuchBucket"
-"""The code of S3's answer."""
+"""The error code in S3's response."""
 
 
 class Bucket:
     """The objects of a bucket below a prefix.
 
-    Region, endpoint and credentials are those of the environment, read now: `AWS_REGION`, `AWS_ENDPOINT_URL`,
-    `AWS_ACCESS_KEY_ID`, …, or those of the machine's role.
+    Region, endpoint and credentials are read from the environment when it is created: `AWS_REGION`, `AWS_ENDPOINT_URL`,
+    `AWS_ACCESS_KEY_ID`, …, or taken from the machine's role.
 
     Args:
         url: `s3://BUCKET/PREFIX`.
@@ -87,7 +87,7 @@ class Bucket:
 
         with self._explained():
             try:
-                # One request: it is conditional only as a whole.
+                # A single request, since only a whole request can be conditional.
                 put = self._obstore.put(
                     self._store, key, content, mode="create" if tag is None else {"e_tag": tag}, use_multipart=False
                 )
@@ -96,13 +96,13 @@ class Bucket:
             return _tag(put["e_tag"], self.url)
 
     def keys(self, folder: str) -> Iterator[str]:
-        """List objects, 1000 by one request."""
+        """List objects, 1000 per request."""
         with self._explained():
             for listed in self._obstore.list(self._store, folder, chunk_size=_MOST):
                 yield from (one["path"] for one in listed)
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Delete objects, up to 1000 by one request."""
+        """Delete objects, up to 1000 per request."""
         wanted = list(keys)
         with self._explained():
             for begin in range(0, len(wanted), _MOST):

@@ -42,7 +42,7 @@ class Task(Model):
     submission: dict[str, Any] | None = None
     """The file, its columns and their types."""
     thresholds: dict[str, float | None] | None = None
-    """Minimum scores for medals, by medal."""
+    """Scores that are required for medals, by medal."""
     description: str | None = None
     """The description that the agent gets, in Markdown."""
 

@@ -84,7 +84,7 @@ async def log_answer(
     missing: Problem,
     cover: Cover | None = None,
 ) -> Response:
-    """Return a log as a stream or as text, as the request asks; `cover` masks secrets.
+    """Return a log as a stream or as text, as requested; `cover` masks secrets.
 
     Raises:
         Problem: It does not exist and will not appear.

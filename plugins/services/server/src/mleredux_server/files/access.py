@@ -45,7 +45,7 @@ class Opened:
     mask: Mask | None = None
 
     def check(self, offset: int, most: int) -> None:
-        """Verify a file from an object store before it is read, if its content is kept in memory.
+        """Verify the content of a file in an object store before it is read, as far as it fits in memory.
 
         Raises:
             StoreError: It is damaged or missing, or the object store does not respond.

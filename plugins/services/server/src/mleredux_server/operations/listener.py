@@ -64,7 +64,7 @@ class Impatient(H11Protocol):
     _late: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """As of any connection."""
+        """Accept a connection, unless there are too many, and start the time limit for its headers."""
         super().connection_made(transport)
         if len(self.connections) > _MOST_CONNECTIONS * resource.getrlimit(resource.RLIMIT_NOFILE)[0]:
             transport.abort()
@@ -76,7 +76,7 @@ class Impatient(H11Protocol):
         self._await_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """As of any connection."""
+        """Clean up after a connection has ended."""
         super().connection_lost(exc)
         if self._late is not None:
             self._late.cancel()

@@ -146,7 +146,7 @@ def claim_of(request: Request, caller: Caller, *asked: BaseModel | str) -> Claim
 
 
 def look_first(database: Database, claim: Claim | None) -> None:
-    """Answer a repeated request before any check whose result may have changed since.
+    """Answer a repeated request before any check whose result may have changed since the first one.
 
     Raises:
         Replayed: The request is a repeat.

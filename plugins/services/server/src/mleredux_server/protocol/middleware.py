@@ -178,7 +178,7 @@ class _Answering:
         await self._send(message)
 
     async def say(self, problem: Problem) -> None:
-        """Send a problem in place of any other response."""
+        """Send a problem instead of any other response."""
         self.said = True
         if problem.slug in ("too-large", "too-slow"):  # the rest of the body is not read
             problem.headers["Connection"] = "close"

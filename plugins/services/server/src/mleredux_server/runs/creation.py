@@ -38,8 +38,8 @@ def make_jobs(
 ) -> list[_Row]:
     """Create all jobs or none.
 
-    Rows come first, as `creating`; then the folders; then the jobs become `queued`. Jobs that a kill leaves `creating`
-    were never acknowledged and are removed at the next start.
+    Rows are created first, with the state `creating`, then the folders; then the jobs become `queued`. Jobs that are
+    still `creating` after a kill were never acknowledged, and are removed at the next start.
 
     Args:
         service: The service.

@@ -39,7 +39,7 @@ def check_agent(service: Service, caller: Caller, reference: str, options: Mappi
     """Check that the caller may use this agent with these options, before anything is created from it.
 
     Raises:
-        Problem: They may not.
+        Problem: The caller may not.
         MlereduxError: There is no such agent, or it has no such options.
     """
     check_source(service, caller, reference)
@@ -78,7 +78,7 @@ def check_agent_reference(
         known: Ids of installed agents.
 
     Raises:
-        Problem: They may not.
+        Problem: The caller may not.
     """
     if caller.all_projects or ":" not in reference or reference.partition("@")[0] in known:
         return

@@ -1,6 +1,6 @@
 """Runs that have a directory but no row: created by the command line, or before the database was lost.
 
-Runs created by the service carry a record of their request; they are resumed where they stopped. Runs without one
+Runs created by the service contain a record of their request, and are resumed where they stopped. Runs without one
 belong to another program: they are listed and followed, and started only if a user retries them.
 """
 

@@ -297,7 +297,7 @@ class Jobs:
 
 
 def end_run(session: Session, run_id: str, facts: Facts, disk_mb: int) -> None:
-    """End the job of a run, and count its LLM usage for the project, once."""
+    """End the job of a run, and add its LLM usage to the project's, once."""
     job = session.get(Job, run_id)
     if job is None:
         return

@@ -1,5 +1,4 @@
-"""Secrets for runs at an executor, encrypted in files of the run's folder with a key that only the run's process
-has."""
+"""Secrets for runs at an executor, in files of the run's folder that only the run's process can decrypt."""
 
 from __future__ import annotations
 

@@ -112,7 +112,8 @@ class Worker:
         run = self.store.get(job["id"]) if job["kind"] == "run" else None
 
         def patience() -> float:
-            """Return the stall limit; builds may wait for an engine for a long time, and have their own limits."""
+            """Return the seconds without progress that are allowed: more for builds, which may wait for an engine for a
+            long time."""
             building = job["kind"] == "build" or (run is not None and run.state is State.BUILDING)
             return settings.stage_limit if building else settings.stall_limit
 

@@ -105,7 +105,7 @@ class ServerSource:
         return submitted(self.service, self.caller)
 
     def version(self, run_id: str | None = None) -> str:
-        """Return a text that changes whenever a run changes, or any run."""
+        """Return a text that changes whenever the run does or, without an id, whenever any run does."""
         if run_id is not None:
             return version_of(self._seen(run_id).path)
         self._needs("read")

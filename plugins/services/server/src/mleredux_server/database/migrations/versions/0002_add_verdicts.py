@@ -17,6 +17,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Downgrade to the revision before."""
+    """Downgrade to the previous revision."""
     op.drop_index("ix_runs_verdict_created_at", table_name="runs")
     op.drop_column("runs", "verdict")

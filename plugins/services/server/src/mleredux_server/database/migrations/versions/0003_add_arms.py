@@ -16,5 +16,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Downgrade to the revision before."""
+    """Downgrade to the previous revision."""
     op.drop_column("runs", "arm")

@@ -26,7 +26,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Downgrade to the revision before."""
+    """Downgrade to the previous revision."""
     for name in (*_ORDERS, "facets", "changes"):  # not in a batch, which replaces the table and so deletes labels
         op.drop_index(f"ix_runs_{name}", table_name="runs")
     for name in (*_ORDERS, "curve"):

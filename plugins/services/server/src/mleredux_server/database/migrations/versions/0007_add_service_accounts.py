@@ -17,7 +17,7 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Downgrade to the revision before."""
+    """Downgrade to the previous revision."""
     op.drop_column("runs", "pinned")
     op.drop_column("runs", "notes")
     op.drop_column("users", "service")

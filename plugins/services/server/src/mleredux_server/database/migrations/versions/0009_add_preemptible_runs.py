@@ -16,6 +16,6 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    """Downgrade to the revision before."""
+    """Downgrade to the previous revision."""
     for name in ("runs", "jobs"):
         op.drop_column(name, "preemptible")
