@@ -99,7 +99,7 @@ class Replica:
         self._change(lambda _head: True, ticket={}, writer="")
 
     def look(self) -> None:
-        """Read only which files the run has.
+        """Read only the list of the run's files.
 
         Raises:
             NotFound: The object store has no such run.

@@ -153,7 +153,8 @@ def extend_experiment(
 
 @router.post("/{experiment_id}/retry", status_code=202)
 def retry_experiment(experiment_id: str, caller: Runner, request: Request) -> ExperimentDetail:
-    """Retry all runs that were cancelled, or that the environment or the task broke; earlier attempts are kept."""
+    """Retry all runs that were cancelled, or failed because of the environment or the task; earlier attempts are
+    kept."""
     service = service_of(request)
     retry_broken(service, caller, seen(service, caller, Experiment, experiment_id)[0])
     return _detail(service, caller, experiment_id)

@@ -107,7 +107,7 @@ def _members(tar: tarfile.TarFile, most: int) -> Iterator[tarfile.TarInfo]:
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path, packed: Packed) -> bool:
-    """Write a file or make a folder; return False for a link."""
+    """Write a file or create a folder; return False for a link."""
     if member.isdir() and PurePosixPath(member.name) == PurePosixPath():
         return True
     name = _checked(member.name)

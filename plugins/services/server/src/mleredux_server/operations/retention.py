@@ -39,7 +39,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Expired:
-    """A run that no rule keeps."""
+    """A run that has exceeded its retention rule."""
 
     id: str
     project: str
@@ -64,7 +64,7 @@ def read_rules(words: Sequence[str]) -> tuple[Rule, ...]:
 
 
 def expired(session: Session, rules: Sequence[Rule]) -> list[Expired]:
-    """Return ended runs that no rule keeps, oldest first; pinned runs are kept.
+    """Return ended runs that have exceeded their retention rules, oldest first; pinned runs are kept.
 
     Raises:
         MlereduxError: A rule names a project that does not exist.
@@ -88,7 +88,7 @@ def expired(session: Session, rules: Sequence[Rule]) -> list[Expired]:
 
 
 def remove(service: Service, rules: Sequence[Rule]) -> list[Expired]:
-    """Delete the runs that no rule keeps; return them."""
+    """Delete the expired runs; return them."""
     with service.database.reading() as session:
         found = expired(session, rules)
     removed = []

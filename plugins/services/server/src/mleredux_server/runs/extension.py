@@ -98,7 +98,7 @@ def extend(
 
 
 def retry_broken(service: Service, caller: Caller, experiment: Experiment) -> int:
-    """Retry all runs that were cancelled, or that the environment or the task broke; return how many.
+    """Retry all runs that were cancelled, or failed because of the environment or the task; return their number.
 
     Cells that have a run that counts, or one that has not ended, are left alone: nothing is retried twice.
     """

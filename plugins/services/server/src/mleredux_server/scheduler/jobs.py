@@ -266,7 +266,7 @@ class Jobs:
         self._tally.ended["run", "failed"] += 1
 
     def _sweep(self, run: Run) -> None:
-        """Remove the remains of a job's workers in the sandbox."""
+        """Clean up leftovers of a job's workers in the sandbox."""
         service = self._service
         try:
             service.catalogue.sandbox(run.spec.sandbox).sweep(service.store.owner, lambda other: other != run.id)

@@ -79,7 +79,7 @@ class KeptRequest(RunRequest):
     """A request as stored with its run."""
 
     project_secrets: bool = False
-    """Whether only the project's secrets are lent: the requesting user did not choose the code, or may not lend their
+    """Whether only the project's secrets are used: the requesting user did not choose the code, or may not use their
     own."""
     traceparent: str | None = None
     """The span of the request, if traces are recorded."""
@@ -198,7 +198,7 @@ class RunChange(Body):
 
 
 class BulkRequest(Body):
-    """The same action on many runs."""
+    """A request for the same action on many runs."""
 
     action: Literal["cancel", "retry", "delete", "change"]
     runs: list[Name] = Field(min_length=1, max_length=500)

@@ -64,7 +64,7 @@ class ServerSource:
         return self.service.data.path
 
     def shown(self, page: str) -> str:
-        """Return the page without paths of the server's folders."""
+        """Remove paths of the server's folders from a page."""
         folders = (self.service.settings.runs_dir.absolute(), self.service.data.path.absolute())
         return hiding(*folders, *(Path(escape(str(folder))) for folder in folders))(page)
 
