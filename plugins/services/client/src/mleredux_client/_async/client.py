@@ -250,7 +250,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             change: For the action `change`: `labels`, `notes`, `priority` and `pinned`, as for `Run.update`.
 
         Returns:
-            For each run: `run`, `ok`, and `message`, the reason if nothing was done.
+            A record per run with `run`, `ok`, and `message`, the reason if nothing was done.
         """
         ids = [run if isinstance(run, str) else run.id for run in runs]
         found: list[dict[str, Any]] = []

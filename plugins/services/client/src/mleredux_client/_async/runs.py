@@ -120,7 +120,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
         """Resume it if it ended for a reason other than the agent; otherwise, create a new run with the same request.
 
         Returns:
-            The active run: this one, or a new one with `record.retry_of`.
+            The active run, which is this one or a new one with `record.retry_of`.
 
         Raises:
             Conflict: The run is not final.

@@ -112,7 +112,7 @@ class Dispatcher:
         while not swept and not self._stopping.is_set():
             try:
                 swept = sweep(self._service)
-            except Exception as error:  # remains would not be found again before the next start
+            except Exception as error:  # leftovers would not be found before the next start
                 _LOG.error("the clean-up at the start failed and will be retried", exc_info=error)
             self._stopping.wait(0.0 if swept else _SWEEP_AGAIN)
 
