@@ -1,4 +1,4 @@
-"""The agent: reads the task, chooses how many neighbours, predicts, writes the submission."""
+"""The agent: read the task, choose the number of neighbours, predict, and write the submission."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ LEFT_OUT = 100
 
 
 def read(path: Path) -> list[Row]:
-    """A table as dictionaries of text."""
+    """Return a table as dictionaries of strings."""
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def is_number(text: str) -> bool:
-    """Whether a cell is a number."""
+    """Return whether a cell is a number."""
     try:
         float(text)
     except ValueError:
@@ -33,7 +33,7 @@ def is_number(text: str) -> bool:
 
 
 class Space:
-    """Rows as points: standardised numbers, and one place per text that occurs."""
+    """Represents rows as points: standardised numbers, and one-hot encoded texts."""
 
     def __init__(self, rows: list[Row], columns: list[str]) -> None:
         self.numbers: dict[str, tuple[float, float]] = {}
@@ -47,7 +47,7 @@ class Space:
                 self.texts[column] = sorted(set(values))[:MANY_VALUES]
 
     def point(self, row: Row) -> list[float]:
-        """A row's place; what is missing lies in the middle."""
+        """Return the point of a row; missing numbers become the mean."""
         place = []
         for column, (mean, scale) in self.numbers.items():
             place.append((float(row[column]) - mean) / scale if is_number(row[column]) else 0.0)
@@ -57,7 +57,7 @@ class Space:
 
 
 def nearest(point: list[float], points: list[list[float]], number: int, skip: int = -1) -> list[int]:
-    """Numbers of the nearest points, the nearest first."""
+    """Return the indices of the nearest points, the nearest first."""
     distances = [
         (sum((a - b) ** 2 for a, b in zip(point, other, strict=True)), place)
         for place, other in enumerate(points)
@@ -67,17 +67,17 @@ def nearest(point: list[float], points: list[list[float]], number: int, skip: in
 
 
 def combine(values: list[str], numeric: bool) -> str:
-    """The neighbours' mean, or their most frequent value."""
+    """Return the neighbours' mean, or their most frequent value."""
     return repr(statistics.fmean(map(float, values))) if numeric else Counter(values).most_common(1)[0][0]
 
 
 def loss(truth: str, predicted: str, numeric: bool) -> float:
-    """Squared error, or 1 for a wrong value."""
+    """Return the squared error, or 1 for a wrong value."""
     return (float(truth) - float(predicted)) ** 2 if numeric else float(truth != predicted)
 
 
 def choose(points: list[list[float]], truth: list[str], numeric: bool) -> tuple[int, float]:
-    """The number of neighbours with the least loss on rows left out one by one, and that loss."""
+    """Return the number of neighbours with the lowest leave-one-out loss, and that loss."""
     chosen = list(range(min(LEFT_OUT, len(points))))
     most = max(TASK.options["neighbours"])
     near = {row: nearest(points[row], points, most, skip=row) for row in chosen}
@@ -97,7 +97,7 @@ def main() -> None:
     """Solve the task."""
     if TASK.sample is None:
         raise SystemExit("The task has no sample submission.")
-    TASK.submit(TASK.sample)  # there is a valid submission from the first second on
+    TASK.submit(TASK.sample)  # ensure a valid submission from the start
     shutil.copy(__file__, TASK.output_dir / "code")
     rollout = Trajectory(TASK, "nearest-rows")
     train, test, sample = (

@@ -1,4 +1,4 @@
-"""The agent's declaration."""
+"""Declaration of the agent."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ agent = Agent(
     version="1",
     title="Nearest neighbours, their number chosen by leaving one out",
     command=("python", "-m", "nearest_rows"),
-    # Copied into the image for `--sandbox docker`; what it imports goes into `python=("name>=1,<2",)`.
+    # Copied into the image for `--sandbox docker`; add its dependencies to `python=("name>=1,<2",)`.
     build=Build(packages=("nearest_rows", "mleredux_agentkit")),
     limits=Limits(time_limit=600, cpus=1, memory_mb=1024),
     options={"neighbours": [1, 3, 5, 9, 15], "max_rows": 1500},

@@ -1,1 +1,1 @@
-"""A sandbox of plain processes: what a third party writes, whole."""
+"""A sandbox of plain processes: a complete example of a third-party plugin."""

@@ -1,4 +1,4 @@
-"""The plugin: what this package registers with mleredux."""
+"""Plugin that registers the sandbox with mleredux."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_sandboxes() -> list[Ref]:
-    """The sandbox `plain`."""
+    """Return the sandbox `plain`."""
     return [Ref("plain", "plain_sandbox.sandbox:sandbox")]

@@ -1,4 +1,5 @@
-"""Agents as plain processes in the environment of this interpreter. No isolation: for agents that you trust."""
+"""Run agents as plain processes in the environment of this interpreter, without isolation: only for agents that you
+trust."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from mleredux.errors import SandboxError
 from mleredux.plugin.files import plain_path
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Exit, Finding, Handle, Launch, Layout, Usage
 
-# The shell outlives mleredux, and writes down how the agent ended.
+# The shell outlives mleredux, and records how the agent ended.
 _RUN = 'ulimit -f "$1"; shift; "$@" & echo $! > "$0/agent"; wait $!; code=$?; echo $code > "$0/exit"; exit $code'
 
 
@@ -26,17 +27,18 @@ class PlainSandbox:
     capabilities = Capabilities(isolated=False, builds=("interpreter",))
 
     def check(self) -> list[Finding]:
-        """What is missing for it to work here."""
+        """Check whether the sandbox works on this machine."""
         posix = os.name == "posix"
         return [Finding("plain sandbox", posix, f"Agents run with {sys.executable}.", None if posix else "Use Linux.")]
 
     def build(self, request: BuildRequest) -> Built:
-        """Nothing is built: the environment is there."""
+        """Build nothing: the environment already exists."""
         request.log.write_text("Nothing is built.\n", encoding="utf-8")
         return Built(f"plain:{sys.version}", sys.executable, cached=True)
 
     def layout(self, launch: Launch) -> Layout:
-        """The real folders, or links to them: agents put paths into commands, and sockets into temporary folders."""
+        """Return the real folders, or links to them: agents use paths in commands, and put sockets in temporary
+        folders."""
         task, output = plain_path(launch.task_dir), plain_path(launch.output_dir)
         scratch = plain_path(launch.scratch_dir, longest=48)
         folders = (str(task), str(task / "data"), str(output), str(scratch))
@@ -65,7 +67,7 @@ class PlainSandbox:
         return PlainHandle(launch, psutil.Process(shell.pid))
 
     def attach(self, launch: Launch) -> Handle | None:
-        """The agent where its shell lives, or has written how it ended."""
+        """Return the agent if its shell still runs, or has recorded how the agent ended."""
         with contextlib.suppress(OSError, ValueError, psutil.Error):
             shell = psutil.Process(int((launch.control_dir / "shell").read_text()))
             if shell.environ().get("plain_sandbox_run") == _mark(launch):
@@ -73,7 +75,7 @@ class PlainSandbox:
         return PlainHandle(launch, None) if (launch.control_dir / "exit").exists() else None
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """End processes of this owner's runs that nobody looks after any more."""
+        """Kill processes of this owner's runs that are no longer supervised; return the ids of these runs."""
         left = {mark: found for mark, found in _marked().items() if mark.startswith(f"{owner} ")}
         ended = {run_id for mark in left if not alive(run_id := mark.partition(" ")[2])}
         for run_id in ended:
@@ -84,7 +86,7 @@ class PlainSandbox:
 
 
 class PlainHandle:
-    """A shell, and all below it."""
+    """A shell and its descendants."""
 
     def __init__(self, launch: Launch, shell: psutil.Process | None) -> None:
         self._control, self._shell, self._mark = launch.control_dir, shell, _mark(launch)
@@ -92,7 +94,7 @@ class PlainHandle:
         self.started_at = (self._control / "shell").stat().st_mtime
 
     def poll(self) -> Exit | None:
-        """How it ended, or None while it runs."""
+        """Return how the agent ended, or None while it runs."""
         if self._shell is not None and self._shell.is_running() and self._shell.status() != psutil.STATUS_ZOMBIE:
             return None
         with contextlib.suppress(OSError, ValueError):
@@ -101,7 +103,7 @@ class PlainHandle:
         return Exit(None, 9)
 
     def usage(self) -> Usage:
-        """Resources of all below the shell."""
+        """Return the resources that all descendants of the shell use."""
         memory, processes = 0, self._below()
         for process in processes:
             with contextlib.suppress(psutil.Error):
@@ -109,13 +111,13 @@ class PlainHandle:
         return Usage(memory_mb=memory / 2**20, processes=len(processes))
 
     def terminate(self) -> None:
-        """SIGTERM to the agent."""
+        """Send SIGTERM to the agent."""
         with contextlib.suppress(OSError, ValueError):
             if self.poll() is None:
                 os.kill(int((self._control / "agent").read_text()), 15)
 
     def kill(self) -> None:
-        """SIGKILL to all below the shell, which then writes the end."""
+        """Send SIGKILL to all descendants of the shell, which then records the exit code."""
         while processes := self._below():
             for process in processes:
                 with contextlib.suppress(psutil.Error):
@@ -123,14 +125,14 @@ class PlainHandle:
             psutil.wait_procs(processes, 0.2)
 
     def close(self) -> None:
-        """End what is left."""
+        """Kill remaining processes, and wait for the shell."""
         self.kill()
         if self._shell is not None:
             with contextlib.suppress(psutil.Error):
                 self._shell.wait(5)
 
     def _below(self) -> list[psutil.Process]:
-        """All but the shell, those too that have left it."""
+        """Return all processes of the agent except the shell, including detached ones."""
         found = _marked().get(self._mark, [])
         return [process for process in found if self._shell is None or process.pid != self._shell.pid]
 
@@ -140,7 +142,7 @@ def _mark(launch: Launch) -> str:
 
 
 def _marked() -> dict[str, list[psutil.Process]]:
-    """Processes of agents by the mark in their environment, which their children inherit."""
+    """Return processes of agents by the mark in their environment, which child processes inherit."""
     found: dict[str, list[psutil.Process]] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):

@@ -1,4 +1,4 @@
-"""What this package registers: a task."""
+"""Plugin that registers a task."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_tasks() -> Iterable[Ref]:
-    """The task, imported when it is used."""
+    """Return the task, which is imported on use."""
     return [Ref("bike-hours", "bike_hours.task:task")]

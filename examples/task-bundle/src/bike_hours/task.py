@@ -1,4 +1,4 @@
-"""Bikes rented per hour: a season of made-up data with the shape of real ones, split by time."""
+"""Bikes rented per hour: a season of realistic synthetic data, split by time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SKIES = ("clear", "cloudy", "rain")
 
 
 def fetch(raw: Path) -> None:
-    """Make the raw table: an hour a row."""
+    """Create the raw table with one row per hour."""
     generator = random.Random("bike-hours")
     rows: list[list[Any]] = []
     for day in range(DAYS):
@@ -31,7 +31,8 @@ def fetch(raw: Path) -> None:
 
 
 def bikes(generator: random.Random, day: int, hour: int, sky: str, temperature: float) -> int:
-    """How many bikes: two rush hours on working days, one broad top at weekends, fewer in rain and cold."""
+    """Return the number of bikes: two rush hours on working days, one broad peak at weekends, fewer in rain and
+    cold."""
     if day % 7 < 5:
         demand = 120 * math.exp(-((hour - 8) ** 2) / 4) + 150 * math.exp(-((hour - 17.5) ** 2) / 6) + 20
     else:
@@ -41,13 +42,13 @@ def bikes(generator: random.Random, day: int, hour: int, sky: str, temperature: 
 
 
 def prepare(raw: Path, public: Path, private: Path, *, days: int = DAYS - HELD_OUT_DAYS) -> None:
-    """Hold out the last days: the future is not to be seen.
+    """Hold out the last days, so that agents can't see the future.
 
     Args:
         raw: Raw files.
-        public: What the agent may see.
+        public: The files that the agent may see.
         private: The answers.
-        days: Days before the held-out ones that the agent may learn from.
+        days: Number of training days before the held-out days.
     """
     with (raw / "hours.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
@@ -62,7 +63,7 @@ def prepare(raw: Path, public: Path, private: Path, *, days: int = DAYS - HELD_O
 
 
 def write(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
-    """Write a CSV with Unix line ends."""
+    """Write a CSV with Unix line endings."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
@@ -70,7 +71,7 @@ def write(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
 
 
 def one_week(base: Competition) -> Competition:
-    """The variant `bike-hours+week`: a single week to learn from."""
+    """The variant `bike-hours+week`: a single week of training data."""
     return base.model_copy(
         update={
             "id": f"{base.id}+week",

@@ -1,4 +1,4 @@
-"""What this package registers: a technique."""
+"""Plugin that registers a technique."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_techniques() -> Iterable[Ref]:
-    """The technique, imported when it is used."""
+    """Return the technique, which is imported on use."""
     return [Ref("constant-columns", "constant_columns.technique:technique")]

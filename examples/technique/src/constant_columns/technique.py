@@ -1,4 +1,4 @@
-"""The technique `constant-columns`: which features are the same in nearly all rows, and which of them to leave out."""
+"""The technique `constant-columns`: find features that are the same in nearly all rows, and choose which to drop."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ class ConstantColumnsAnalysis(Document):
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """The features that are the same in nearly all rows, with the share of these.
+    """Return the features that are the same in nearly all rows, with the share of these rows.
 
     Raises:
-        NotApplicable: There are none.
+        NotApplicable: There are no such features.
     """
     shares = {}
     for name in dataset.features:
@@ -82,7 +82,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 
 def assess(document: ConstantColumnsAnalysis, truth: dict[str, Any]) -> Facts:
-    """The document against the columns."""
+    """Compare the document with the columns."""
     shares: dict[str, float] = truth["shares"]
     given = {item.column: item.share for item in document.columns}
     right = sum(close(given[name], share, 0.001) for name, share in shares.items() if name in given)
@@ -108,7 +108,7 @@ def assess(document: ConstantColumnsAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 def measure(document: ConstantColumnsAnalysis, instance: Instance) -> Efficacy:
-    """Leave the recommended columns out, beside leaving out none and all that are constant."""
+    """Compare dropping the recommended columns with dropping none and dropping all constant columns."""
     dropped = [item.column for item in document.columns if item.drop]
     return compare(
         instance,
@@ -119,18 +119,18 @@ def measure(document: ConstantColumnsAnalysis, instance: Instance) -> Efficacy:
 
 
 def without(names: Iterable[str]) -> Plan:
-    """The plan that leaves columns out."""
+    """Return the plan that drops columns."""
     return {name: Preprocessing(encoding=DropFeature(name="drop")) for name in names}
 
 
 def recommend(document: ConstantColumnsAnalysis, dataset: Dataset) -> list[str]:
-    """What to leave out, in names that the data has."""
+    """Return which columns to drop, limited to columns in the data."""
     names = [f"`{item.column}`" for item in document.columns if item.drop and item.column in dataset.features]
     return [f"leave out: {', '.join(names) or 'nothing'}"]
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Two to four new columns that are the same in nearly all rows, and two that are in most rows only."""
+    """Add two to four columns that are the same in nearly all rows, and two that are the same only in most rows."""
     names = fresh_names(dataset, rng, int(rng.integers(4, 7)))
     sizes = len(dataset.train), len(dataset.test)
     columns = {}
