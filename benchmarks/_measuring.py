@@ -1,4 +1,5 @@
-"""What the benchmarks share: alternating runs of whole processes, medians, and the machine's size."""
+"""Shared functions of the benchmarks: alternating runs of whole processes, medians, and a description of the
+machine."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ sys.path.append(str(Path(__file__).parents[1] / "tests" / "_support"))  # server
 
 
 def machine() -> str:
-    """One line on this machine."""
+    """Return one line that describes this machine."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     model = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else ():
@@ -30,7 +31,7 @@ def machine() -> str:
 
 
 def seconds_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[float, float]:
-    """Wall and CPU seconds of one run of a command, which must succeed."""
+    """Return wall and CPU seconds of one run of a command, which must succeed."""
     before, began = os.times(), time.perf_counter()
     told = subprocess.run(command, env=dict(environment or os.environ), capture_output=True)
     wall, after = time.perf_counter() - began, os.times()
@@ -41,7 +42,8 @@ def seconds_of(command: Sequence[str], environment: Mapping[str, str] | None = N
 
 
 def alternate(count: int, **measured: Callable[[], tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Median wall and CPU seconds of each, measured in turns (A B A B …) after one round that is not counted."""
+    """Return median wall and CPU seconds of each function, measured alternately (A B A B …) after one uncounted
+    round."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
     for number in range(count + 1):
         for name, measure in measured.items():
@@ -55,6 +57,6 @@ def alternate(count: int, **measured: Callable[[], tuple[float, float]]) -> dict
 
 
 def table(*rows: Sequence[str]) -> str:
-    """A Markdown table; the first row is its head."""
+    """Return a Markdown table whose first row is the header."""
     head, *body = rows
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *body))

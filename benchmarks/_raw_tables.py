@@ -1,7 +1,7 @@
-"""Raw data of the ten largest tables, as preparation reads them, written in pieces so that memory stays small.
+"""Raw data of the ten largest tables in the form that preparation reads, written in pieces to limit memory.
 
-Pictures, videos and geometry files beside the tables are one small file each, enough for preparation to go through;
-there are as many as the tables' rows need. Written with PyArrow where it is installed, as it is several times as fast.
+Images, videos and geometry files next to the tables are small files, just enough for preparation to succeed, as many as
+the tables' rows need. Written with PyArrow if it is installed, because it is several times faster.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from _tables import (
 )
 
 PIECE = 1_000_000
-"""Rows that are made at once."""
+"""Number of rows that are created at once."""
 
 
 def pieces(rows: int, size: int = PIECE) -> Iterator[tuple[int, int]]:
-    """First row and number of rows of each piece."""
+    """Yield the first row and the number of rows of each piece."""
     for first in range(0, rows, size):
         yield first, min(size, rows - first)
 
 
 def write_csv(file: IO[bytes], frames: Iterable[pd.DataFrame], *, quoted: bool = False) -> None:
-    """Write pieces of one table; with `quoted`, all texts in quotes."""
+    """Write the pieces of one table as CSV; if `quoted`, with all texts in quotes."""
     for number, frame in enumerate(frames):
         try:
             import pyarrow as pa
@@ -57,14 +57,14 @@ def write_csv(file: IO[bytes], frames: Iterable[pd.DataFrame], *, quoted: bool =
 
 
 def save_csv(path: Path, frames: Iterable[pd.DataFrame], *, quoted: bool = False) -> None:
-    """The same, to a file."""
+    """Write the pieces of one table to a CSV file; see `write_csv`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         write_csv(file, frames, quoted=quoted)
 
 
 def save_zip(path: Path, write: Callable[[IO[bytes]], None], member: str = "") -> None:
-    """An archive with one member, by default of the archive's name without `.zip`."""
+    """Write an archive with one member, named by default like the archive without `.zip`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
         zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed,
@@ -226,10 +226,10 @@ _WRITERS: dict[str, Callable[[np.random.Generator, Table, float, Path], None]] =
 
 
 def write_raw(table: Table, folder: Path, share: float = 1.0) -> None:
-    """Write the raw files of a competition as `mleredux prepare ID --from FOLDER` takes them.
+    """Write the raw files of a competition for `mleredux prepare ID --from FOLDER`.
 
     Args:
         folder: An empty folder.
-        share: Of the real rows, over 0, up to 1.
+        share: Share of the real rows, above 0 and at most 1.
     """
     _WRITERS[table.task](np.random.default_rng(0), table, share, folder)

@@ -1,8 +1,9 @@
-"""The ten largest tables among the competitions of MLE-bench, made up in their real shape at any share of their rows.
+"""Synthetic versions of the ten largest tables in MLE-bench's competitions, in their real shape, with any share of
+their rows.
 
-`TABLES` says which they are and how many rows they have; `graded` makes answers and a submission, `write_raw` (in
-`_raw_tables`) the raw files that preparation reads. Row counts are those of the competitions' fact sheets; where a
-sheet has none (the customers of a log, the pictures' sizes) they are what is publicly known of the data.
+`TABLES` lists them with their numbers of rows; `graded` creates answers and a submission, `write_raw` (in
+`_raw_tables`) the raw files that preparation reads. Row counts come from the competitions' fact sheets; if a sheet has
+none (the customers of a log, the sizes of images), they are publicly known facts about the data.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ Graded = tuple[pd.DataFrame, pd.DataFrame]
 
 @dataclass(frozen=True)
 class Table:
-    """One of the ten.
+    """One of the ten tables.
 
     Attributes:
-        raw: Rows (lines, events, labels) of the largest raw table; 0 if the raw data is pictures.
-        answers: Rows of the answers.
-        submission: Rows of a submission.
+        raw: Rows (lines, events, labels) of the largest raw table; 0 if the raw data consists of images.
+        answers: Number of rows of the answers.
+        submission: Number of rows of a submission.
         answers_file: The file of the answers among the private files.
     """
 
@@ -37,12 +38,12 @@ class Table:
 
     @property
     def largest(self) -> int:
-        """Rows of the largest table that preparing or grading touches."""
+        """Number of rows of the largest table in preparation or grading."""
         return max(self.raw, self.answers, self.submission)
 
 
 def scaled(count: int, share: float) -> int:
-    """A share of a number of rows, at least one."""
+    """Return a share of a number of rows, at least one."""
     return max(1, round(count * share))
 
 
@@ -63,14 +64,14 @@ TABLES = (
     Table("denoising-dirty-documents", 0, PICTURES, PICTURES, "answers.csv"),
     Table("nfl-player-contact-detection", 4_721_618, 472_162, 472_162),
 )
-"""By rows of the largest table, largest first."""
+"""The tables, sorted by rows of the largest table in descending order."""
 
 _ALPHABET = np.array(list("etaoinshrdlucmfwypvbgkqjxz"))
 _CYRILLIC = np.array(list("оеаинтсрвлкмдпуяыьгзбчйхжшюцщэф"))
 
 
 def vocabulary(rng: np.random.Generator, size: int, alphabet: Array = _ALPHABET) -> Array:
-    """Distinct words of two to eleven letters, shape (size,)."""
+    """Return distinct words of two to eleven letters, of shape (size,)."""
     letters = alphabet[(len(alphabet) * rng.random((size * 2, 8)) ** 1.7).astype(int)]
     lengths = rng.integers(2, 9, size * 2)
     words = pd.unique(np.array(["".join(row[:length]) for row, length in zip(letters, lengths, strict=True)], object))
@@ -79,13 +80,13 @@ def vocabulary(rng: np.random.Generator, size: int, alphabet: Array = _ALPHABET)
 
 
 def frequent(rng: np.random.Generator, pool: Array, count: int | tuple[int, ...], steepness: float = 4.0) -> Array:
-    """Draws of which few are common and most are rare, as words, tags and articles are."""
+    """Return a sample in which few values are common and most are rare, as for words, tags and articles."""
     drawn: Array = pool[(len(pool) * rng.random(count) ** steepness).astype(np.int64)]
     return drawn
 
 
 def sentences(rng: np.random.Generator, count: int, mean_words: float, words: Array, end: str = " .") -> Array:
-    """Texts of many words, shape (count,)."""
+    """Return texts of many words, of shape (count,)."""
     lengths = 4 + rng.poisson(mean_words - 4, count)
     drawn = frequent(rng, words, (int(lengths.sum()),))
     ends = np.cumsum(lengths)
@@ -94,18 +95,18 @@ def sentences(rng: np.random.Generator, count: int, mean_words: float, words: Ar
 
 
 def hexadecimal(rng: np.random.Generator, count: int, digits: int) -> list[str]:
-    """Distinct texts of hexadecimal digits."""
+    """Return distinct strings of hexadecimal digits."""
     data = rng.integers(0, 256, (count, digits // 2), dtype=np.uint8).tobytes().hex()
     return [data[start : start + digits] for start in range(0, count * digits, digits)]
 
 
 def shuffled(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rows in another order, as a submission may have them."""
+    """Return rows in a different order, as in a submission."""
     return frame.sample(frac=1, random_state=1)
 
 
 def replaced(rng: np.random.Generator, values: Array, others: Array, share: float) -> Array:
-    """The same values, with a share of them replaced by others drawn at random."""
+    """Return values of which a share is replaced by randomly drawn others."""
     wrong = rng.random(len(values)) < share
     return np.where(wrong, others[rng.integers(0, len(others), len(values))], values)
 
@@ -128,7 +129,7 @@ def _taxi(rng: np.random.Generator, table: Table, share: float) -> Graded:
 
 
 def rides(rng: np.random.Generator, rows: int, first: int = 0) -> pd.DataFrame:
-    """Taxi rides, each at a time of its own."""
+    """Return taxi rides with distinct times."""
     times = pd.to_datetime(1_230_768_000 + np.sort(rng.integers(0, 205_000_000, rows)), unit="s")
     texts = times.strftime("%Y-%m-%d %H:%M:%S").to_numpy(dtype=object)
     numbers = [f".{first + number:08d}" for number in range(rows)]
@@ -148,7 +149,7 @@ def rides(rng: np.random.Generator, rows: int, first: int = 0) -> pd.DataFrame:
 
 
 def articles(digits: int = 9) -> Array:
-    """The numbers of 105,542 articles of clothing as text."""
+    """Return the numbers of 105,542 clothing articles as text."""
     return np.array(
         [f"{number:0{digits}d}" for number in range(108_775_015, 108_775_015 + 8_000 * 105_542, 8_000)], object
     )
@@ -179,7 +180,7 @@ def _billion(rng: np.random.Generator, table: Table, share: float) -> Graded:
 
 
 def tokens(rng: np.random.Generator, rows: int, russian: bool) -> pd.DataFrame:
-    """Sentences as tokens: as written, and as spoken; a few are read as missing values."""
+    """Return sentences as written and spoken tokens, a few of which are parsed as missing values."""
     words = vocabulary(rng, 200_000, _CYRILLIC if russian else _ALPHABET)
     before = frequent(rng, words, (rows,))
     after, kind = before.copy(), np.full(rows, "PLAIN", dtype=object)
@@ -209,7 +210,7 @@ def _spoken(rng: np.random.Generator, table: Table, share: float) -> Graded:
 
 
 def breaths(rng: np.random.Generator, rows: int, first: int = 0) -> pd.DataFrame:
-    """Breaths of 80 time steps each."""
+    """Return breaths of 80 time steps each."""
     steps = np.arange(rows) % 80
     number = np.arange(rows) // 80
     return pd.DataFrame(
@@ -233,7 +234,7 @@ def _ventilator(rng: np.random.Generator, table: Table, share: float) -> Graded:
 
 
 def tag_lists(rng: np.random.Generator, rows: int) -> Array:
-    """One to five tags a question, of 42,000."""
+    """Return one to five tags per question, out of 42,000."""
     tags = vocabulary(rng, 42_000)
     counts = rng.choice([1, 2, 3, 4, 5], rows, p=[0.14, 0.27, 0.28, 0.19, 0.12])
     drawn, ends = frequent(rng, tags, (int(counts.sum()),)), np.cumsum(counts)
@@ -241,7 +242,7 @@ def tag_lists(rng: np.random.Generator, rows: int) -> Array:
 
 
 def questions(rng: np.random.Generator, rows: int, first: int = 0) -> pd.DataFrame:
-    """Questions with their texts (drawn from a few thousand, of 1.1 KB in the mean) and tags."""
+    """Return questions with texts (drawn from a few thousand, 1.1 KB on average) and tags."""
     words = vocabulary(rng, 30_000)
     titles = sentences(rng, 5_000, 9, words, "?")
     paragraphs = sentences(rng, 4_000, 80, words)
@@ -276,7 +277,7 @@ def _denoising(rng: np.random.Generator, table: Table, share: float) -> Graded:
 
 
 def contacts(rng: np.random.Generator, rows: int, first_play: int = 0) -> pd.DataFrame:
-    """Pairs of 22 players and the ground, ten times a second, in plays of 78 steps each."""
+    """Return pairs of 22 players and the ground, ten times a second, in plays of 78 steps each."""
     players = 30_000 + np.arange(22) * 731
     one, other = np.triu_indices(23, k=1)
     names = np.array([*map(str, players), "G"], dtype=object)
@@ -325,9 +326,9 @@ _MAKERS: dict[str, Callable[[np.random.Generator, Table, float], Graded]] = {
 
 
 def graded(table: Table, share: float = 1.0) -> Graded:
-    """Answers as they are prepared, and a submission: plausible, partly wrong, its rows in another order.
+    """Return prepared answers, and a plausible, partly wrong submission with rows in a different order.
 
     Args:
-        share: Of the real rows, over 0, up to 1.
+        share: Share of the real rows, above 0 and at most 1.
     """
     return _MAKERS[table.task](np.random.default_rng(0), table, share)

@@ -1,8 +1,8 @@
-"""How fast runs are analysed: `experiment analyse` of 10,000 runs, `compare` of two agents over 75 tasks × 3 seeds.
+"""Measure the analysis of runs: `experiment analyse` of 10,000 runs, `compare` of two agents over 75 tasks × 3 seeds.
 
 Run `uv run python benchmarks/analysis.py`. The runs are written to a temporary folder: 8 agents, each with its report,
-three versions, a rollout of five steps and a log; one in four falls short. Times are of the whole command, with
-start-up, the best of three (the first fills caches of files).
+three versions, a rollout of five steps and a log; one in four fails. Times are those of the whole command including
+start-up, the best of three (the first fills file caches).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEDALS = ("gold", "silver", "bronze")
 
 
 def write_run(folder: Path, task: str, agent: str, seed: int, score: float | None) -> None:
-    """One run as it lies on disk; without a score the agent crashed."""
+    """Write one run to disk; without a score, as if the agent had crashed."""
     name = f"20261122-120000-{task}-{agent}-{seed:06d}"
     path = folder / name
     (path / "logs").mkdir(parents=True)
@@ -60,7 +60,7 @@ def write_run(folder: Path, task: str, agent: str, seed: int, score: float | Non
 
 
 def best(*arguments: str) -> tuple[float, float]:
-    """Wall and CPU seconds of a command, the best of three."""
+    """Return wall and CPU seconds of a command, the best of three."""
     return min(seconds_of([sys.executable, "-m", "mleredux", *arguments, "--json"]) for _ in range(3))
 
 

@@ -1,6 +1,7 @@
-"""Cost of each bridge beside the neighbour's own toy task: `uv run python benchmarks/bridges.py [PART…]`.
+"""Compare the cost of each bridge with a toy task of the other framework: `uv run python benchmarks/bridges.py
+[PART…]`.
 
-A PART is the beginning of a row's name. OpenEnv's and verifiers' are measured where `.ci/validators` has made their
+A PART is the prefix of a row's name. OpenEnv and verifiers are measured if `.ci/validators` has created their
 environments.
 """
 
@@ -77,7 +78,7 @@ __all__ = ["EchoTaskset"]
 
 
 def median_of(count: int, call: Callable[[], object]) -> float:
-    """Median wall seconds of a call, after one that is not counted."""
+    """Return median wall seconds of a call, after one uncounted call."""
     taken = []
     for number in range(count + 1):
         began = time.perf_counter()
@@ -88,7 +89,7 @@ def median_of(count: int, call: Callable[[], object]) -> float:
 
 
 def gymnasium_step(places: dict[str, Any]) -> tuple[float, float]:
-    """A step with the command `true`, beside one of CartPole."""
+    """Measure a step with the command `true`, and a step of CartPole."""
     import gymnasium
 
     ours: Any = gymnasium.make("mleredux_bridge_gymnasium.environment:mleredux/Task-v0", task="wine", **places)
@@ -101,7 +102,7 @@ def gymnasium_step(places: dict[str, Any]) -> tuple[float, float]:
 
 
 def mcp_call(places: dict[str, Any]) -> tuple[float, float]:
-    """A call of `run_command` with `true`, beside one of a tool that returns its argument."""
+    """Measure a call of `run_command` with `true`, and a call of a tool that returns its argument."""
     from mcp import Client
     from mcp.server import MCPServer
     from mleredux_agents import open_session
@@ -129,7 +130,7 @@ def mcp_call(places: dict[str, Any]) -> tuple[float, float]:
 
 
 def inspect_sample(places: dict[str, Any]) -> tuple[float, float]:
-    """An evaluation of `wine` with its grade, beside one of a sample that a string is matched with."""
+    """Measure a graded evaluation of `wine`, and an evaluation of a sample by string matching."""
     from inspect_ai import Task
     from inspect_ai import eval as evaluate
     from inspect_ai.dataset import Sample
@@ -143,7 +144,7 @@ def inspect_sample(places: dict[str, Any]) -> tuple[float, float]:
 
 
 def harbor_export(places: dict[str, Any]) -> float:
-    """A task directory of `wine`."""
+    """Measure the export of `wine` as a task directory."""
     from mleredux_bridge_harbor.directory import write_task
 
     folder, names = Path(places["runs_dir"]).parent, iter(range(EPISODES + 1))
@@ -151,7 +152,8 @@ def harbor_export(places: dict[str, Any]) -> float:
 
 
 def openenv_step(places: dict[str, Any]) -> tuple[float, float] | None:
-    """A step with the command `true`, beside one of an environment that returns its action; over a WebSocket."""
+    """Measure a step with the command `true`, and a step of an environment that returns its action, over a
+    WebSocket."""
     if (programs := programs_of("openenv")) is None:
         return None
     asked = [programs / "python", "-c", OPENENV, json.dumps({**places, "limits": {}}), str(STEPS)]
@@ -160,7 +162,8 @@ def openenv_step(places: dict[str, Any]) -> tuple[float, float] | None:
 
 
 def verifiers_rollout(places: dict[str, Any]) -> tuple[float, float] | None:
-    """A rollout of two turns with the command `true`, beside one of its scaffold, whose tool returns its argument."""
+    """Measure a rollout of two turns with the command `true`, and one of a minimal taskset whose tool returns its
+    argument."""
     if (programs := programs_of("verifiers")) is None:
         return None
     home = Path(places["runs_dir"]).parent
@@ -180,7 +183,7 @@ def verifiers_rollout(places: dict[str, Any]) -> tuple[float, float] | None:
 def median_rollout(
     programs: Path, taskset: str, tool: str, arguments: dict[str, str], options: list[str], folder: Path
 ) -> float:
-    """Median wall seconds of rollouts one after another, with their scores, after one that is not counted."""
+    """Return median wall seconds of sequential, scored rollouts, after one uncounted rollout."""
     from mleredux_scripted_llm import ScriptedLlm
 
     first = {"when": {"last": "say that you are done"}, "reply": {"tools": [{"name": tool, "arguments": arguments}]}}
@@ -205,14 +208,14 @@ def median_rollout(
 
 
 def programs_of(name: str) -> Path | None:
-    """The programs of the environment that `.ci/validators` makes for a neighbour, if there is one."""
+    """Return the folder of programs in the environment that `.ci/validators` creates for a framework, if it exists."""
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     folder = cache / f"mleredux-{name}" / "bin"
     return folder if folder.is_dir() else None
 
 
 def shown(seconds: float) -> str:
-    """Milliseconds, or microseconds below one."""
+    """Format seconds as milliseconds, or as microseconds below one millisecond."""
     return f"{seconds * 1e3:,.1f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:,.0f} µs"
 
 

@@ -1,9 +1,10 @@
-"""How fast files are checked: our pass, the same with one thread, reading in blocks of 4 KB, and the next look.
+"""Measure how fast files are checked: our pass, the same with one thread, reading in blocks of 4 KB, and a repeated
+check.
 
     python benchmarks/checksums.py [--gigabytes 4] [--files 8] [--dir DIR] [--markdown docs/benchmarks.md]
 
-The published benchmark reads files in blocks of 4 KB, one after the other; that is the rival. Files are made once, read
-once before anything is measured (so all ways find them in the page cache), and each way is the best of five.
+The rival is the published benchmark, which reads files sequentially in blocks of 4 KB. Files are created once and read
+once before any measurement, so that all methods find them in the page cache. Each method is the best of five.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from mleredux._core.data.checksums import differences, md5, md5s
 _RIVAL_BLOCK = 4096
 _ROUNDS = 5
 Row = tuple[str, float, float, float]
-"""Way, seconds by the clock, CPU seconds, GB/s."""
+"""Method, wall seconds, CPU seconds, GB/s."""
 
 
 def small_blocks(path: Path) -> str:
-    """MD5 of a file read in blocks of 4 KB."""
+    """Return the MD5 of a file that is read in blocks of 4 KB."""
     digest = hashlib.md5(usedforsecurity=False)
     with path.open("rb") as file:
         for block in iter(lambda: file.read(_RIVAL_BLOCK), b""):
@@ -36,7 +37,7 @@ def small_blocks(path: Path) -> str:
 
 
 def make_files(folder: Path, count: int, size: int) -> list[Path]:
-    """Files of random bytes."""
+    """Create files of random bytes."""
     block = random.Random(0).randbytes(1 << 20)
     paths = [folder / f"{number}.bin" for number in range(count)]
     for number, path in enumerate(paths):
@@ -48,7 +49,7 @@ def make_files(folder: Path, count: int, size: int) -> list[Path]:
 
 
 def best(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock and on CPUs, each of the best round."""
+    """Return wall and CPU seconds, each of the best round."""
     clock, cpu = [], []
     for _ in range(_ROUNDS):
         since, used = time.perf_counter(), time.process_time()
@@ -59,7 +60,7 @@ def best(work: Callable[[], object]) -> tuple[float, float]:
 
 
 def measure(folder: Path, count: int, gigabytes: float) -> list[Row]:
-    """What each way takes."""
+    """Measure each method."""
     paths = make_files(folder, count, int(gigabytes * 1e9 / count))
     total = sum(path.stat().st_size for path in paths)
     published = {path.name: found for path, found in md5s(paths).items()}
@@ -78,7 +79,7 @@ def measure(folder: Path, count: int, gigabytes: float) -> list[Row]:
 
 
 def as_markdown(rows: list[Row], count: int, gigabytes: float) -> str:
-    """The table, with what it was measured on."""
+    """Return the table, with a description of the machine and data."""
     machine = f"{os.cpu_count()} cores ({platform.machine()}), Python {platform.python_version()}"
     lines = [
         "# How fast files are checked",

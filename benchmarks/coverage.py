@@ -1,8 +1,8 @@
-"""Do the intervals, tests and power of comparisons hold with few tasks? Simulated experiments of known truth.
+"""Do the intervals, tests and power of comparisons hold with few tasks? Simulated experiments with known truth.
 
-Run `uv run python benchmarks/coverage.py [--experiments 1000]`. Tables: coverage of intervals, by tasks and seeds; how
-often `compare` errs; the power that is promised and that there is; errors of `bisect`. A smaller version of the first
-table is a test of the statistics.
+Run `uv run python benchmarks/coverage.py [--experiments 1000]`. Tables: coverage of intervals, by tasks and seeds;
+error rates of `compare`; promised and actual power; errors of `bisect`. A smaller version of the first table is a test
+of the statistics.
 """
 
 from __future__ import annotations
@@ -27,21 +27,23 @@ from mleredux_experiments.results.table import Results, Row
 TASKS, SEEDS = (2, 3, 5, 10, 22), (1, 3, 5)
 EFFECT = 0.8
 _MANY = 40_000
-"""Tasks whose mean is taken for the truth."""
+"""Number of tasks whose mean serves as the truth."""
 Array = np.ndarray
 Arms = tuple[list[Array], list[Array]]
 Draw = Callable[[np.random.Generator, int, int], Arms]
 
 
 def chances(generator: np.random.Generator, tasks: int, effect: float) -> tuple[Array, Array]:
-    """The chances of a medal of both agents: abilities in logits, SD 1.5 over tasks, 0.5 of the true difference."""
+    """Return both agents' probabilities of a medal: abilities in logits, with an SD of 1.5 over tasks and 0.5 of the
+    true difference."""
     ability = generator.normal(-0.5, 1.5, tasks)
     other = ability + effect + generator.normal(0, 0.5, tasks)
     return 1 / (1 + np.exp(-ability)), 1 / (1 + np.exp(-other))
 
 
 def medals(effect: float, *, deterministic: bool = False) -> Draw:
-    """Runs with and without a medal; those of deterministic agents are the same with each seed."""
+    """Return a function that draws runs with and without a medal; deterministic agents have equal runs for all
+    seeds."""
 
     def draw(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
         both = []
@@ -54,7 +56,8 @@ def medals(effect: float, *, deterministic: bool = False) -> Draw:
 
 
 def percentiles(effect: float, failures: tuple[float, float] = (0.1, 0.05), same: float = 0.0) -> Draw:
-    """Percentiles of runs, of which some fail (0); on a share of tasks both agents do the same."""
+    """Return a function that draws percentiles of runs, some of which fail (0); on a share of tasks both agents are
+    equal."""
 
     def draw(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
         level = generator.normal(50, 25, tasks)
@@ -71,7 +74,7 @@ def percentiles(effect: float, failures: tuple[float, float] = (0.1, 0.05), same
 
 
 def incomplete(draw: Draw) -> Draw:
-    """The same, but a fifth of the runs after the first two of each task are missing."""
+    """Return a draw in which a fifth of the runs after the first two of each task are missing."""
 
     def drawn(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
         a, b = (
@@ -100,17 +103,17 @@ def _failed(arm: list[Array]) -> list[Array]:
 
 
 def difference(a: list[Array], b: list[Array], share: bool) -> Interval | None:
-    """The interval of `compare` over tasks."""
+    """Return the interval of `compare` over tasks."""
     return paired_interval(means_of(b) - means_of(a), Scale(100.0, share), 0.05)
 
 
 def board(_a: list[Array], b: list[Array], _share: bool) -> Interval | None:
-    """The interval of a leaderboard over tasks."""
+    """Return the interval of a leaderboard over tasks."""
     return mean_interval(means_of(b), (0.0, 100.0))
 
 
 def pass_two(_a: list[Array], b: list[Array], _share: bool) -> Interval | None:
-    """The interval of pass@2, or pass@1 with single runs."""
+    """Return the interval of pass@2, or of pass@1 for single runs."""
     k = min(2, min(map(len, b)))
     return mean_interval(np.array([100 * pass_at(len(one), int((one > 0).sum()), k) for one in b]), (0.0, 100.0))
 
@@ -120,7 +123,7 @@ INTERVALS = {"difference": difference, "leaderboard": board, "pass@2": pass_two}
 
 @cache
 def truth(name: str, what: str, twice: bool) -> float:
-    """The mean over all tasks that could be drawn."""
+    """Return the mean over the whole population of tasks."""
     a, b = POPULATIONS[name][0](np.random.default_rng(1), _MANY, 2 if twice else 1)
     if what == "difference":
         return float(np.mean(means_of(b) - means_of(a)))
@@ -128,12 +131,13 @@ def truth(name: str, what: str, twice: bool) -> float:
 
 
 def cases() -> list[tuple[str, str]]:
-    """Populations and the intervals that they have."""
+    """Return populations and their intervals."""
     return [(name, what) for name, (_, share) in POPULATIONS.items() for what in INTERVALS if share or what != "pass@2"]
 
 
 def coverage(name: str, what: str, tasks: int, seeds: int, experiments: int) -> tuple[float, float, float]:
-    """Share of experiments whose interval covers the truth, its level, and the share of intervals without width."""
+    """Return the share of experiments whose interval covers the truth, its level, and the share of intervals of zero
+    width."""
     generator, found = np.random.default_rng([tasks, seeds]), []
     target = truth(name, what, what == "pass@2" and seeds > 1)
     draw, share = POPULATIONS[name]
@@ -147,7 +151,7 @@ def coverage(name: str, what: str, tasks: int, seeds: int, experiments: int) -> 
 
 
 def results_of(arms: Arms, share: bool) -> Results:
-    """The runs of two arms as `compare` takes them."""
+    """Return the runs of two arms as input of `compare`."""
     rows = []
     for arm, cells in zip("ab", arms, strict=True):
         for task, values in enumerate(cells):
@@ -160,7 +164,7 @@ def results_of(arms: Arms, share: bool) -> Results:
 
 
 def verdicts(draw: Draw, share: bool, tasks: int, seeds: int, experiments: int, margin: float = 0.0) -> Counter[str]:
-    """What `compare` says of simulated experiments."""
+    """Return the verdicts of `compare` on simulated experiments."""
     generator, found = np.random.default_rng([tasks, seeds, 1]), Counter[str]()
     for _ in range(experiments):
         results = results_of(draw(generator, tasks, seeds), share)
@@ -169,13 +173,13 @@ def verdicts(draw: Draw, share: bool, tasks: int, seeds: int, experiments: int, 
 
 
 def promised(draw: Draw, share: bool, tasks: int, seeds: int, effect: float) -> float:
-    """The power that is promised for the variances of a population."""
+    """Return the promised power for the variances of a population."""
     a, b = draw(np.random.default_rng(2), 10_000, max(seeds, 2))
     return Sample(variance_of(a, b), tasks, seeds, reach=100.0, share=share).chance(effect)
 
 
 class Search(Bisection):
-    """Bisection over scores that are drawn: 0, and less from the first bad commit on."""
+    """Bisection over drawn scores: 0 on average, and lower from the first bad commit on."""
 
     first_bad = 0
     effect = 1.0
@@ -188,7 +192,7 @@ class Search(Bisection):
 
 
 def bisections(effect: float, most: int, experiments: int) -> Counter[str]:
-    """How searches among 33 commits end: `right`, `wrong`, `undecided` or `no difference`."""
+    """Return the outcomes of searches among 33 commits: `right`, `wrong`, `undecided` or `no difference`."""
     found = Counter[str]()
     for number in range(experiments):
         generator = np.random.default_rng(number)
@@ -209,7 +213,8 @@ def bisections(effect: float, most: int, experiments: int) -> Counter[str]:
 
 
 def sequential(tasks: int, seeds: int, effect: float, experiments: int) -> tuple[float, float]:
-    """The sequential rule: how often it decides within so many seeds, and after how many on average (all at most)."""
+    """Return how often the sequential rule decides within a number of seeds, and the average number of seeds that it
+    needs."""
     generator, decided, used = np.random.default_rng([tasks, seeds, int(10 * effect)]), 0, 0
     for _ in range(experiments):
         p = chances(generator, tasks, effect)
@@ -243,7 +248,7 @@ def main() -> None:
     table(("interval", "seeds", *(f"{tasks} tasks" for tasks in TASKS), "without width"), rows)
     rows = []
     fewer = max(count // 2, 40)
-    margin = truth_of(percentiles(-5, (0, 0)))  # less than 5, since percentiles end at 0
+    margin = truth_of(percentiles(-5, (0, 0)))  # less than 5, because percentiles are at least 0
     for tasks in TASKS:
         for seeds in (1, 3):
             null = verdicts(percentiles(0, (0.1, 0.1)), False, tasks, seeds, fewer)
@@ -277,7 +282,7 @@ def main() -> None:
 
 
 def truth_of(draw: Draw) -> float:
-    """The true difference of a population."""
+    """Return the true difference of a population."""
     a, b = draw(np.random.default_rng(1), _MANY, 1)
     return math.fabs(float(np.mean(means_of(b) - means_of(a))))
 

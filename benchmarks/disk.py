@@ -1,7 +1,8 @@
-"""The cost of the disk limit: `uv run python benchmarks/disk.py [--pairs 9]`; the base image is MLEREDUX_BASE_IMAGE.
+"""Measure the cost of the disk limit: `uv run python benchmarks/disk.py [--pairs 9]`; the base image is
+MLEREDUX_BASE_IMAGE.
 
-Pairs of runs, with a file system of the run's own and with the walk in its place, in turn first. Needs root. With
-`--alone`, no runs: only what a file system adds to each of them, which a busy machine disturbs less.
+Runs are paired: one with a separate file system, one that measures its folders instead, in alternating order. Needs
+root. `--alone` measures only the overhead of a file system, without runs, which is less sensitive to load.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ def mleredux_register_agents():
     return [Agent(id="bench-writer", title="W", command=("python", "-c", CODE), limits=Limits(cpus=1, memory_mb=256))]
 """
 SANDBOXES = {"process": None, "docker": "docker", "podman": "podman"}
-"""The program that each needs."""
+"""The program that each sandbox needs."""
 
 
 def alone(times: int) -> list[float]:
-    """Wall seconds of making, filling and closing the disk of a run."""
+    """Return wall seconds of creating, filling and closing the disk of a run."""
     from mleredux._core.sandboxes.volume import open_disk
 
     taken = []

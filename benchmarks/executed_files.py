@@ -22,7 +22,7 @@ RUN = ("run", "digits", "--agent", "baseline")
 def executed_files(arguments: tuple[str, ...]) -> set[Path]:
     """Return the files below the repository with a function, method or class that a command executes.
 
-    The bodies of classes count, as imports are work, too; files that only import and assign do not.
+    Bodies of classes count, because imports are work, too; files that only import and assign do not.
     """
     executed: set[CodeType] = set()
 
@@ -48,7 +48,7 @@ def executed_files(arguments: tuple[str, ...]) -> set[Path]:
 
 
 def by_distribution(paths: set[Path]) -> dict[str, list[str]]:
-    """Return the paths within each distribution, the distribution with most first."""
+    """Return the paths within each distribution, the largest distribution first."""
     groups: dict[str, list[str]] = defaultdict(list)
     for path in sorted(paths):
         distribution, _, module = str(path.relative_to(REPOSITORY)).partition("/src/")
@@ -57,7 +57,7 @@ def by_distribution(paths: set[Path]) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Print the number of files, in all and by distribution."""
+    """Print the number of files, in total and by distribution."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the files, too")
     parser.add_argument("arguments", nargs="*", default=RUN, help="the command in place of a plain run")

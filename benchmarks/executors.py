@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
-"""Faults of executors: runs on this machine, on a Slurm and on a Ray cluster, parts of which are killed.
+"""Inject faults into executors: runs on this machine, a Slurm cluster and a Ray cluster, parts of which are killed.
 
     uv run python benchmarks/executors.py faults            # the table engine × fault
     uv run python benchmarks/executors.py chaos --rounds 100
-    uv run python benchmarks/executors.py overhead          # beside the engines alone; five minutes
+    uv run python benchmarks/executors.py overhead          # compared with the engines alone; five minutes
 
-The runs are of an agent that notes each start, so that lost and repeated ones are counted. A process of its own follows
-them, as a command line does, and is killed like everything else. Needs Slurm's programs (`.ci/slurm`) and Ray
-(`.ci/ray`).
+The agent of the runs records each start, so that lost and repeated runs are counted. A separate process follows them,
+like a command line, and is killed like everything else. Needs Slurm's programs (`.ci/slurm`) and Ray (`.ci/ray`).
 """
 
 from __future__ import annotations
@@ -49,10 +48,10 @@ ray.get([work.remote(["sh", "-c", sys.argv[2]], dict(os.environ)) for _ in range
 
 
 class Engine:
-    """An engine on this machine, and what can go wrong with it.
+    """An engine on this machine, with its possible faults.
 
     Attributes:
-        faults: Name → what does it to a run; None where the engine has nothing like it.
+        faults: Name → a function that injects the fault into a run; None if it does not apply to the engine.
     """
 
     def __init__(self, name: str, cluster: SlurmCluster | RayCluster | None, deadlines: Sequence[float]) -> None:
@@ -74,16 +73,16 @@ class Engine:
         }
 
     def follow(self, lab: Lab) -> None:
-        """Start a process that gives all runs of a lab to the engine, or follows them."""
+        """Start a process that submits all runs of a lab to the engine, or follows them."""
         words = [sys.executable, __file__, "follow", "--engine", self.name, "--home", str(lab.home)]
         self._follower = subprocess.Popen([*words, *self._deadlines], env=self.environment(lab))
 
     def environment(self, lab: Lab) -> dict[str, str]:
-        """The variables of a process that uses the engine."""
+        """Return the environment variables of a process that uses the engine."""
         return {**os.environ, **Lab.environment(lab.home)}
 
     def wait(self) -> None:
-        """Repair all, and wait until all runs have ended; those that do not in time are counted as lost."""
+        """Repair everything, and wait until all runs have ended; runs that do not end in time count as lost."""
         assert self._follower is not None
         end = time.monotonic() + SECONDS
         while self._follower.poll() is None and time.monotonic() < end:
@@ -108,15 +107,15 @@ class Engine:
         assert self.cluster is not None
         status = lab.status(run)
         if status.state != "running" or status.detail not in self.cluster.nodes[1:] or self._repair < float("inf"):
-            self.requeue(lab, run)  # the first one is the head of Ray, and one node at a time is dead
+            self.requeue(lab, run)  # the first node is Ray's head, and only one node at a time is dead
             return
         runs = [one for one in runs_of(lab) if not one.state.final and lab.status(one).detail == status.detail]
         self.cluster.kill_node(status.detail, lab.processes(runs))
         self._repair = time.monotonic() + 12
 
     def requeue(self, lab: Lab, run: Run) -> None:
-        """Let the engine take the node away from the run, and start it again."""
-        with contextlib.suppress(ValueError, AssertionError, psutil.Error):  # it has none now
+        """Make the engine take the node away from the run, and restart the run."""
+        with contextlib.suppress(ValueError, AssertionError, psutil.Error):  # it has no node now
             if isinstance(self.cluster, SlurmCluster):
                 self.cluster.succeeds("scontrol", "requeue", lab.job(run))
             elif isinstance(self.cluster, RayCluster):
@@ -141,7 +140,7 @@ class Engine:
         self.cluster.start_controller()
 
     def repair(self, *, now: bool = False) -> None:
-        """Bring a dead node back when its time has come; end preempting jobs whose end a killed controller forgot."""
+        """Restore a dead node when its time is over; end preempting jobs whose end a killed controller forgot."""
         if isinstance(self.cluster, SlurmCluster):
             self.cluster.empty()
         if self.cluster is not None and self._repair < float("inf") and (now or time.monotonic() > self._repair):
@@ -157,18 +156,18 @@ class Engine:
 
 
 def runs_of(lab: Lab) -> list[Run]:
-    """All runs of a lab."""
+    """Return all runs of a lab."""
     return [lab.store.get(path.name) for path in sorted(lab.store.path.glob("*-toy-*"))]
 
 
 @contextlib.contextmanager
 def engine(name: str, deadlines: Sequence[float]) -> Iterator[Engine]:
-    """An engine with a cluster of its own."""
+    """Start an engine with its own cluster."""
     if name == "local":
         os.environ |= {"MLEREDUX_CPUS": "16", "MLEREDUX_MEMORY_MB": "16000"}  # as the clusters declare
         yield Engine(name, None, deadlines)
         return
-    # Ray's own workers may keep CPUs that a killed controller had given them: see docs/benchmarks.md.
+    # Ray's workers may keep CPUs that a killed controller assigned to them: see docs/benchmarks.md.
     with SlurmCluster() if name == "slurm" else RayCluster(4, cpus=4) as cluster:
         os.environ |= cluster.env
         yield Engine(name, cluster, deadlines)
@@ -176,7 +175,7 @@ def engine(name: str, deadlines: Sequence[float]) -> Iterator[Engine]:
 
 @contextlib.contextmanager
 def laboratory(found: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]:
-    """A lab with new runs."""
+    """Create a lab with new runs."""
     with tempfile.TemporaryDirectory(prefix="mleredux-executors-", ignore_cleanup_errors=True) as folder:
         lab = Lab(Path(folder), found.executor)
         for _ in range(runs):
@@ -200,7 +199,7 @@ def begin(found: Engine, lab: Lab) -> None:
 
 
 def end(found: Engine, lab: Lab, cancelled: set[str]) -> Tally:
-    """Let the agents go on, and count what became of the runs."""
+    """Let the agents continue, and count the outcomes of the runs."""
     lab.release()
     found.wait()
     runs = runs_of(lab)
@@ -216,7 +215,7 @@ def end(found: Engine, lab: Lab, cancelled: set[str]) -> Tally:
 
 @dataclass
 class Tally:
-    """What became of runs: ids of those lost, of those done twice, and how often agents were started."""
+    """Outcomes of runs: ids of lost runs, ids of repeated runs, and the number of agent starts."""
 
     runs: int = 0
     lost: list[str] = field(default_factory=list)
@@ -225,7 +224,7 @@ class Tally:
 
 
 def one_fault(found: Engine, name: str) -> str:
-    """A cell of the table: runs lost / runs done twice, of two, and what the fault did to one of them."""
+    """Return a cell of the table: lost / repeated runs, of two, and the effect of the fault on one of them."""
     fault = found.faults[name]
     if fault is None:
         return "–"
@@ -248,7 +247,7 @@ def one_fault(found: Engine, name: str) -> str:
 
 
 def chaos(found: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
-    """Random faults, one a round, of which several overlap, on runs in flight."""
+    """Inject random, overlapping faults into active runs, one per round."""
     rng, total, done = random.Random(seed), Tally(), Counter[str]()
     names = [name for name, fault in found.faults.items() if fault is not None]
     while done.total() < rounds:
@@ -277,7 +276,7 @@ def chaos(found: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
 
 
 def bare(found: Engine, runs: int) -> None:
-    """Let the engine do the agents' work without mleredux, as one array or as tasks."""
+    """Have the engine do the agents' work without mleredux, as one array or as tasks."""
     if found.name == "slurm":
         words = ["sbatch", f"--array=0-{runs - 1}", "--cpus-per-task=1", "--mem=768M", "--output=/dev/null"]
         subprocess.run([*words, "--job-name=bare", f"--wrap={WORK}"], check=True, capture_output=True)
@@ -290,7 +289,7 @@ def bare(found: Engine, runs: int) -> None:
 
 
 def seconds(found: Engine, runs: int, *, ours: bool) -> float:
-    """Wall seconds until the work is done, by runs that are also graded, or by the engine alone."""
+    """Return wall seconds until the work is done, by runs that are also graded, or by the engine alone."""
     with laboratory(found, runs, waits=False) as lab:
         os.environ |= Lab.environment(lab.home)
         everything, begun = runs_of(lab), time.monotonic()
@@ -304,7 +303,7 @@ def seconds(found: Engine, runs: int, *, ours: bool) -> float:
 
 
 def main() -> None:
-    """Run what the arguments name, and print Markdown."""
+    """Run the parts from the arguments, and print Markdown."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["faults", "chaos", "overhead", "follow"])
     parser.add_argument("--engine", action="append", choices=ENGINES, help="Only this one; may be repeated.")

@@ -1,11 +1,11 @@
-"""The floor of all tasks: what submissions score that nothing was learned for.
+"""Measure the floor of all tasks: scores of trivial submissions that learn nothing.
 
     python benchmarks/floor.py --golden DIR [--only TEXT] [--markdown docs/reference/floor.md]
 
 The starter tasks and their techniques are prepared as usual; a technique that does not apply to a task, with planted
-faults. Of MLE-bench's competitions, whose data can't be fetched without an account, the golden cases are graded:
-made-up data in miniature, in the layout of the real one. Their scores say that a grader gives nothing away; how far
-such a score is from the published median on real data they don't say.
+faults. For MLE-bench's competitions, whose data requires an account, the golden cases are graded: small synthetic data
+in the layout of the real data. Their scores show that a grader reveals nothing; they do not show how far such a score
+is from the published median on real data.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SHOWN = [kind for kind in KINDS if kind != "hunter"]
 
 
 def golden(folder: Path, only: str, catalogue: Catalogue, scratch: Path) -> Iterator[tuple[Task, Path]]:
-    """Each golden case's task and its prepared files."""
+    """Yield the task and the prepared files of each golden case."""
     for case in sorted(folder.iterdir()):
         if only not in case.name or not (case / "raw.zip").is_file():
             continue
@@ -52,7 +52,7 @@ def golden(folder: Path, only: str, catalogue: Catalogue, scratch: Path) -> Iter
 
 
 def starter(only: str, catalogue: Catalogue, scratch: Path) -> Iterator[tuple[Task, Path]]:
-    """The starter tasks, and the techniques on them."""
+    """Yield the starter tasks and their technique tasks, with their prepared files."""
     names = catalogue.task_names((), ("starter",))
     pairs = itertools.product(sorted(catalogue.entries("techniques")), names)
     for choices in [
@@ -75,7 +75,7 @@ def starter(only: str, catalogue: Catalogue, scratch: Path) -> Iterator[tuple[Ta
 
 
 def markdown(parts: dict[str, list[Floor]]) -> str:
-    """The page."""
+    """Return the page."""
     lines = ["# The floor of all tasks", ""]
     lines += [INTRODUCTION]
     for title, floors in parts.items():
@@ -101,7 +101,7 @@ def _cell(row: object) -> str:
 
 
 def main() -> None:
-    """Work the command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--golden", type=Path, metavar="DIR")
     parser.add_argument("--only", default="", metavar="TEXT", help="only tasks whose name holds this")

@@ -1,7 +1,7 @@
-"""What the gateway to language models adds to a call: `uv run python benchmarks/gateway.py`.
+"""Measure the overhead of the gateway to language models per call: `uv run python benchmarks/gateway.py`.
 
-Upstream (the scripted language model, which answers at once), gateway and client are processes of their own on the
-loopback. The client asks the upstream and the gateway in turns, on connections that stay open.
+Upstream (the scripted language model, which answers immediately), gateway and client are separate processes on the
+loopback interface. The client calls the upstream and the gateway alternately, on persistent connections.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ time.sleep(3600)
 
 @contextmanager
 def started(*command: str, **environment: str) -> Iterator[tuple[str, psutil.Process]]:
-    """A program, its first line of output, and its process."""
+    """Start a program; yield its first line of output, and its process."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(
         [sys.executable, *command],
@@ -72,7 +72,7 @@ class Client:
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
 
     def ask(self, body: bytes) -> float:
-        """Milliseconds until the answer has come whole."""
+        """Return milliseconds until the complete answer has arrived."""
         began = time.perf_counter()
         self._connection.request("POST", "/v1/chat/completions", body, self._headers)
         answer = self._connection.getresponse()
@@ -82,7 +82,7 @@ class Client:
 
 
 def body_of(characters: int, *, stream: bool = False) -> bytes:
-    """A request with a conversation of so many characters."""
+    """Return a request with a conversation of a number of characters."""
     turns = [{"role": ("user", "assistant")[i % 2], "content": "x" * 1000} for i in range(characters // 1000)]
     return json.dumps({"model": "scripted", "messages": turns, "stream": stream}).encode()
 
@@ -122,7 +122,7 @@ def main() -> None:
 
 
 def _rate(url: str, key: str, body: bytes, count: int) -> float:
-    """Calls per second with several clients at once."""
+    """Return calls per second with several concurrent clients."""
 
     def share(_: int) -> None:
         client = Client(url, key)

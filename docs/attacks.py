@@ -1,11 +1,10 @@
-"""Count what attack tests tried and what held, and write the table of `docs/security.md`.
+"""Count the attacks that tests tried and those that failed, and write the table of `docs/security.md`.
 
     python docs/attacks.py [--check] [--area NAME]... [PYTEST OPTIONS...]
 
-It runs the tests of the files in `AREAS` that are marked `attack`: each tries what a hostile agent, repository,
-submission or client would. Tests of what honest ones get are not counted.
-`--area` runs that one alone, and leaves the other rows as they are; `--check` leaves the page as it is. The exit code
-is 1 if an attack got through.
+It runs the tests marked `attack` of the files in `AREAS`: each acts like a hostile agent, repository, submission or
+client. Tests with honest input are not counted. `--area` runs only that area and keeps the other rows; `--check` does
+not change the page. The exit code is 1 if an attack succeeded.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class Tally:
         self.left_out: Counter[str] = Counter()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count a test once: by its call, or by a set-up that failed or was skipped."""
+        """Count a test once: its call, or its setup if that failed or was skipped."""
         file = report.nodeid.partition("::")[0]
         area = next(name for name, files in AREAS.items() if any(file.startswith(each) for each in files.split()))
         if report.skipped:
@@ -85,10 +84,10 @@ class Tally:
             self.held[area] += report.passed
 
     def table(self, before: str = "") -> str:
-        """The table in Markdown.
+        """Return the table in Markdown.
 
         Args:
-            before: The table with the rows of areas that were not tried.
+            before: The table with the rows of areas that were not run.
         """
         rows = {area: (tried, held) for area, tried, held in _ROW.findall(before) if area in AREAS}
         rows |= {area: (str(self.tried[area]), str(self.held[area])) for area in self.tried}
@@ -98,7 +97,7 @@ class Tally:
 
 
 def main() -> int:
-    """Run the attacks; the exit code is that of pytest."""
+    """Run the attacks; return the exit code of pytest."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--area", action="append", choices=list(AREAS))

@@ -23,7 +23,7 @@ surface.load()
 ROOT = Path(__file__).parents[1]
 REPOSITORY = "https://github.com/mleredux/mleredux"
 PACKAGES = "reference/packages"
-"""Where the READMEs of the distributions become pages, made again by each build."""
+"""Folder of the pages created from the distributions' READMEs in each build."""
 PROJECT_PAGES = ("CHANGELOG.md", "CONTRIBUTING.md")
 
 RELEASES = "<!-- towncrier release notes start -->\n"
@@ -41,7 +41,7 @@ myst_heading_anchors = 3
 
 napoleon_use_ivar = True
 default_role = "code"
-suppress_warnings = ["ref.python"]  # the client and core have errors of the same names
+suppress_warnings = ["ref.python"]  # the client and core have errors with the same names
 autodoc_member_order = "groupwise"
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 100
@@ -57,7 +57,7 @@ _LINK = re.compile(r"\]\(([^)#\s:]+)(#[^)]*)?\)")
 
 
 def _distributions() -> dict[str, str]:
-    """Folder → distribution of everything in the workspace."""
+    """Return the distributions of the workspace by folder."""
     return {
         str(path.parent.relative_to(ROOT)): tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"]
         for pattern in ("core", "kits/*", "plugins/*", "plugins/*/*")
@@ -69,7 +69,8 @@ DISTRIBUTIONS = _distributions()
 
 
 def _led_to(text: str, folder: str, page: str) -> str:
-    """The text with its links, relative to a folder of the repository, led to pages of the site or the repository."""
+    """Return the text with links that are relative to a folder of the repository replaced by links to pages of the site
+    or the repository."""
 
     def link(match: re.Match[str]) -> str:
         path, anchor = posixpath.normpath(posixpath.join(folder, match[1])), match[2] or ""
@@ -96,7 +97,7 @@ def _unreleased() -> str:
 
 
 def _write_pages(app: Sphinx) -> None:
-    """Write a page for each distribution, their list, the project's own pages, and the picture of the rooms."""
+    """Write a page for each distribution, their list, the project's own pages, and the image of the rooms."""
     for name in PROJECT_PAGES:
         text = (ROOT / name).read_text(encoding="utf-8").replace(RELEASES, RELEASES + _unreleased(), 1)
         text = _led_to(text, "", name.lower())
@@ -112,13 +113,13 @@ def _write_pages(app: Sphinx) -> None:
 
 
 def _lead_out(app: Sphinx, page: str, source: list[str]) -> None:
-    """Lead links of pages that leave the docs to where the site has, or the repository keeps, what they name."""
+    """Replace links that leave the docs by links to pages of the site or files in the repository."""
     if not page.startswith((PACKAGES, "changelog", "contributing")):
         source[0] = _led_to(source[0], posixpath.dirname(f"docs/{page}"), page)
 
 
 def _read_fences(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Make fenced blocks of docstrings the blocks of reStructuredText."""
+    """Convert fenced blocks of docstrings to reStructuredText blocks."""
     inside, made = False, list[str]()
     for line in lines:
         if line.strip().startswith("```"):
@@ -130,7 +131,7 @@ def _read_fences(app: Sphinx, what: str, name: str, thing: object, options: obje
 
 
 def _export_experiment(app: Sphinx, error: Exception | None) -> None:
-    """With `sphinx-build -t experiment`, run a small experiment, and add its web pages to the site."""
+    """Run a small experiment and add its web pages to the site, if `sphinx-build -t experiment` was called."""
     if error is not None or not app.tags.has("experiment"):
         return
     with tempfile.TemporaryDirectory(prefix="mleredux-docs-") as folder:
@@ -148,7 +149,7 @@ def _export_experiment(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Called by Sphinx."""
+    """Set up the Sphinx extension."""
     app.connect("build-finished", _export_experiment)
     app.connect("autodoc-process-docstring", _read_fences)
     app.connect("autodoc-process-docstring", surface.class_text, priority=400)  # napoleon has 500

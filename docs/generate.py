@@ -1,4 +1,4 @@
-"""Generate the pages and tables of the docs that come from the code: `python docs/generate.py [--check]`.
+"""Generate the pages and tables of the docs that are derived from the code: `python docs/generate.py [--check]`.
 
 `hooks.md`, `cli.md`, `http.md`, `api-plugin.md` and the pages in `api` are generated completely; in other pages, the
 text between `<!-- made: NAME -->` and `<!-- end -->`.
@@ -42,7 +42,7 @@ _MADE = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def hooks_page() -> str:
-    """The page of all hooks, with their docstrings and types."""
+    """Return the page of all hooks, with their docstrings and types."""
     source = Path(hookspecs.__file__).read_text(encoding="utf-8")
     lines = [
         surface.BY,
@@ -82,12 +82,12 @@ def hooks_page() -> str:
 
 
 def hook_names() -> list[str]:
-    """The names of all hooks."""
+    """Return the names of all hooks."""
     return sorted(name for name in vars(hookspecs) if name.startswith("mleredux_"))
 
 
 def cli_page() -> str:
-    """The page with the help of every command."""
+    """Return the page with the help of every command."""
     lines = [
         surface.BY,
         "# The command line",
@@ -119,7 +119,7 @@ def cli_page() -> str:
 
 
 def _with_a_server(catalogue: Catalogue) -> list[str]:
-    """The commands that support `--server`, with the options and subcommands that only a server has."""
+    """Return the commands that support `--server`, with the options and subcommands that only a server has."""
     lines = [
         "",
         "## With a server",
@@ -140,7 +140,7 @@ def _with_a_server(catalogue: Catalogue) -> list[str]:
 def _command(
     command: click.Command, context: click.Context, catalogue: Catalogue, name: str, *, where: str = "", level: int = 2
 ) -> list[str]:
-    """The help of a command and of all its subcommands."""
+    """Return the help of a command and all its subcommands."""
     lines = ["", f"{'#' * level} mleredux {name}{where}", *_origin(catalogue, name), ""]
     lines.append(_help(command, name.rpartition(" ")[2], context))
     if isinstance(command, click.Group):
@@ -152,12 +152,12 @@ def _command(
 
 
 def commands() -> list[str]:
-    """The names of all commands: those of the core and of the plugins in this repository."""
+    """Return the names of all commands of the core and of the plugins in this repository."""
     return root.list_commands(click.Context(root, info_name="mleredux", obj=Catalogue()))
 
 
 def _origin(catalogue: Catalogue, command: str) -> list[str]:
-    """The distribution of a command that is not part of the core."""
+    """Return the distribution of a command that is not part of the core."""
     entry = catalogue.entries("commands").get(command)
     return [] if entry is None else ["", f"Comes with `{entry.plugin.distribution}`."]
 
@@ -170,13 +170,13 @@ def _help(command: click.Command, name: str, parent: click.Context | None = None
 
 
 def states_table() -> str:
-    """The table of permitted state transitions."""
+    """Return the table of permitted state transitions."""
     rows = [f"| `{state}` | {', '.join(f'`{after}`' for after in sorted(TRANSITIONS[state]))} |" for state in State]
     return "\n".join(["| state | may be followed by |", "|---|---|", *rows])
 
 
 def causes_table() -> str:
-    """The table of failure causes and their consequences."""
+    """Return the table of failure causes and their consequences."""
     words = {True: "yes", False: "no"}
     rows = [
         f"| `{cause}` | {policy.meaning} | {words[policy.retried]} | {words[policy.counts]} |"
@@ -186,7 +186,7 @@ def causes_table() -> str:
 
 
 def fields_table(model: type[Model]) -> str:
-    """The table of a model's fields, with their docstrings."""
+    """Return the table of a model's fields, with their docstrings."""
     rows = []
     for name, field in model.model_fields.items():
         kind = getattr(field.annotation, "__name__", None) if not _generic(field.annotation) else str(field.annotation)
@@ -208,7 +208,8 @@ def _shown(value: Any) -> str:
 
 
 def fixed_table() -> str:
-    """The table of problems that the variants `+fixed` of MLE-bench competitions fix, from their declarations."""
+    """Return the table of problems that the variants `+fixed` of MLE-bench competitions fix, from their
+    declarations."""
     rows = [f"| `{name}` | {variant.wrong} | {variant.done} |" for name, variant in sorted(fixed_variants().items())]
     return "\n".join(
         ["| competition | what is wrong in the published task | what `+fixed` does |", "|---|---|---|", *rows]
@@ -216,7 +217,7 @@ def fixed_table() -> str:
 
 
 def fixed_variants() -> dict[str, Any]:
-    """The variant `fixed` of each competition that has one."""
+    """Return the variant `fixed` of each competition that has one."""
     found = {
         ref.id: resolve(ref, None).variants.get("fixed")
         for ref in mleredux_competition_mlebench.mleredux_register_tasks()
@@ -225,7 +226,7 @@ def fixed_variants() -> dict[str, Any]:
 
 
 def directory_page() -> str:
-    """The page of the directory of plugins."""
+    """Return the page of the directory of plugins."""
     lines = [
         surface.BY,
         "# Directory of plugins",
@@ -245,7 +246,7 @@ def directory_page() -> str:
 
 
 def _registers(provides: dict[str, tuple[str, ...]]) -> str:
-    """Names by kind, or their number where there are many."""
+    """Return names by kind, or their number if there are many."""
     told = (f"{', '.join(names)}" if len(names) <= 8 else f"{len(names)} {kind}" for kind, names in provides.items())
     return "; ".join(told)
 
@@ -269,7 +270,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def pages() -> dict[Path, str]:
-    """The expected content of every page that is generated or has generated tables."""
+    """Return the expected content of every page that is generated or has generated tables."""
     made = {
         REFERENCE / "hooks.md": hooks_page(),
         REFERENCE / "cli.md": cli_page(),
@@ -287,7 +288,7 @@ def pages() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Write the pages that are not current, or list them with `--check`."""
+    """Write the pages that are not up to date, or list them with `--check`."""
     if "--check" not in sys.argv:
         here = ".".join(__version__.split(".")[:2])
         there = surface.public_names()

@@ -1,4 +1,4 @@
-"""The file `llms.txt`: the pages of the site with a sentence each, for language models."""
+"""Generate `llms.txt`: the pages of the site, with one sentence each, for language models."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _TREE = re.compile(r"```\{toctree\}\n((?::[^\n]*\n)*)\n?(.*?)```", re.DOTALL)
 
 
 def sections() -> dict[str, list[Path]]:
-    """Return the pages of the site in the order of its menus, by the captions on the front page."""
+    """Return the pages of the site in menu order, by caption on the front page."""
     found: dict[str, list[Path]] = {}
     for options, names in _TREE.findall((DOCS / "index.md").read_text(encoding="utf-8")):
         caption = re.search(r":caption: (.+)", options)
@@ -20,9 +20,9 @@ def sections() -> dict[str, list[Path]]:
 
 
 def _with_inner(name: str, depth: int = 0) -> list[Path]:
-    """Return a page and those of its own menus."""
+    """Return a page and the pages in its menus."""
     page = DOCS / f"{name}.md"
-    if not page.exists() or "packages/" in name or name in ("changelog", "contributing"):  # made with the site
+    if not page.exists() or "packages/" in name or name in ("changelog", "contributing"):  # created with the site
         return []
     inner = _TREE.findall(page.read_text(encoding="utf-8"))
     names = [each for _, names in inner for each in names.split()]

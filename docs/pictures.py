@@ -1,4 +1,4 @@
-"""Draw the pictures of the docs as SVG, for light and dark pages: boxes in zones, joined by arrows."""
+"""Draw the diagrams of the docs as SVG, for light and dark pages: boxes in zones, connected by arrows."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ rect, .mark { fill: #161b22; stroke: #6e7681; }
 
 @dataclass
 class Picture:
-    """A picture under construction.
+    """A diagram under construction.
 
     Attributes:
         alternative: Describes the picture in a sentence or more, for readers who do not see it.
@@ -103,7 +103,7 @@ class Picture:
 
 
 def flow() -> Picture:
-    """Draw a run from raw data to a report, with the boundary of trust."""
+    """Draw a run from raw data to a report, with the trust boundary."""
     made = Picture(
         "A run from raw data to a report. Only trusted stages see the answers and the keys; the agent, behind the "
         "boundary of an isolated sandbox, sees public files, its output folder, validation and the gateway.",
@@ -146,7 +146,7 @@ def flow() -> Picture:
 
 
 def packages() -> Picture:
-    """Draw the packages and who imports whom."""
+    """Draw the packages and their imports."""
     made = Picture(
         "The packages of mleredux. Plugins of all roles import the public API and kits; the core imports no plugin.",
         920,
@@ -217,7 +217,7 @@ def names() -> Picture:
 
 
 def deployment() -> Picture:
-    """Draw a server with its database, workers, executors, store and gateway."""
+    """Draw a server with its database, workers, executors, object store and gateway."""
     made = Picture(
         "A deployment: clients reach the server through a TLS proxy. The server keeps requests in a database, and its "
         "workers execute runs in containers of this machine, or send them to nodes of Slurm or Ray, which share files "
@@ -254,7 +254,7 @@ def deployment() -> Picture:
 
 
 def forest() -> Picture:
-    """Draw a forest plot with a guide to reading it; its figures are made up."""
+    """Draw a forest plot of fictional figures, with a guide to reading it."""
     made = Picture(
         "How to read a forest plot, with made-up figures. Each row is a task: the box is the difference of B from A, "
         "the line its 95 % interval. The last row is the mean over tasks; its interval decides: right of zero B is "
@@ -290,6 +290,6 @@ def forest() -> Picture:
 
 
 def pictures() -> dict[Path, str]:
-    """Return all pictures, by the files that hold them."""
+    """Return all diagrams, by file."""
     drawn = (flow, packages, names, deployment, forest)
     return {STATIC / f"{draw.__name__}.svg": draw().svg() for draw in drawn}

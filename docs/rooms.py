@@ -11,7 +11,7 @@ import grimp
 ROOT = Path(__file__).parents[1]
 PACKAGE = "mleredux"
 WIDTH, ROW, BOX = 1180, 104, 34
-"""Pixels: the picture's width, the distance of layers, the height of a box."""
+"""Sizes in pixels: the width of the image, the distance between layers, the height of a box."""
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #1f2328; text-anchor: middle; }
 rect { fill: #f6f8fa; stroke: #8c959f; }
@@ -22,7 +22,7 @@ path.exception { stroke: #cf222e; stroke-dasharray: 5 4; stroke-opacity: 0.9; }
 
 
 def layers() -> list[list[str]]:
-    """Return the rooms of core by layer, from the top, as `.importlinter` declares them."""
+    """Return the rooms of core by layer, from the top, as declared in `.importlinter`."""
     parser = configparser.ConfigParser(delimiters=("=",), strict=False)
     parser.read(ROOT / ".importlinter", encoding="utf-8")
     for name in parser.sections():

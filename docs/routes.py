@@ -1,4 +1,4 @@
-"""The page of the HTTP API, from the OpenAPI document of a server."""
+"""Generate the page of the HTTP API from the OpenAPI document of a server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def document() -> dict[str, Any]:
 
 
 def page() -> str:
-    """Return the page: routes by tag, then the documents that they take and return."""
+    """Return the page: routes by tag, then the documents that they accept and return."""
     content = document()
     schemas = content["components"]["schemas"]
     by_tag: dict[str, list[str]] = {}

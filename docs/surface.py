@@ -1,4 +1,4 @@
-"""The public surface: its modules, their names, and the pages that document every member by autodoc."""
+"""The public API: its modules and names, and the pages that document every member using autodoc."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ APPLICATIONS = {
     "mleredux_testing": "Check plugins for conformance, and test them without servers.",
     "mleredux_techniques.kit": "For authors of techniques; [Write a technique](../../how-to/technique.md) adds one.",
 }
-"""Public modules besides those for plugins, each with a sentence."""
+"""Public modules besides those for plugins, each with a short description."""
 _HIDDEN = {"model_config", "model_fields", "model_computed_fields", "model_fields_set", "model_post_init", "described"}
 _KINDS = {"class": "autoclass", "exception": "autoexception", "function": "autofunction", "value": "py:data"}
 
@@ -107,7 +107,8 @@ def text_of(cls: type[Any], name: str) -> str:
 
 @functools.cache
 def _texts(cls: type[Any]) -> dict[str, str]:
-    """Return the documentation of attributes that stands in a class: below them, behind them, or in `Attributes`."""
+    """Return the documentation of a class's attributes: strings below them, comments after them, or the section
+    `Attributes`."""
     if not cls.__module__.startswith("mleredux"):
         return {}
     section = re.split(r"\n(?=\S)", inspect.cleandoc(cls.__dict__.get("__doc__") or "").partition("\nAttributes:\n")[2])
@@ -125,7 +126,7 @@ def _texts(cls: type[Any]) -> dict[str, str]:
 
 
 def _below(body: list[ast.stmt], source: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield attributes with the string below them, or the comment `#:` behind them."""
+    """Yield attributes with the string below them, or the comment `#:` after them."""
     for node, following in itertools.zip_longest(body, body[1:]):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
         name = next((target.id for target in targets if isinstance(target, ast.Name)), None)
@@ -153,7 +154,8 @@ def undocumented() -> list[str]:
 
 @functools.cache
 def homes() -> dict[int, str]:
-    """Return the module whose page documents each class and function, by identity: the first one that has it."""
+    """Return the module whose page documents each class and function, by identity: the first module that contains
+    it."""
     found: dict[int, str] = {}
     for module in (*facades(), *APPLICATIONS):
         for name in names_of(module):
@@ -162,7 +164,8 @@ def homes() -> dict[int, str]:
 
 
 def page(module: str) -> str:
-    """Return the page of a module: its names in a table, then each with all its members, unless another page has it."""
+    """Return the page of a module: its names in a table, then each with all its members, unless another page documents
+    it."""
     since = known_since()
     loaded = importlib.import_module(module)
     text = APPLICATIONS.get(module) or documented(inspect.getdoc(loaded) or "")
@@ -214,14 +217,14 @@ def index_page() -> str:
 
 
 def load() -> None:
-    """Import everything public, before autodoc does so with `TYPE_CHECKING` set, which some models do not bear."""
+    """Import all public modules, before autodoc does so with `TYPE_CHECKING` set, which breaks some models."""
     for module in (*facades(), *APPLICATIONS):
         for name in names_of(module):
             getattr(importlib.import_module(module), name)
 
 
 def pages() -> dict[Path, str]:
-    """Return all pages of the public surface."""
+    """Return all pages of the public API."""
     made = {REFERENCE / "api" / f"{module}.md": page(module) for module in (*facades(), *APPLICATIONS)}
     return {REFERENCE / "api-plugin.md": index_page(), **made}
 
@@ -237,7 +240,7 @@ def _first(text: str | None) -> str:
 
 
 def text_beneath(module: str, name: str) -> str:
-    """Return the docstring below an assignment, in the module from which a public module imports the name."""
+    """Return the docstring below an assignment in the module that defines a public name."""
     tree = _tree(module)
     for node, following in itertools.pairwise(tree.body):
         targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -261,7 +264,8 @@ def _tree(module: str) -> ast.Module:
 
 
 def class_text(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Take the section `Attributes` off the text of a class for autodoc: its members follow with these texts."""
+    """Remove the section `Attributes` from the docstring of a class for autodoc, because its members follow with these
+    texts."""
     if what in ("class", "exception") and "Attributes:" in lines:
         start = lines.index("Attributes:")
         end = next((at for at in range(start + 1, len(lines)) if lines[at][:1].strip()), len(lines))
@@ -269,7 +273,7 @@ def class_text(app: Any, what: str, name: str, thing: object, options: object, l
 
 
 def attribute_text(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Replace what napoleon made of an attribute's text, which it reads as `type: text`, and add missing texts."""
+    """Restore an attribute's text, which napoleon parses as `type: text`, and add missing texts."""
     if what in ("attribute", "property", "method") and (text := _member_text(name)):
         lines[:] = GoogleDocstring(text, app.config, app, "method", name).lines()
 
@@ -288,6 +292,6 @@ def _member_text(name: str) -> str:
 def short_signature(
     app: Any, what: str, name: str, thing: object, options: object, signature: str | None, returned: str | None
 ) -> tuple[str, str] | None:
-    """Leave out the signature of models, dataclasses and protocols: their members follow, with types and defaults."""
+    """Omit the signature of models, dataclasses and protocols, because their members follow with types and defaults."""
     without = ("__pydantic_fields__", "__dataclass_fields__", "__protocol_attrs__", "_is_protocol")
     return ("", "") if what == "class" and any(hasattr(thing, name) for name in without) else None
