@@ -65,7 +65,7 @@ def starter(only: str, catalogue: Catalogue, scratch: Path) -> Iterator[tuple[Ta
             try:
                 mleredux.prepare(name, data_dir=scratch)
                 break
-            except mleredux.errors.MlereduxError as error:  # a technique that does not apply: to planted faults it may
+            except mleredux.errors.MlereduxError as error:  # does not apply, except perhaps to planted faults
                 print(f"{name}: {error}")
         else:
             continue

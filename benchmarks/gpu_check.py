@@ -1,8 +1,9 @@
-"""What agents see of this machine's GPUs in each sandbox: `uv run python benchmarks/gpu_check.py [--sandbox ID …]`.
+"""Check which of this machine's GPUs agents see in each sandbox: `uv run python benchmarks/gpu_check.py [--sandbox ID
+…]`.
 
-For each sandbox that works here: a run without GPUs sees none; a run with one gets one device, which its variables
-name, and which NVIDIA's tool and PyTorch count if they exist; as many runs at once as there are GPUs or MIG slices
-share none. Takes about five minutes; exit code 0 if all holds, 1 if not, 2 without a GPU.
+For each sandbox that works here: a run without GPUs sees none; a run with one GPU gets one device, which its variables
+name, and which NVIDIA's tool and PyTorch report if they are installed; concurrent runs, as many as there are GPUs or
+MIG slices, share none. Takes about five minutes; exit code 0 if all checks pass, 1 if not, 2 without a GPU.
 """
 
 from __future__ import annotations
@@ -45,10 +46,10 @@ shutil.copy(os.environ["MLEREDUX_DATA_DIR"] + "/sample_submission.csv", os.envir
 
 
 def seen(sandbox: str, gpus: int, home: Path) -> dict[str, Any]:
-    """What an agent saw in a run with so many GPUs.
+    """Return what an agent saw in a run with a number of GPUs.
 
     Raises:
-        MlereduxError: The run ended without that, or was refused.
+        MlereduxError: The run ended without a result, or was refused.
     """
     limits = {"gpus": gpus, "cpus": 1, "time_limit": 120}
     run = mleredux.run("digits", agent=str(home / "probe.py"), sandbox=sandbox, limits=limits, runs_dir=home / "runs")
@@ -60,7 +61,7 @@ def seen(sandbox: str, gpus: int, home: Path) -> dict[str, Any]:
 
 
 def faults(found: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]:
-    """What is wrong with what an agent saw, one sentence each."""
+    """Yield errors in what an agent saw, one sentence each."""
     visible = found["variables"]["CUDA_VISIBLE_DEVICES"]
     named = [] if visible in (None, "", "-1") else visible.split(",")
     if len(named) != gpus:
@@ -78,7 +79,7 @@ def faults(found: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str
 
 
 def check(sandbox: str, home: Path, devices: int) -> list[str]:
-    """All that is wrong in a sandbox, one sentence each."""
+    """Return all errors in a sandbox, one sentence each."""
     contained = current().sandbox(sandbox).capabilities.isolated
     wrong = []
     try:
@@ -97,7 +98,7 @@ def check(sandbox: str, home: Path, devices: int) -> list[str]:
 
 
 def main() -> int:
-    """Check the sandboxes, and print what is wrong."""
+    """Check the sandboxes, and print errors."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sandbox", action="append", help="check this sandbox; by default all that can give GPUs")
     options = parser.parse_args()

@@ -1,7 +1,7 @@
-"""Graders beside reading their files with pandas, and beside plain loops: `uv run python benchmarks/grading.py`.
+"""Compare graders with reading their files with pandas, and with plain loops: `uv run python benchmarks/grading.py`.
 
-Aim: grading takes at most three times the time of reading both CSV files. The loops are our own plain versions of how
-the published benchmark is said to do it: one-hot answers set row by row, masks painted pixel run by pixel run.
+Aim: grading takes at most three times the time of reading both CSV files. The loops are our own plain versions of the
+published benchmark's reported approach: one-hot answers set row by row, masks painted run by run.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ Sides = tuple[Any, Any]
 
 
 def labels(rng: numpy.random.Generator, rows: int) -> Sides:
-    """Two classes, and guesses that are right half of the time."""
+    """Return two classes, and guesses that are correct half of the time."""
     return rng.integers(0, 2, (2, rows))
 
 
 def scores(rng: numpy.random.Generator, rows: int) -> Sides:
-    """Two classes, and their probabilities."""
+    """Return two classes, and probabilities."""
     true = rng.integers(0, 2, rows)
     return true, 1 / (1 + numpy.exp(-true - rng.normal(size=rows)))
 
 
 def values(rng: numpy.random.Generator, rows: int) -> Sides:
-    """Numbers, and guesses near them."""
+    """Return numbers, and guesses close to them."""
     true = rng.normal(size=rows)
     return true, true + rng.normal(size=rows)
 
 
 def texts(rng: numpy.random.Generator, rows: int) -> Sides:
-    """Some ten words, half of which are replaced by others of their kind."""
+    """Return texts of about ten words, half of which are replaced by similar ones."""
     true = sentences(rng, rows, 10, vocabulary(rng, 20_000))
     return true, replaced(rng, true, true, 0.5)
 
 
 def lists(rng: numpy.random.Generator, rows: int) -> Sides:
-    """One to five relevant things, and twelve guesses."""
+    """Return one to five relevant items, and twelve guesses."""
     pool = numpy.array([str(number) for number in range(10**6, 10**6 + 50_000)], dtype=object)
     relevant = numpy.array(
         [" ".join(row[: 1 + number % 5]) for number, row in enumerate(frequent(rng, pool, (rows, 5)))]
@@ -63,7 +63,7 @@ def lists(rng: numpy.random.Generator, rows: int) -> Sides:
 
 
 def tags(rng: numpy.random.Generator, rows: int) -> Sides:
-    """One to five labels, half of the rows with others."""
+    """Return one to five labels, which differ in half of the rows."""
     true = tag_lists(rng, rows)
     return true, replaced(rng, true, true, 0.5)
 
@@ -83,7 +83,7 @@ CASES: dict[str, tuple[Callable[[numpy.random.Generator, int], Sides], dict[str,
 
 
 def write(folder: Path, metric: str, rows: int, *, text_ids: bool) -> None:
-    """Answers, and a submission in another order."""
+    """Write answers, and a submission in a different order."""
     true, predicted = CASES[metric][0](numpy.random.default_rng(0), rows)
     ids = [f"user_{number:08d}" for number in range(rows)] if text_ids else range(rows)
     pandas.DataFrame({"id": ids, "y": true}).to_csv(folder / "answers.csv", index=False)
@@ -92,20 +92,20 @@ def write(folder: Path, metric: str, rows: int, *, text_ids: bool) -> None:
 
 
 def cpu_of(work: Callable[[], object]) -> float:
-    """CPU seconds."""
+    """Return the CPU seconds of a function."""
     began = time.process_time()
     work()
     return time.process_time() - began
 
 
 def in_turns(*works: Callable[[], object]) -> list[float]:
-    """Median CPU seconds of each, in turns, after one round that is not counted."""
+    """Return median CPU seconds of each function, measured alternately after one uncounted round."""
     rounds = [[cpu_of(work) for work in works] for _ in range(REPEATS + 1)][1:]
     return [statistics.median(taken) for taken in zip(*rounds, strict=True)]
 
 
 def compare(grader: Grader, folder: Path, options: dict[str, Any]) -> tuple[float, float]:
-    """CPU seconds of reading both files, and of grading."""
+    """Return CPU seconds of reading both files, and of grading."""
     task = Competition(
         id="bench",
         title="Benchmark",
@@ -126,7 +126,7 @@ def compare(grader: Grader, folder: Path, options: dict[str, Any]) -> tuple[floa
 
 
 def one_hot_rows(true: list[str], classes: list[str]) -> Any:
-    """Indicators set row by row, in a table, as they are set by hand."""
+    """Return indicators that are set row by row in a table."""
     frame = pandas.DataFrame(0, index=range(len(true)), columns=classes)
     for row, label in enumerate(true):
         frame.loc[row, label] = 1
@@ -134,12 +134,12 @@ def one_hot_rows(true: list[str], classes: list[str]) -> Any:
 
 
 def one_hot_all(true: list[str], classes: list[str]) -> Any:
-    """Indicators of all rows at once, as our graders make them."""
+    """Return indicators of all rows at once, as in our graders."""
     return (numpy.array(true, dtype=object)[:, None] == numpy.array(classes, dtype=object)[None, :]).astype(float)
 
 
 def painted(mask: str, size: int) -> Any:
-    """A mask as pixels, painted one by one."""
+    """Return a mask as pixels, painted one by one."""
     pixels = [0] * size
     pieces = mask.split()
     for start, length in zip(pieces[0::2], pieces[1::2], strict=True):
@@ -149,7 +149,8 @@ def painted(mask: str, size: int) -> Any:
 
 
 def rivals() -> list[tuple[str, float, float]]:
-    """What is measured, CPU seconds of the loop, and of ours; both must give the same."""
+    """Return the name of each measurement, and CPU seconds of the loop and of our version, which must have equal
+    results."""
     rng = numpy.random.default_rng(0)
     classes = [f"class_{number:03d}" for number in range(120)]
     true = [classes[number] for number in rng.integers(0, 120, 5_000)]
@@ -193,7 +194,7 @@ for line in map(json.loads, open(sys.argv[1])):
 
 
 def batch(count: int) -> list[tuple[str, ...]]:
-    """CPU seconds of `mleredux grade --jsonl`, and of one process that imports everything once and grades all."""
+    """Measure `mleredux grade --jsonl`, and one process that imports everything once and grades all submissions."""
     with tempfile.TemporaryDirectory() as folder:
         listed, data = Path(folder) / "submission.jsonl", Path(folder) / "data"
         names = [row["id"] for row in tasks(plugin="starter")]

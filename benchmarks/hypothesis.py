@@ -1,12 +1,12 @@
-"""The hypothesis: do findings of techniques make the next agent better? The experiment of `hypothesis_2.toml`.
+"""Test the hypothesis that findings of techniques make the next agent better; the experiment of `hypothesis_2.toml`.
 
 `python benchmarks/hypothesis.py --markdown docs/reference/hypothesis.md`
 
-It prepares the planted tables, asks the thorough `analyst` the technique questions, grades its answers, and writes the
+It prepares the planted tables, runs the thorough `analyst` on the technique tasks, grades its answers, and writes the
 contexts of all arms; then it runs the agent `automl` on each cell of the plan, and compares arms by the plan's measure.
-To save time, agents and graders run in forks of one process, without sandboxes; what is done is kept, so that an
-interrupted experiment goes on. The contexts are left beside a copy of
-the plan in `--data-dir`, so that `mleredux experiment run <data-dir>/hypothesis_2.toml` makes full runs of the same.
+To save time, agents and graders run in forks of one process, without sandboxes; results are stored, so that an
+interrupted experiment continues. The contexts are written next to a copy of the plan in `--data-dir`, so that `mleredux
+experiment run <data-dir>/hypothesis_2.toml` repeats it with full runs.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ TITLES = {"cv": "Cross-validation", "leakage": "Leakage", "encoding": "Encoding"
 TITLES |= {"scaling": "Scaling", "imbalance": "Imbalance"}
 INFORMED = ("sham", "technique", "oracle")
 BY_DESIGN = ("cv", "leakage")
-"""Techniques whose advice is passed on where its efficacy is undecided, too; `automl` does the same."""
+"""Techniques whose advice is passed on even if its efficacy is undecided; `automl` does the same."""
 
 
 class Statement(NamedTuple):
-    """One sentence of advice: a strategy of a technique, for one column or for all the data."""
+    """One sentence of advice: a strategy of a technique, for one column or the whole data."""
 
     technique: str
     strategy: str
@@ -68,20 +68,20 @@ class Statement(NamedTuple):
 
     @property
     def line(self) -> str:
-        """As the curriculum writes it."""
+        """The statement in the format of the curriculum."""
         name, mark, rest = self.strategy.partition(" (")
         return f"- {name}: `{self.column}`{mark}{rest}" if self.column else f"- {self.strategy}"
 
     @property
     def meaning(self) -> tuple[str, ...]:
-        """Statements of the same meaning are equal in this: arguments that are no columns do not count."""
+        """A key that is equal for statements with the same meaning: only arguments that are columns count."""
         name, _, arguments = self.strategy.partition("(")
         columns = re.findall(r"(?:groups|time_column)=[`']([^`']+)", arguments)
         return (self.technique, name.strip(), self.column, *columns)
 
 
 def main() -> None:
-    """Make contexts, run all cells, and write the page."""
+    """Create contexts, run all cells, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", type=Path, help="write the page here")
     parser.add_argument("--data-dir", type=Path, default=Path(tempfile.gettempdir()) / "mleredux-hypothesis-2")
@@ -114,7 +114,7 @@ def main() -> None:
 
 
 def _statements(given: tuple[str, Path]) -> tuple[str, dict[str, list[Statement]]]:
-    """What graded answers of `analyst` advise on a table, and what was planted in it."""
+    """Return the advice in graded answers of `analyst` on a table, and the advice from its planted faults."""
     name, folder = given
     kept = folder / "statements" / f"{name}.json"
     if kept.is_file():
@@ -139,7 +139,7 @@ def _statements(given: tuple[str, Path]) -> tuple[str, dict[str, list[Statement]
 
 
 def _graded(technique: str, task: Task, public: Path, private: Path) -> list[str]:
-    """The recommendation of `analyst`, if the curriculum would pass it on and `automl` would follow it."""
+    """Return the recommendation of `analyst`, if the curriculum would include it and `automl` would follow it."""
     from mleredux_agent_analyst.tables import read
 
     answer = import_module(f"mleredux_agent_analyst.answers.{technique}").analyse(read(public, thorough=True))
@@ -154,7 +154,7 @@ def _graded(technique: str, task: Task, public: Path, private: Path) -> list[str
 
 
 def _split(technique: str, line: str) -> list[Statement]:
-    """A line of a recommendation as statements, one for each column."""
+    """Split a line of a recommendation into statements, one per column."""
     strategy, colon, rest = line.partition(": ")
     names = rest.split("`")[1::2]
     if not colon or not names:
@@ -164,7 +164,7 @@ def _split(technique: str, line: str) -> list[Statement]:
 
 
 def _truth(planted: dict[str, Any]) -> list[Statement]:
-    """The advice of one who knows what was planted."""
+    """Return ideal advice, derived from the planted faults."""
     about, facts = planted["planted"]["about"], planted["planted"]
     kind = "KFold" if planted["problem"] == "regression" else "StratifiedKFold"
     folds = f"{kind}(n_splits=5, shuffle=True)"
@@ -187,10 +187,10 @@ def _truth(planted: dict[str, Any]) -> list[Statement]:
 
 
 def write_contexts(said: dict[str, dict[str, list[Statement]]], folder: Path) -> dict[str, dict[str, float]]:
-    """Write the texts of all arms; return by task how the sham one compares with that of the technique arm.
+    """Write the texts of all arms; return, by task, how the sham text compares with that of the technique arm.
 
-    Sham statements are those of another table (of more, if it has too few), without any that is also true
-    or advised here: the same strategy for the same column, or for all the data.
+    Sham statements come from another table (or several, if it has too few), without statements that are also true or
+    advised here: the same strategy for the same column, or for the whole data.
     """
     told: dict[str, dict[str, float]] = {}
     for name, own in said.items():
@@ -212,7 +212,7 @@ def write_contexts(said: dict[str, dict[str, list[Statement]]], folder: Path) ->
             path = folder / arm / f"{name}.md"
             path.parent.mkdir(parents=True, exist_ok=True)
             text = texts[arm]
-            if arm != "oracle":  # equal length: filled up with a rule
+            if arm != "oracle":  # padded with a rule to equal length
                 text = text.rstrip("\n") + "\n\n" + "-" * (length - len(text)) + "\n"
             path.write_text(text, encoding="utf-8")
         columns = [{one.column for one in own[arm] if one.column} for arm in ("technique", "sham")]
@@ -226,7 +226,7 @@ def write_contexts(said: dict[str, dict[str, list[Statement]]], folder: Path) ->
 
 
 def _text(statements: list[Statement]) -> str:
-    """Statements as the curriculum prints them, by technique."""
+    """Return statements by technique, in the format of the curriculum."""
     sections: dict[str, list[str]] = defaultdict(list)
     for one in statements:
         sections[one.technique].append(one.line)
@@ -234,7 +234,7 @@ def _text(statements: list[Statement]) -> str:
 
 
 def _run(given: tuple[Cell, Plan, Path]) -> Row:
-    """One cell: the agent in a folder of its own, then the grader."""
+    """Run one cell: the agent in a separate folder, then the grader."""
     cell, plan, folder = given
     catalogue = Catalogue()
     set_current(catalogue)
@@ -267,7 +267,7 @@ def _run(given: tuple[Cell, Plan, Path]) -> Row:
 
 
 def _row(cell: Cell, place: Path, task: Task, catalogue: Catalogue, private: Path) -> Row:
-    """The graded run, with the agent's own measurement of what it submitted."""
+    """Return the graded run, with the agent's own measurement of its submission."""
     scored = catalogue.grader(task.metric.id).score(
         GradingInput(place / "output" / "submission.csv", private, task, task.metric.options)
     )
@@ -288,7 +288,7 @@ def write(
     found: Analysis, ranked: Analysis, plan: Plan, said: dict[str, dict[str, list[Statement]]],
     overlap: dict[str, dict[str, float]], taken: tuple[float, float], command: str,
 ) -> str:  # fmt: skip
-    """The page."""
+    """Return the page."""
     deviation = (
         f"It took {taken[0] / 60:.1f} minutes, {taken[1]:.0f} CPU seconds, without what an earlier run had kept."
     )

@@ -1,10 +1,10 @@
-"""Do findings reach a language-model agent, and are they carried out? A scripted language model, end to end.
+"""Check end to end, with a scripted language model, that findings reach an LLM agent and are applied.
 
 `python benchmarks/hypothesis_llm.py --markdown docs/reference/hypothesis-llm.md`
 
 The agent `command` runs a coding program in the process sandbox; its model is scripted (`scripted_reader/`), answers
-through the gateway, and does what its rules recognise in the prompt. Contexts are made as in `hypothesis.py`, on tables
-of its first plan.
+through the gateway, and acts on findings that its rules recognise in the prompt. Contexts are created as in
+`hypothesis.py`, for tables of its first plan.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ARMS = ("none", "sham", "technique", "oracle")
 
 
 def main() -> None:
-    """Make contexts, run the agent on each table in each arm, and write the page."""
+    """Create contexts, run the agent on each table in each arm, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", type=Path, help="write the page here")
     parser.add_argument("--data-dir", type=Path, default=Path(tempfile.gettempdir()) / "mleredux-hypothesis-llm")
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _run(task: str, arm: str, folder: Path) -> dict[str, object]:
-    """One run; what the agent noted, and how good it was."""
+    """Run the agent once; return its notes and its score."""
     path = folder / "hypothesis" / arm / f"{task}.md"
     context = path.read_text(encoding="utf-8") if arm != "none" else None
     with ScriptedLlm(HERE / "scripted_reader" / "scenario.yaml") as llm:

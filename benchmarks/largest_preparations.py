@@ -1,12 +1,12 @@
-"""Preparing the ten largest tables of MLE-bench, and its rivals: pandas alone, row by row, file by file.
+"""Measure preparing MLE-bench's ten largest tables, compared with pandas alone, row by row, and file by file.
 
     python benchmarks/largest_preparations.py [--task ID]… [--shares 0.125 0.25 0.5 1] [--dir DIR]
         [--results results.json] [--markdown docs/benchmarks.md]
 
-Raw data is synthetic, in its real shape (`_raw_tables`), with a share of its real rows, and prepared as users do, by
-`mleredux prepare ID --from FOLDER`. Back to back with each, a process reads the same largest tables with pandas and
-writes them again, which is the least that a preparation in pandas takes. What was measured before is kept in
-`--results`, so that a long measurement can be made task by task.
+Raw data is synthetic, in its real shape (`_raw_tables`), with a share of its real rows, and prepared by users' command,
+`mleredux prepare ID --from FOLDER`. Immediately afterwards, a process reads the same largest tables with pandas and
+writes them, which is the minimum for a preparation in pandas. Earlier measurements are stored in `--results`, so that a
+long measurement can be made task by task.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ READ_AND_WRITE = {
         "train_video_metadata.csv",
     ),
 }
-"""What the process that only reads and writes takes of the raw data: the tables that preparation cuts in two."""
+"""Raw tables for the process that only reads and writes: those that preparation splits."""
 
 PANDAS = """
 import sys
@@ -67,7 +67,7 @@ for name in names:
 
 
 def run(command: Sequence[str]) -> Figures:
-    """Seconds by the clock and on CPUs, and the largest memory in GB, of a process that must succeed."""
+    """Return wall seconds, CPU seconds and peak memory in GB of a process, which must succeed."""
     began = time.perf_counter()
     with tempfile.TemporaryFile() as told:
         process = subprocess.Popen(command, stdout=told, stderr=subprocess.STDOUT)
@@ -87,7 +87,7 @@ def measure(of: Table, share: float, folder: Path) -> Figures:
     """Prepare a task's generated raw data, and read and write them with pandas."""
     raw, data = folder / "raw", folder / "data"
     raw.mkdir()
-    # In a process of its own: the peak of a child counts from what its parent holds when it is started.
+    # In a separate process: the peak memory of a child starts at that of its parent.
     run([sys.executable, __file__, "--task", of.task, "--shares", str(share), "--only-write", str(raw)])
     read = [path.stat().st_size for path in raw.rglob("*") if path.is_file()]
     ours = run(
@@ -107,7 +107,7 @@ def measure(of: Table, share: float, folder: Path) -> Figures:
 
 
 def row_by_row(labels: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
-    """One-hot answers, one cell after the other: the published benchmark's way."""
+    """Return one-hot answers, set cell by cell as in the published benchmark."""
     answers = pd.DataFrame(0, index=labels.index, columns=list(classes))
     for index, label in labels["label"].items():
         answers.loc[index, label] = 1
@@ -115,7 +115,7 @@ def row_by_row(labels: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
 
 
 def one_copy_per_file(pairs: Sequence[tuple[str, str]]) -> None:
-    """Copies, one call for each, as the published benchmark makes them."""
+    """Copy files, one call per file as in the published benchmark."""
     import shutil
 
     for source, target in pairs:
@@ -124,14 +124,14 @@ def one_copy_per_file(pairs: Sequence[tuple[str, str]]) -> None:
 
 
 def clocked(work: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock and on CPUs."""
+    """Return wall and CPU seconds of a function."""
     since, used = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - since, time.process_time() - used
 
 
 def rivals(folder: Path, rows: int = 20_000, files: int = 20_000) -> list[Figures]:
-    """One-hot answers and files put into place, each our way and the published one's."""
+    """Measure one-hot answers and copying files, each with our method and the published benchmark's."""
     classes = [f"class {number}" for number in range(120)]
     drawn = np.random.default_rng(0).integers(0, len(classes), rows)
     labels = pd.DataFrame({"id": range(rows), "label": np.array(classes, object)[drawn]})
@@ -160,7 +160,7 @@ def rivals(folder: Path, rows: int = 20_000, files: int = 20_000) -> list[Figure
 
 
 def whole_tree(folder: Path, files: int) -> Figures:
-    """A competition of many small pictures by the command line, and the same tree by `cp -rl` and `cp -r`."""
+    """Measure preparing a competition of many small images, and copying the same tree with `cp -rl` and `cp -r`."""
     raw = folder / "tree"
     (raw / "train_images").mkdir(parents=True)
     names = [f"{number * 2_654_435_761 % 2**48:012x}" for number in range(files)]
@@ -181,7 +181,7 @@ def whole_tree(folder: Path, files: int) -> Figures:
 
 
 def as_markdown(measured: list[Figures], others: list[Figures]) -> str:
-    """The page, with what it was measured on."""
+    """Return the page, with a description of the machine and data."""
     rows = [("task", "rows", "raw GB", "seconds", "CPU seconds", "peak GB", "× pandas, CPU", "× pandas, peak", "load")]
     growth = [("task", "rows", "CPU seconds grow", "peak memory grows")]
     for of in TABLES:
@@ -261,7 +261,7 @@ def as_markdown(measured: list[Figures], others: list[Figures]) -> str:
 
 
 def main() -> None:
-    """Measure what is asked for, and print or write the page."""
+    """Run the requested measurements, and print or write the page."""
     parser = argparse.ArgumentParser(description="Preparing the ten largest tables.")
     parser.add_argument("--task", action="append", choices=[one.task for one in TABLES])
     parser.add_argument("--shares", type=float, nargs="*", default=SHARES)

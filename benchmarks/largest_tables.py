@@ -1,11 +1,12 @@
-"""Grading the ten largest tables of MLE-bench at their real row counts, beside reading their CSV files with pandas.
+"""Measure grading MLE-bench's ten largest tables at their real row counts, compared with reading their CSV files with
+pandas.
 
     python benchmarks/largest_tables.py [--only TEXT] [--rounds N] [--dir DIR] [--markdown docs/benchmarks.md]
 
-For each table, answers and a submission of its real shape are made up (see `_tables.py`). Measured are, in turns in one
-process: `pandas.read_csv` of both files, and the grader (which reads them too); at an eighth, a quarter, half and all
-of the rows. Then as whole processes: `mleredux grade`, and Python that only reads both files; with their peak memory.
-Aim: grading takes at most three times the time of reading.
+For each table, answers and a submission of its real shape are synthesised (see `_tables.py`). One process measures
+alternately `pandas.read_csv` of both files and the grader (which also reads them), at an eighth, a quarter, half and
+all of the rows. Then whole processes are measured, with their peak memory: `mleredux grade`, and Python that only reads
+both files. Aim: grading takes at most three times the time of reading.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ spent = [time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_max
 open(sys.argv[1], "w").write(json.dumps(spent))
 sys.exit(code)
 """
-"""A small process that starts the measured one: Linux counts the memory of who starts a process as the process's."""
+"""A small process that starts the measured process, because Linux attributes the memory of the parent to a new
+process."""
 
 PLUGIN = '''
 import os
@@ -59,11 +61,11 @@ def mleredux_register_tasks():
                 metric=real.metric, direction=real.direction, answers=real.answers)
 '''
 TEXTS = ("text-normalization", "billion", "facebook")
-"""Tables with texts that hold commas, quotes or line breaks."""
+"""Tables with texts that contain commas, quotes or line breaks."""
 
 
 def write(chosen: Table, folder: Path) -> None:
-    """Answers and submissions at each share of the rows, as `mleredux grade` finds them."""
+    """Write answers and submissions at each share of the rows, in the layout for `mleredux grade`."""
     answers, submission = graded(chosen)
     quoted = chosen.task.startswith(TEXTS)
     for share in SHARES:
@@ -76,7 +78,7 @@ def write(chosen: Table, folder: Path) -> None:
 
 
 def in_process(task_id: str, submission: Path, answers: Path, rounds: int) -> dict[str, float]:
-    """Median wall and CPU seconds of reading and of grading, in turns."""
+    """Return median wall and CPU seconds of reading and of grading, measured alternately."""
     import pandas
     from mleredux._core.plugins import current
     from mleredux.models import GradingInput
@@ -101,14 +103,14 @@ def in_process(task_id: str, submission: Path, answers: Path, rounds: int) -> di
 
 
 def timed(work: Callable[[], None]) -> tuple[float, float]:
-    """Wall and CPU seconds."""
+    """Return wall and CPU seconds of a function."""
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     return time.perf_counter() - wall, time.process_time() - cpu
 
 
 def process(command: list[str], environment: dict[str, str] | None = None) -> tuple[float, float, float, str]:
-    """Wall seconds, CPU seconds, peak memory in MB of the largest process, and the output of a command."""
+    """Run a command; return wall seconds, CPU seconds, peak memory in MB of the largest process, and output."""
     with tempfile.NamedTemporaryFile() as figures:
         told = subprocess.run(
             [sys.executable, "-S", "-c", WATCH, figures.name, *command],
@@ -123,7 +125,7 @@ def process(command: list[str], environment: dict[str, str] | None = None) -> tu
 
 
 def measure(chosen: Table, folder: Path, rounds: int) -> dict[str, Any]:
-    """All that is measured of one table; what was made and measured is kept in the folder."""
+    """Measure one table; data and results are stored in the folder."""
     kept = folder / "result.json"
     if kept.exists():
         return dict(json.loads(kept.read_text()))
@@ -154,7 +156,7 @@ def measure(chosen: Table, folder: Path, rounds: int) -> dict[str, Any]:
 
 
 def as_markdown(all_found: list[dict[str, Any]], command: str) -> str:
-    """The tables, with what they were measured on."""
+    """Return the tables, with a description of the machine and data."""
     speed = [
         ("table", "rows graded", "MB read", "read, s", "grade, s", "grade : read", "by CPU time", "aim of 3", "rounds")
     ]

@@ -1,7 +1,7 @@
 """Grade the sheets of natural tables: `python benchmarks/natural_tables.py [TABLE...] [--technique NAME] [--known]`.
 
-Prints one line per technique and table: the sheet's score, the best wrong one, and what is not as it should be.
-`--known` prints the entries of `plugins/techniques/tests/natural/known.py` that are to be added and removed.
+Prints one line per technique and table: the sheet's score, the best wrong score, and deviations from the expected
+result. `--known` prints the entries to add to and remove from `plugins/techniques/tests/natural/known.py`.
 """
 
 from __future__ import annotations

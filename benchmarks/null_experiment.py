@@ -1,11 +1,11 @@
-"""Null experiments on real runs: how often does the comparison find a difference between an agent and itself?
+"""Run null experiments on real runs: how often does a comparison find a difference between an agent and itself?
 
 Run an experiment with several tasks and seeds, for example `benchmarks/findings.toml`; then
 `uv run python benchmarks/null_experiment.py RUNS_DIR [--seeds 2] [--experiments 20000]`. Each null experiment permutes
-the recorded runs of an arm within each task, independently over tasks; the first seeds become one arm and the next ones
-another, which are then compared. So each division of the runs is as probable as its mirror image. Wilson's interval is
-that of the rate over all divisions of these runs; it says nothing of other runs or tasks. Tasks on which an arm scores
-the same with every seed are left out: they can't raise an alarm.
+the recorded runs of an arm within each task, independently across tasks; the first seeds become one arm and the next
+seeds another, which are then compared. So each split of the runs is as likely as its mirror image. Wilson's interval
+refers to the rate over all splits of these runs; it does not generalise to other runs or tasks. Tasks on which all
+seeds of an arm have the same score are left out, because they can't cause a false alarm.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 MEASURES = ("any_medal", "percentile", "gap_to_median")
 LEAST = 5
-"""Tasks that vary: with fewer, sign flips can't reach 5 %."""
+"""Minimum number of varying tasks: with fewer, sign flips can't reach 5 %."""
 
 
 def main() -> None:

@@ -1,8 +1,9 @@
-"""Coding programs with the scripted model: `MLEREDUX_BASE_IMAGE=IMAGE uv run python benchmarks/recipes.py [NAME...]`.
+"""Test coding programs with the scripted model: `MLEREDUX_BASE_IMAGE=IMAGE uv run python benchmarks/recipes.py
+[NAME...]`.
 
 Each is installed in an image and runs on `digits` through the gateway; NAME is a recipe of `command`, or
-`harbor:AGENT`. The model calls whichever shell tool is offered, once, to copy the sample submission; a program without
-one is given a script.
+`harbor:AGENT`. The model calls an offered shell tool once, to copy the sample submission; for a program without one, it
+writes a script.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ SHELLS = {
     "shell_command": {"command": COPY},
     "shell": {"command": ["bash", "-lc", COPY]},
 }
-"""Names of shell tools, and what they are given."""
+"""Names of shell tools, and their arguments."""
 HARBOR = {
     "vibe": {"backend": "generic"},
 }
@@ -45,7 +46,7 @@ TOKEN = "sk-scripted"
 
 
 def scenario(*, described: bool) -> dict[str, Any]:
-    """The rules of the model: a command by the first shell tool that is offered, else a file; then the end.
+    """Return the rules of the model: a command with the first offered shell tool, else a file; then the end.
 
     Args:
         described: Whether calls have a description, which some programs require, and with which Vibe submits nothing.
@@ -65,7 +66,7 @@ def scenario(*, described: bool) -> dict[str, Any]:
 
 
 def measured(name: str, home: Path) -> tuple[str, ...]:
-    """A row: the image's size, the seconds of its build and of the agent, calls, and the outcome."""
+    """Return a row: image size, seconds of the build and of the agent, number of calls, and outcome."""
     kind, _, agent = name.rpartition(":")
     options: dict[str, Any] = {"recipe": agent, "libraries": "none"}
     if kind:
@@ -104,7 +105,7 @@ def measured(name: str, home: Path) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Run them, and print each row when it is known."""
+    """Run the programs, and print each row as soon as it is complete."""
     names = sys.argv[1:] or [*recipe_names(), *(f"harbor:{name}" for name in HARBOR)]
     rows = []
     with tempfile.TemporaryDirectory() as folder:

@@ -1,7 +1,7 @@
-"""What a run that does nothing costs, beside `import pandas`: `uv run python benchmarks/run_cost.py`.
+"""Measure the cost of a run that does nothing, compared with `import pandas`: `uv run python benchmarks/run_cost.py`.
 
-CPU seconds are of all processes that a command leads to, those that outlive it included. With Docker where an engine
-answers; the base image is MLEREDUX_BASE_IMAGE. `--runs N` is how many runs the server executes.
+CPU seconds include all processes that a command starts, even if they outlive it. Docker is included if an engine is
+reachable; the base image is MLEREDUX_BASE_IMAGE. `--runs N` is the number of runs on the server.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PR_SET_CHILD_SUBREAPER = 36
 
 
 def image() -> str | None:
-    """An image to start, where there is an engine."""
+    """Return an image to start, or None if there is no engine."""
     named = os.environ.get("MLEREDUX_BASE_IMAGE")
     try:
         answers = subprocess.run(["docker", "version"], capture_output=True, timeout=30).returncode == 0
@@ -39,7 +39,7 @@ def image() -> str | None:
 
 
 def used() -> float:
-    """CPU seconds of all descendants that ended, once none is left."""
+    """Wait until no descendants are left; return the CPU seconds of all that ended."""
     while True:
         try:
             os.wait()
@@ -49,7 +49,7 @@ def used() -> float:
 
 
 def cost(command: Sequence[str]) -> tuple[float, float]:
-    """Wall seconds of a command, and CPU seconds of all that it started."""
+    """Return wall seconds of a command, and CPU seconds of all processes that it started."""
     before, began = used(), time.perf_counter()
     told = subprocess.run(command, capture_output=True)
     wall = time.perf_counter() - began
@@ -59,7 +59,7 @@ def cost(command: Sequence[str]) -> tuple[float, float]:
 
 
 def commands(home: Path) -> list[Sequence[str]]:
-    """Runs by the command line, beside what they can't do without."""
+    """Measure runs from the command line, compared with their minimum requirements."""
     (home / "noop_agents.py").write_text(PLUGIN, encoding="utf-8")
     program = str(Path(sys.executable).with_name("mleredux"))
     plugins = ("-p", "mleredux_testing.toys", "-p", str(home / "noop_agents.py"))
@@ -87,7 +87,7 @@ def commands(home: Path) -> list[Sequence[str]]:
 
 
 def server(home: Path, runs: int) -> list[Sequence[str]]:
-    """Runs on a server with 8 workers, without the cost of the server itself."""
+    """Measure runs on a server with 8 workers, without the cost of the server itself."""
     spent = {}
     for number in (0, runs):
         before = used()
@@ -108,7 +108,8 @@ def server(home: Path, runs: int) -> list[Sequence[str]]:
 
 
 def restarts(home: Path, times: int) -> list[Sequence[str]]:
-    """CPU seconds until a server listens, and requests of a client with retries while it is killed and started."""
+    """Measure CPU seconds until a server listens, and requests of a retrying client while the server is killed and
+    restarted."""
     with ServerProcess(home / "runs", "--log-level", "error") as first:
         port, url, starts = first.url.rpartition(":")[2], first.url, []
         answered, lost, over = [], [], threading.Event()
@@ -118,7 +119,7 @@ def restarts(home: Path, times: int) -> list[Sequence[str]]:
                 while not over.is_set():
                     try:
                         answered.append(sdk.me())
-                    except Exception as error:  # whatever it was, it is lost
+                    except Exception as error:  # any error means that the request is lost
                         lost.append(error)
 
         asking = threading.Thread(target=ask)

@@ -1,12 +1,12 @@
-"""The service under load: `uv run python benchmarks/service.py`.
+"""Measure the service under load: `uv run python benchmarks/service.py`.
 
 1. 200 runs of an agent that does nothing, queued by 20 clients, with 8 workers, while others read.
 2. 50 followers of one run's log.
 3. 10,000 runs in the store: the server's start, its memory, lists and filters.
-4. 10,000 queued runs of 20 users: how long the scheduler reads them.
+4. 10,000 queued runs of 20 users: the time that the scheduler needs to read them.
 
-Each fails where a promise is not kept: all runs done, none started twice, all of the log with all followers. `--check`
-does less of each.
+Each part fails if a guarantee is violated: all runs done, no run started twice, the whole log received by all
+followers. `--check` runs smaller versions.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ FINAL = {"done", "failed", "timed_out", "cancelled"}
 
 @dataclass
 class Times:
-    """Seconds that requests took."""
+    """Durations of requests in seconds."""
 
     taken: list[float] = field(default_factory=list)
 
     def of(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
-        """Ask, and remember how long it took."""
+        """Send a request, and record its duration."""
         began = time.perf_counter()
         answer = ask()
         self.taken.append(time.perf_counter() - began)
@@ -67,14 +67,14 @@ class Times:
         return answer
 
     def ms(self, share: float) -> str:
-        """A percentile, in milliseconds."""
+        """Return a percentile in milliseconds."""
         ordered = sorted(self.taken)
         return f"{ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000:.0f}"
 
 
 @contextmanager
 def serving(home: Path, *options: str) -> Iterator[tuple[ServerProcess, psutil.Process]]:
-    """A server with the agents above, and its process."""
+    """Start a server with the agents above; yield the server and its process."""
     (home / "noop_agents.py").write_text(PLUGIN, encoding="utf-8")
     env = {"MLEREDUX_PLUGINS": f"mleredux_testing.toys,{home / 'noop_agents.py'}", "MLEREDUX_CPUS": "2"}
     more = ("--data-dir", str(home / "data"), "--log-level", "warning", "--requests-per-minute", "1000000")
@@ -83,26 +83,26 @@ def serving(home: Path, *options: str) -> Iterator[tuple[ServerProcess, psutil.P
 
 
 def client(server: ServerProcess) -> httpx.Client:
-    """A connection of its own."""
+    """Return a client with its own connection."""
     return httpx.Client(base_url=server.url, headers={"Authorization": f"Bearer {server.token}"}, timeout=120)
 
 
 def cpu_of(process: psutil.Process) -> float:
-    """CPU seconds of a process so far."""
+    """Return CPU seconds of a process so far."""
     used = process.cpu_times()
     return float(used.user + used.system)
 
 
 def memory_mb(process: psutil.Process) -> float:
-    """Megabytes of a process's own."""
+    """Return the private memory of a process in MB."""
     return float(process.memory_info().rss) / 2**20
 
 
 def queue(home: Path, runs: int, clients: int) -> list[Sequence[str]]:
-    """Queue runs from many clients, and read meanwhile."""
+    """Queue runs from many clients, and read at the same time."""
     made, reads, over = Times(), Times(), threading.Event()
     with serving(home, "--workers", "8") as (server, process):
-        with client(server) as http:  # the task's data is prepared once, before
+        with client(server) as http:  # prepare the task's data once, in advance
             wait_for_all(http, [http.post("/v1/runs", json=RUN).json()["id"]])
         before, began = cpu_of(process), time.perf_counter()
 
@@ -149,7 +149,7 @@ def queue(home: Path, runs: int, clients: int) -> list[Sequence[str]]:
 
 
 def wait_for_all(http: httpx.Client, ids: Sequence[str], seconds: float = 1800) -> None:
-    """Until runs have ended, which must be well."""
+    """Wait until all runs have ended, successfully."""
     left, until = set(ids), time.monotonic() + seconds
     while left:
         assert time.monotonic() < until, f"{len(left)} runs did not end"
@@ -165,7 +165,7 @@ def wait_for_all(http: httpx.Client, ids: Sequence[str], seconds: float = 1800) 
 
 
 def check_once(runs_dir: Path, ids: Sequence[str]) -> None:
-    """That each run is there once, ran once, and has events without a gap."""
+    """Check that each run exists once, ran once, and has no gaps in its events."""
     assert len(set(ids)) == len(ids)
     for run_id in ids:
         log = (runs_dir / run_id / "logs" / "agent.log").read_text(encoding="utf-8")
@@ -175,7 +175,7 @@ def check_once(runs_dir: Path, ids: Sequence[str]) -> None:
 
 
 def follow(home: Path, followers: int, lines: int) -> list[Sequence[str]]:
-    """Let many follow one log."""
+    """Let many clients follow one log."""
     with serving(home, "--workers", "1") as (server, process):
         with client(server) as http:
             wait_for_all(http, [http.post("/v1/runs", json=RUN).json()["id"]])
@@ -234,7 +234,7 @@ async def _all_follow(
 
 
 def stored(home: Path, count: int) -> list[Sequence[str]]:
-    """Fill a store with runs, and use it."""
+    """Fill a store with runs, and measure requests."""
     with serving(home) as (server, process), client(server) as http:
         done = str(http.post("/v1/runs", json={**RUN, "labels": {"of": "benchmark"}}).json()["id"])
         wait_for_all(http, [done])
@@ -313,7 +313,7 @@ def waiting(home: Path, users: int, runs: int) -> list[Sequence[str]]:
 
 
 def copy_run(runs_dir: Path, source: str, count: int) -> None:
-    """Directories like that of a run, under names of their own."""
+    """Copy the directory of a run under new names."""
     files = [path for path in (runs_dir / source).rglob("*") if path.is_file() and "output" not in path.parts]
     texts = {path.relative_to(runs_dir / source): path.read_bytes() for path in files}
     for number in range(count):

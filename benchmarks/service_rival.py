@@ -1,8 +1,9 @@
-"""As many runs in our store and in that of MLflow's server: `uv run python benchmarks/service_rival.py PYTHON [RUNS]`.
+"""Compare equally many runs in our store and in that of MLflow's server: `uv run python benchmarks/service_rival.py
+PYTHON [RUNS]`.
 
-PYTHON is one of an environment with mlflow (`uv venv rival && uv pip install --python rival/bin/python mlflow`). Both
-servers are asked the same, one after the other: MLflow's with one worker process and SQLite, ours as `mleredux serve`
-starts it.
+PYTHON belongs to an environment with mlflow (`uv venv rival && uv pip install --python rival/bin/python mlflow`). Both
+servers get the same requests, one after the other: MLflow's with one worker process and SQLite, ours as started by
+`mleredux serve`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ print(experiment)
 
 
 def memory_mb(process: psutil.Process) -> float:
-    """Megabytes of a process and its children."""
+    """Return the memory of a process and its children in MB."""
     return sum(one.memory_info().rss for one in [process, *process.children(recursive=True)]) / 2**20
 
 
@@ -53,7 +54,7 @@ def main() -> None:
 
 
 def rival(python: Path, count: int) -> list[list[str]]:
-    """What is measured of MLflow's server."""
+    """Measure MLflow's server."""
     with tempfile.TemporaryDirectory() as folder:
         store, url = f"sqlite:///{folder}/mlflow.db", f"http://127.0.0.1:{free_port()}"
         began = time.perf_counter()
@@ -75,7 +76,7 @@ def rival(python: Path, count: int) -> list[list[str]]:
 
 
 def measured(url: str, experiment: str, count: int, server: subprocess.Popen[bytes], began: float) -> list[list[str]]:
-    """Start, memory, and times of lists."""
+    """Return start time, memory, and times of list requests."""
     path, process = "/api/2.0/mlflow/runs/search", psutil.Process(server.pid)
     with httpx.Client(base_url=url, timeout=120) as http:
         while True:

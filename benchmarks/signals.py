@@ -1,4 +1,4 @@
-"""How often each signal against a result is raised on honest runs: `python benchmarks/signals.py [--seeds 3]`."""
+"""Count how often each signal is raised on honest runs: `python benchmarks/signals.py [--seeds 3]`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import mleredux
 
 TASKS = ("breast-cancer", "cell-nuclei", "diabetes", "digits", "wine")
 AGENTS = ("baseline", "automl", "dummy")
-"""In turns, since code is compared with that of earlier runs of other agents only."""
+"""Run alternately, because code is compared only with that of earlier runs of other agents."""
 
 
 def main() -> None:
@@ -51,7 +51,7 @@ def main() -> None:
     print(f"{count} honest runs")
     for counter in (kinds, verdicts, checks):
         for name, number in sorted(counter.items()):
-            # The upper bound of the 95 % interval: the rule of three where nothing was found.
+            # The upper bound of the 95 % interval; the rule of three if there are no signals.
             print(f"{name}: {number} of {count}" + (f" (at most {3 / count:.0%})" if not number else ""))
 
 

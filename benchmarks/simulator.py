@@ -1,8 +1,8 @@
-"""A cluster on paper, with the server's own decisions: `uv run python benchmarks/simulator.py`.
+"""Simulate a cluster with the server's own scheduling code: `uv run python benchmarks/simulator.py`.
 
-100,000 queued runs of 1,000 users on 500 nodes with 8 GPUs, decided by the code that `mleredux serve` executes. First
-how long one decision, one reading of the queue and one start take, for growing queues; then the runs to their end.
-CPU seconds of this process; the nodes and their clock are simulated.
+100,000 queued runs of 1,000 users on 500 nodes with 8 GPUs, scheduled by the code of `mleredux serve`. First it
+measures one decision, one read of the queue and one start for queues of increasing length; then it simulates all runs
+until they end. Times are CPU seconds of this process; the nodes and their clock are simulated.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from sqlalchemy import insert
 NODE = Demand(64, 512_000, 8)
 GPUS = (1, 2, 4, 8)
 SHARES = (70, 15, 10, 5)
-"""Per cent of the runs that ask for so many GPUs."""
+"""Percentage of runs by number of requested GPUs."""
 
 
 def asked(number: int, users: int, chance: random.Random) -> tuple[Waiting, float]:
-    """A run and its seconds; some users have far more runs than others."""
+    """Return a run and its duration in seconds; some users have far more runs than others."""
     user = int(users * chance.random() ** 2)
     gpus = chance.choices(GPUS, SHARES)[0]
     demand = Demand(8.0 * gpus, 64_000.0 * gpus, gpus)
@@ -41,7 +41,7 @@ def asked(number: int, users: int, chance: random.Random) -> tuple[Waiting, floa
 
 
 def first_of_each(lines: dict[str, list[Waiting]]) -> list[Waiting]:
-    """The runs that the server reads of a queue: the first ones of each user with the same demand."""
+    """Return the runs of a queue that the server reads: the first runs of each user with the same request."""
     alike: dict[tuple[str, Demand], list[Waiting]] = {}
     for line in lines.values():
         for run in line:
@@ -50,13 +50,13 @@ def first_of_each(lines: dict[str, list[Waiting]]) -> list[Waiting]:
 
 
 def jain(values: Iterable[float]) -> float:
-    """Jain's index of fairness: 1 if all have the same (Jain, Chiu and Hawe 1984)."""
+    """Return Jain's fairness index: 1 if all values are equal (Jain, Chiu and Hawe 1984)."""
     listed = list(values)
     return sum(listed) ** 2 / (len(listed) * sum(value * value for value in listed))
 
 
 def cpu(action: object, rounds: int = 3) -> float:
-    """The least CPU seconds of some calls."""
+    """Return the lowest CPU seconds of several calls."""
     taken = []
     for _ in range(rounds):
         before = time.process_time()
@@ -66,7 +66,7 @@ def cpu(action: object, rounds: int = 3) -> float:
 
 
 def costs(sizes: list[int], users: int, nodes: int) -> list[list[str]]:
-    """Rows: queued runs, and milliseconds of a decision, of reading the queue, and of a start."""
+    """Return rows: number of queued runs, and milliseconds of a decision, of reading the queue, and of a start."""
     rows, measured = [], []
     whole = Demand(*(nodes * value for value in NODE))
     for size in sizes:
@@ -99,7 +99,7 @@ def costs(sizes: list[int], users: int, nodes: int) -> list[list[str]]:
 
 
 def fill(database: Database, runs: list[Waiting]) -> None:
-    """Write queued runs as the server has them."""
+    """Write queued runs in the server's format."""
     users = sorted({run.user for run in runs})
     at = datetime.now(UTC)
     with database.writing() as session:
@@ -132,7 +132,7 @@ def queue_of(database: Database) -> None:
 
 
 def start_of(database: Database, run_id: str) -> None:
-    """Write that a run starts, as the server does."""
+    """Record the start of a run as the server does."""
     with database.writing() as session:
         row = session.get(Job, run_id)
         assert row is not None
@@ -142,7 +142,7 @@ def start_of(database: Database, run_id: str) -> None:
 
 
 def simulate(count: int, users: int, nodes: int, tick: float) -> list[list[str]]:
-    """All runs from the queue to their end; rows of what came of it."""
+    """Simulate all runs from the queue to their end; return rows of results."""
     chance = random.Random(1)
     everything = [asked(number, users, chance) for number in range(count)]
     seconds = {run.id: value for run, value in everything}
@@ -157,7 +157,7 @@ def simulate(count: int, users: int, nodes: int, tick: float) -> list[list[str]]
     running: dict[str, Running] = {}
     ends: list[tuple[float, str, int]] = []
     served: dict[str, float] = {}
-    engine: list[Waiting] = []  # decided, but no single node has room
+    engine: list[Waiting] = []  # decided, but no single node has enough free GPUs
     used: dict[str, float] = defaultdict(float)
     now = gpu_seconds = held = deciding = 0.0
     decided = rounds = 0

@@ -1,4 +1,5 @@
-"""Start-up of the command line beside what it can't do without: `uv run python benchmarks/startup.py`."""
+"""Measure start-up of the command line, compared with its minimum requirements: `uv run python
+benchmarks/startup.py`."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ def mleredux_register_tasks():
 
 
 def install_bundles(folder: Path) -> None:
-    """Ten distributions with twenty tasks each, beside whatever is installed."""
+    """Install ten distributions with twenty tasks each, in addition to the installed ones."""
     for bundle in range(BUNDLES):
         name = f"benchbundle{bundle}"
         (folder / name).mkdir()

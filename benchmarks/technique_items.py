@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def row(name: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
-    """Scores of the panel on one task, or the reason why it is refused."""
+    """Return scores of the panel on one task, or the reason why it is refused."""
     technique = name.partition("+")[0]
     try:
         task = catalogue.task(name)
@@ -98,13 +98,13 @@ def row(name: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and its children so far."""
+    """Return the CPU seconds of this process and its children so far."""
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
 
 
 def write(known: dict[str, Any], wanted: int, command: str) -> str:
-    """The page on those of the wanted tasks that ran."""
+    """Return the page on those of the requested tasks that ran."""
     scored = {name: found for name, found in known.items() if "refused" not in found}
     scores = {agent: {name: found[agent] for name, found in scored.items()} for agent in PANEL}
     told = discrimination(scores)

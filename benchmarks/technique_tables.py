@@ -1,4 +1,4 @@
-"""On how many small tables of known truth the right document wins clearly over a wrong one.
+"""Count the small tables of known truth on which the correct document clearly scores higher than a wrong one.
 
 `python benchmarks/technique_tables.py --markdown docs/reference/technique-tables.md [--set blind] [--only cv]`
 """
@@ -30,7 +30,7 @@ Row = tuple[str, str, float, float]
 SETS = {"held": held_tables, "blind": blind_tables}
 DOCUMENTS = {"held": "known_tables", "blind": "blind_tables"}
 CLEARLY = 0.2
-"""Minimum difference of scores, of at most 1."""
+"""Minimum difference of scores, which are at most 1."""
 
 
 def main() -> None:

@@ -1,10 +1,11 @@
-"""All techniques on starter competitions and real data: the reference agent, gaming agents and a perfect one.
+"""Run the reference agent, gaming agents and a perfect agent on all techniques, with starter competitions and real
+data.
 
 `python benchmarks/techniques.py --markdown docs/reference/techniques-results.md [--kaggle ../shared/data/kaggle]`
 
-Each task is asked as it is and in planted instances. Grading runs in this process; times are CPU seconds of one.
-What is known is kept in `<data-dir>/results.json`, so that an interrupted benchmark goes on, and can be made in parts
-(`--only`); the page says so.
+Each task is used unchanged and in planted instances. Grading runs in this process; times are CPU seconds per grading.
+Results are stored in `<data-dir>/results.json`, so that an interrupted benchmark continues and can be run in parts
+(`--only`); the page states this.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def main() -> None:
 
 
 def row(name: str, technique: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
-    """Scores of all agents on one task; the reason where the technique does not apply to it."""
+    """Return scores of all agents on one task, or the reason why the technique does not apply to it."""
     try:
         task = catalogue.task(name)
         prepared = prepare(task, catalogue, data)
@@ -112,12 +113,12 @@ def row(name: str, technique: str, catalogue: Catalogue, data: DataStore) -> dic
 
 
 def gamed(technique: str, prepared: Prepared, truth: dict[str, Any]) -> dict[str, Any]:
-    """What each gaming agent gets at most."""
+    """Return the maximum score of each gaming agent."""
     return {kind: at_most(technique, play(kind, technique, prepared.public), truth) for kind in KINDS}
 
 
 def at_most(technique: str, content: dict[str, Any], truth: dict[str, Any]) -> dict[str, Any]:
-    """The facts of a document, which its score never exceeds; 0 where the reader refuses it."""
+    """Return the facts of a document, which its score never exceeds; 0 if the reader refuses it."""
     try:
         document = read(technique, content)
     except ValueError:
@@ -126,7 +127,7 @@ def at_most(technique: str, content: dict[str, Any], truth: dict[str, Any]) -> d
 
 
 def analyst(technique: str, prepared: Prepared) -> dict[str, Any]:
-    """What the agent `analyst` answers, without a sandbox."""
+    """Return the answer of the agent `analyst`, without a sandbox."""
     from mleredux_agent_analyst.tables import read
 
     answer: dict[str, Any] = import_module(f"mleredux_agent_analyst.answers.{technique}").analyse(read(prepared.public))
@@ -136,7 +137,7 @@ def analyst(technique: str, prepared: Prepared) -> dict[str, Any]:
 def grade(
     technique: str, content: dict[str, Any], truth: dict[str, Any], dataset: Dataset, base: Task
 ) -> dict[str, Any]:
-    """Facts, efficacy and score; a document that the reader refuses scores nothing."""
+    """Return facts, efficacy and score; a document that the reader refuses scores 0."""
     try:
         document = read(technique, content)
     except ValueError:
@@ -148,7 +149,7 @@ def grade(
 
 
 def times() -> list[list[Any]]:
-    """CPU seconds of one grading, by rows of the table and technique."""
+    """Return CPU seconds of one grading, by number of rows and technique."""
     found = []
     for size in SIZES:
         for technique in TECHNIQUES:
@@ -172,7 +173,8 @@ def times() -> list[list[Any]]:
 
 
 def made_up(rows: int) -> Dataset:
-    """A table of 20 numbers with gaps and 5 texts, two classes one in ten, 80 % of the rows for training."""
+    """Return a table with 20 numeric columns with missing values, 5 texts, and two classes, one of them 10 %; 80 % of
+    the rows are for training."""
     import pandas as pd
 
     rng = np.random.default_rng(rows)
@@ -204,7 +206,7 @@ def made_up(rows: int) -> Dataset:
 
 
 def write(known: dict[str, Any], command: str) -> str:
-    """The page."""
+    """Return the page."""
     timed: list[list[Any]] = known["times"]
     tasks = {name: found for name, found in known.items() if "@" in name}
     scored = {name: found for name, found in tasks.items() if "refused" not in found}

@@ -1,4 +1,5 @@
-"""Many Gymnasium environments at once: `uv run python benchmarks/vector.py`. CPU seconds are of all processes."""
+"""Measure many concurrent Gymnasium environments: `uv run python benchmarks/vector.py`. CPU seconds include all
+processes."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ SUBMIT = mleredux_bridge_gymnasium.environment.SUBMIT
 
 
 def cpu() -> float:
-    """CPU seconds of this process, of those below it, and of those that ended."""
+    """Return CPU seconds of this process, its descendants, and those that ended."""
     total = 0.0
     for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
         try:
@@ -31,13 +32,13 @@ def cpu() -> float:
 
 
 def memory() -> float:
-    """Proportional set size of this process and those below it, in MB."""
+    """Return the proportional set size of this process and its descendants in MB."""
     processes = (psutil.Process(), *psutil.Process().children(recursive=True))
     return sum(float(process.memory_full_info().pss) for process in processes) / 2**20
 
 
 def measured(size: int, folder: str, base: float) -> tuple[str, ...]:
-    """A line of the table: environments, resets, steps and ends a second, CPU of each, and memory."""
+    """Return a line of the table: environments, resets, steps and ends per second, CPU time of each, and memory."""
     places = {"sandbox": "process", "runs_dir": f"{folder}/runs-{size}", "data_dir": f"{folder}/data"}
     mode = "vector_entry_point"
     envs: Any = gymnasium.make_vec("mleredux/Task-v0", num_envs=size, vectorization_mode=mode, task="wine", **places)

@@ -1,8 +1,8 @@
-"""How fast web pages open: 10,000 runs, a log of 100 MB, a rollout of 300,000 steps, in Debian's Chromium.
+"""Measure how fast web pages open: 10,000 runs, a log of 100 MB, a rollout of 300,000 steps, in Debian's Chromium.
 
     uv run python benchmarks/view.py [--runs 10000] [--folder DIR]
 
-A folder that was made before is used again. Needs Chromium (`.ci/chromium`).
+A folder from an earlier call is reused. Needs Chromium (`.ci/chromium`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FILTER = """async (value) => {
 
 
 def make(folder: Path, count: int) -> Path:
-    """Make the runs; return the large one."""
+    """Create the runs; return the large run."""
     for number in range(count):
         make_run(folder, number, steps=2)
     large = make_run(folder, count + 1, steps=2, status="done", task="wine")
@@ -50,7 +50,7 @@ def make(folder: Path, count: int) -> Path:
 
 
 def measure(page: Any, url: str) -> tuple[float, float]:
-    """Milliseconds until a page is loaded and painted, and the bytes transferred, nothing being cached."""
+    """Return milliseconds until a page is loaded and painted, and the bytes transferred, with an empty cache."""
     page.context.new_cdp_session(page).send("Network.clearBrowserCache")
     begun = time.perf_counter()
     page.goto(url)
@@ -67,7 +67,7 @@ def main() -> None:
     folder = asked.folder or Path(tempfile.mkdtemp(prefix="view-"))
     made = sorted(folder.glob(f"*-{asked.runs + 1:06d}"))
     large = made[0] if made else make(folder, asked.runs)
-    RunStore(folder).rows()  # the index, which else is made by a thread that would be measured, too
+    RunStore(folder).rows()  # create the index, which otherwise a thread would create during the measurement
     command = [Path(sys.executable).with_name("mleredux"), "view", "--no-browser", "--runs-dir", folder]
     begun = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server, sync_playwright() as playwright:

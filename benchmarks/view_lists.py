@@ -1,8 +1,9 @@
-"""How long the server's list of runs takes in its database: filters, counts of facets, orders, pages, changes.
+"""Measure database queries for the server's list of runs: filters, facet counts, orders, pages, changes.
 
     uv run python benchmarks/view_lists.py [--runs 10000 --runs 100000]
 
-Each is what one request of the page asks for, over rows of made-up runs of one project; PostgreSQL if it is installed.
+Each query is that of one request of the page, over rows of synthetic runs of one project; with PostgreSQL if it is
+installed.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ MESSAGE = "The agent's command ended with exit code 1, of which the log of the r
 
 
 def fill(local: LocalServer, count: int) -> None:
-    """Make so many runs of a project: 80 tasks, 4 agents, 5 seeds, 100 experiments."""
+    """Create a number of runs of a project: 80 tasks, 4 agents, 5 seeds, 100 experiments."""
     chance = random.Random(0)
     with local.service.database.writing() as session:
         project, user = session.scalars(select(Project)).one(), session.scalars(select(User)).one()
@@ -72,7 +73,7 @@ def _row(number: int, chance: random.Random, own: dict[str, Any]) -> dict[str, A
 
 
 def measured(local: LocalServer) -> Iterator[tuple[str, float, float]]:
-    """Yield what was asked, and medians in ms of wall time and of this process's CPU time."""
+    """Yield the name of each query, and medians in ms of wall time and of this process's CPU time."""
     source = ServerSource(local.service, local.caller("admin"), Masks(local.service))
     member = replace(local.caller("admin"), admin=False, scopes=frozenset(["read"]))
     own = ServerSource(local.service, member, Masks(local.service))

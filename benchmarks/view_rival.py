@@ -1,15 +1,15 @@
-"""How the web pages compare with Inspect's viewer and MLflow, in the same browser, on as many runs and as many bytes.
+"""Compare the web pages with Inspect's viewer and MLflow, in the same browser, with equally many runs and bytes.
 
     python -m venv rival && rival/bin/pip install inspect-ai mlflow
     uv run python benchmarks/view_rival.py --python rival/bin/python [--runs 10000] [--steps 300000] [--log-mb 100]
         [--folder DIR] [--only-make]
 
-A run is a run of MLflow, and a log file of one sample for Inspect, with the same rollout of twelve steps. The first one
-is written by the program itself, and the others are copies of it: of the file, or of the rows of its database. The long
-log is an artifact of MLflow, and the output of a tool for Inspect; the long rollout is the messages of a sample, and
-MLflow has nothing like it. Each page is opened three times in a new tab with an empty cache. It counts as shown when a
-text of it is in the document, and painted two frames later; memory is measured after a garbage collection. Data that
-was made in DIR before is used again. Needs Chromium (`.ci/chromium`).
+A run is a run in MLflow, and a log file with one sample for Inspect, with the same rollout of twelve steps. The first
+run is written by the program itself, and the others are copies of its file or its database rows. The long log is an
+artifact in MLflow, and the output of a tool for Inspect; the long rollout is the messages of a sample, and MLflow has
+no equivalent. Each page is opened three times in a new tab with an empty cache. It counts as shown when a text of it is
+in the document, and as painted two frames later; memory is measured after a garbage collection. Data in DIR from an
+earlier call is reused. Needs Chromium (`.ci/chromium`).
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ with sqlite3.connect(folder / "mlflow.db") as database:
 
 @contextmanager
 def served(command: list[Any], url: str | None) -> Iterator[str]:
-    """The address of a program, once it answers; the first line that it prints where None is given."""
+    """Start a program; yield its URL once it responds, or its first line of output if the URL is None."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as program:
         assert program.stdout is not None
         try:
@@ -128,13 +128,13 @@ def _answering(url: str) -> str:
 
 
 def free_port() -> int:
-    """A port that is free now."""
+    """Return a port that is currently free."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 
 
 class Measured:
-    """What one viewer takes: painted after so many ms, bytes, and MB of memory, by what is opened; medians."""
+    """Measurements of one viewer: median milliseconds until painted, bytes, and MB of memory, for each page."""
 
     def __init__(self, browser: Any, once: str | None = None) -> None:
         self.browser, self.context, self.found = browser, browser.new_context(), dict[str, float | None]()
@@ -148,14 +148,14 @@ class Measured:
             page.close()
 
     def open(self, name: str, url: str, text: str) -> None:
-        """Open an address in fresh tabs with an empty cache, and wait for a text."""
+        """Open a URL in new tabs with an empty cache, and wait for a text."""
         taken = [one for _ in range(TIMES) if (one := self._opened(name, url, text))]
         for key, values in zip(("", " bytes", " scripts", " memory"), zip(*taken, strict=True), strict=False):
             self.found[name + key] = statistics.median(values)
 
     def _opened(self, name: str, url: str, text: str) -> tuple[float, ...] | None:
         if self.found.get(name, 0) is None:
-            return None  # it did not get there before
+            return None  # it did not respond in time
         page = self.context.new_page()
         tab = page.context.new_cdp_session(page)
         tab.send("Network.clearBrowserCache")
@@ -176,11 +176,11 @@ class Measured:
             page.close()
 
     def _used(self) -> float:
-        """MB that the browser's renderers have for themselves."""
+        """Return the private memory of the browser's renderers in MB."""
         found = self.memory.send("SystemInfo.getProcessInfo")["processInfo"]
         total = 0
         for pid in (one["id"] for one in found if one["type"] == "renderer"):
-            with suppress(OSError):  # it has just ended
+            with suppress(OSError):  # the renderer has just ended
                 told = Path(f"/proc/{pid}/smaps_rollup").read_text()
                 total += sum(int(line.split()[1]) for line in told.splitlines() if line.startswith("Private_"))
         return total / 1024
@@ -197,7 +197,7 @@ def own(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | Non
             file.writelines(LOG_LINE % number for number in range((asked.log_mb << 20) // 69))
             file.write(b"the last line")
         (large / "rollout.json").write_text(rollout_text(asked.steps))
-        RunStore(runs).rows()  # the index, which is MLflow's database
+        RunStore(runs).rows()  # create the index, which corresponds to MLflow's database
     if asked.only_make:
         return None
     (large,) = runs.glob(f"*-{asked.runs + 1:06d}")
