@@ -1,5 +1,4 @@
-"""Shared functions of the benchmarks: alternating runs of whole processes, medians, and a description of the
-machine."""
+"""Shared functions of the benchmarks: alternating runs of processes, medians, and a description of the machine."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ def seconds_of(command: Sequence[str], environment: Mapping[str, str] | None = N
 
 
 def alternate(count: int, **measured: Callable[[], tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Return median wall and CPU seconds of each function, measured alternately (A B A B …) after one uncounted
-    round."""
+    """Return median wall and CPU seconds of each function, measured in turns (A B A B …) after one uncounted round."""
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
     for number in range(count + 1):
         for name, measure in measured.items():

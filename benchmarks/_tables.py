@@ -1,5 +1,4 @@
-"""Synthetic versions of the ten largest tables in MLE-bench's competitions, in their real shape, with any share of
-their rows.
+"""Synthetic versions of MLE-bench's ten largest tables, in their real shape, with any share of their rows.
 
 `TABLES` lists them with their numbers of rows; `graded` creates answers and a submission, `write_raw` (in
 `_raw_tables`) the raw files that preparation reads. Row counts come from the competitions' fact sheets; if a sheet has

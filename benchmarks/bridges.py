@@ -1,5 +1,4 @@
-"""Compare the cost of each bridge with a toy task of the other framework: `uv run python benchmarks/bridges.py
-[PART…]`.
+"""Compare each bridge with a toy task of the other framework: `uv run python benchmarks/bridges.py [PART…]`.
 
 A PART is the prefix of a row's name. OpenEnv and verifiers are measured if `.ci/validators` has created their
 environments.
@@ -152,8 +151,7 @@ def harbor_export(places: dict[str, Any]) -> float:
 
 
 def openenv_step(places: dict[str, Any]) -> tuple[float, float] | None:
-    """Measure a step with the command `true`, and a step of an environment that returns its action, over a
-    WebSocket."""
+    """Measure a step with the command `true`, and a step of an echo environment, over a WebSocket."""
     if (programs := programs_of("openenv")) is None:
         return None
     asked = [programs / "python", "-c", OPENENV, json.dumps({**places, "limits": {}}), str(STEPS)]
@@ -162,8 +160,7 @@ def openenv_step(places: dict[str, Any]) -> tuple[float, float] | None:
 
 
 def verifiers_rollout(places: dict[str, Any]) -> tuple[float, float] | None:
-    """Measure a rollout of two turns with the command `true`, and one of a minimal taskset whose tool returns its
-    argument."""
+    """Measure a rollout of two turns with the command `true`, and one of a minimal taskset with an echo tool."""
     if (programs := programs_of("verifiers")) is None:
         return None
     home = Path(places["runs_dir"]).parent

@@ -1,5 +1,4 @@
-"""Measure how fast files are checked: our pass, the same with one thread, reading in blocks of 4 KB, and a repeated
-check.
+"""Measure how fast files are checked: our pass, also with one thread, blocks of 4 KB, and a repeated check.
 
     python benchmarks/checksums.py [--gigabytes 4] [--files 8] [--dir DIR] [--markdown docs/benchmarks.md]
 

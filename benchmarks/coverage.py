@@ -34,16 +34,15 @@ Draw = Callable[[np.random.Generator, int, int], Arms]
 
 
 def chances(generator: np.random.Generator, tasks: int, effect: float) -> tuple[Array, Array]:
-    """Return both agents' probabilities of a medal: abilities in logits, with an SD of 1.5 over tasks and 0.5 of the
-    true difference."""
+    """Return both agents' probabilities of a medal, from logits with an SD of 1.5 over tasks and 0.5 of the
+    difference."""
     ability = generator.normal(-0.5, 1.5, tasks)
     other = ability + effect + generator.normal(0, 0.5, tasks)
     return 1 / (1 + np.exp(-ability)), 1 / (1 + np.exp(-other))
 
 
 def medals(effect: float, *, deterministic: bool = False) -> Draw:
-    """Return a function that draws runs with and without a medal; deterministic agents have equal runs for all
-    seeds."""
+    """Return a function that draws runs with or without a medal; deterministic agents ignore the seed."""
 
     def draw(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
         both = []
@@ -56,8 +55,8 @@ def medals(effect: float, *, deterministic: bool = False) -> Draw:
 
 
 def percentiles(effect: float, failures: tuple[float, float] = (0.1, 0.05), same: float = 0.0) -> Draw:
-    """Return a function that draws percentiles of runs, some of which fail (0); on a share of tasks both agents are
-    equal."""
+    """Return a function that draws percentiles of runs, some of which fail (0); agents are equal on a share of
+    tasks."""
 
     def draw(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
         level = generator.normal(50, 25, tasks)
@@ -136,8 +135,7 @@ def cases() -> list[tuple[str, str]]:
 
 
 def coverage(name: str, what: str, tasks: int, seeds: int, experiments: int) -> tuple[float, float, float]:
-    """Return the share of experiments whose interval covers the truth, its level, and the share of intervals of zero
-    width."""
+    """Return the share of intervals that cover the truth, their level, and the share of intervals of zero width."""
     generator, found = np.random.default_rng([tasks, seeds]), []
     target = truth(name, what, what == "pass@2" and seeds > 1)
     draw, share = POPULATIONS[name]
@@ -213,8 +211,7 @@ def bisections(effect: float, most: int, experiments: int) -> Counter[str]:
 
 
 def sequential(tasks: int, seeds: int, effect: float, experiments: int) -> tuple[float, float]:
-    """Return how often the sequential rule decides within a number of seeds, and the average number of seeds that it
-    needs."""
+    """Return how often the sequential rule decides within a number of seeds, and the average number of seeds needed."""
     generator, decided, used = np.random.default_rng([tasks, seeds, int(10 * effect)]), 0, 0
     for _ in range(experiments):
         p = chances(generator, tasks, effect)

@@ -1,5 +1,4 @@
-"""Measure the cost of the disk limit: `uv run python benchmarks/disk.py [--pairs 9]`; the base image is
-MLEREDUX_BASE_IMAGE.
+"""Measure the disk limit's cost: `uv run python benchmarks/disk.py [--pairs 9]`, with base image MLEREDUX_BASE_IMAGE.
 
 Runs are paired: one with a separate file system, one that measures its folders instead, in alternating order. Needs
 root. `--alone` measures only the overhead of a file system, without runs, which is less sensitive to load.

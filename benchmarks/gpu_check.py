@@ -1,5 +1,4 @@
-"""Check which of this machine's GPUs agents see in each sandbox: `uv run python benchmarks/gpu_check.py [--sandbox ID
-…]`.
+"""Check which GPUs agents see in each sandbox: `uv run python benchmarks/gpu_check.py [--sandbox ID …]`.
 
 For each sandbox that works here: a run without GPUs sees none; a run with one GPU gets one device, which its variables
 name, and which NVIDIA's tool and PyTorch report if they are installed; concurrent runs, as many as there are GPUs or

@@ -149,8 +149,7 @@ def painted(mask: str, size: int) -> Any:
 
 
 def rivals() -> list[tuple[str, float, float]]:
-    """Return the name of each measurement, and CPU seconds of the loop and of our version, which must have equal
-    results."""
+    """Return names and CPU seconds of loops and of our versions, which must have equal results."""
     rng = numpy.random.default_rng(0)
     classes = [f"class_{number:03d}" for number in range(120)]
     true = [classes[number] for number in rng.integers(0, 120, 5_000)]

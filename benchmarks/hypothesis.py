@@ -5,8 +5,8 @@
 It prepares the planted tables, runs the thorough `analyst` on the technique tasks, grades its answers, and writes the
 contexts of all arms; then it runs the agent `automl` on each cell of the plan, and compares arms by the plan's measure.
 To save time, agents and graders run in forks of one process, without sandboxes; results are stored, so that an
-interrupted experiment continues. The contexts are written next to a copy of the plan in `--data-dir`, so that `mleredux
-experiment run <data-dir>/hypothesis_2.toml` repeats it with full runs.
+interrupted experiment continues. The contexts are written next to a copy of the plan in `--data-dir`, so that full runs
+are possible, too: `mleredux experiment run <data-dir>/hypothesis_2.toml`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     python benchmarks/largest_preparations.py [--task ID]… [--shares 0.125 0.25 0.5 1] [--dir DIR]
         [--results results.json] [--markdown docs/benchmarks.md]
 
-Raw data is synthetic, in its real shape (`_raw_tables`), with a share of its real rows, and prepared by users' command,
-`mleredux prepare ID --from FOLDER`. Immediately afterwards, a process reads the same largest tables with pandas and
+Raw data is synthetic, in its real shape (`_raw_tables`), with a share of its real rows, and prepared with `mleredux
+prepare ID --from FOLDER`, as by users. Immediately afterwards, a process reads the same largest tables with pandas and
 writes them, which is the minimum for a preparation in pandas. Earlier measurements are stored in `--results`, so that a
 long measurement can be made task by task.
 """

@@ -1,5 +1,4 @@
-"""Measure grading MLE-bench's ten largest tables at their real row counts, compared with reading their CSV files with
-pandas.
+"""Compare grading MLE-bench's ten largest tables, at real row counts, with reading their CSV files with pandas.
 
     python benchmarks/largest_tables.py [--only TEXT] [--rounds N] [--dir DIR] [--markdown docs/benchmarks.md]
 
@@ -40,8 +39,7 @@ spent = [time.perf_counter() - began, used.ru_utime + used.ru_stime, used.ru_max
 open(sys.argv[1], "w").write(json.dumps(spent))
 sys.exit(code)
 """
-"""A small process that starts the measured process, because Linux attributes the memory of the parent to a new
-process."""
+"""A small process that starts the measured one, because Linux attributes a parent's memory to a new process."""
 
 PLUGIN = '''
 import os

@@ -1,5 +1,4 @@
-"""Test coding programs with the scripted model: `MLEREDUX_BASE_IMAGE=IMAGE uv run python benchmarks/recipes.py
-[NAME...]`.
+"""Run coding programs with a scripted model: `MLEREDUX_BASE_IMAGE=IMAGE uv run python benchmarks/recipes.py [NAME...]`.
 
 Each is installed in an image and runs on `digits` through the gateway; NAME is a recipe of `command`, or
 `harbor:AGENT`. The model calls an offered shell tool once, to copy the sample submission; for a program without one, it

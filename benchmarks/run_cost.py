@@ -108,8 +108,7 @@ def server(home: Path, runs: int) -> list[Sequence[str]]:
 
 
 def restarts(home: Path, times: int) -> list[Sequence[str]]:
-    """Measure CPU seconds until a server listens, and requests of a retrying client while the server is killed and
-    restarted."""
+    """Measure CPU seconds until a server listens, and requests of a retrying client during kills and restarts."""
     with ServerProcess(home / "runs", "--log-level", "error") as first:
         port, url, starts = first.url.rpartition(":")[2], first.url, []
         answered, lost, over = [], [], threading.Event()

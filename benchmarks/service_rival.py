@@ -1,5 +1,4 @@
-"""Compare equally many runs in our store and in that of MLflow's server: `uv run python benchmarks/service_rival.py
-PYTHON [RUNS]`.
+"""Compare our server with MLflow's on equally many runs: `uv run python benchmarks/service_rival.py PYTHON [RUNS]`.
 
 PYTHON belongs to an environment with mlflow (`uv venv rival && uv pip install --python rival/bin/python mlflow`). Both
 servers get the same requests, one after the other: MLflow's with one worker process and SQLite, ours as started by

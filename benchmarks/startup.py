@@ -1,5 +1,4 @@
-"""Measure start-up of the command line, compared with its minimum requirements: `uv run python
-benchmarks/startup.py`."""
+"""Measure start-up of the command line, compared with its minimum: `uv run python benchmarks/startup.py`."""
 
 from __future__ import annotations
 

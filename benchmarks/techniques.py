@@ -1,5 +1,4 @@
-"""Run the reference agent, gaming agents and a perfect agent on all techniques, with starter competitions and real
-data.
+"""Run the reference agent, gaming agents and a perfect one on all techniques, with starter tasks and real data.
 
 `python benchmarks/techniques.py --markdown docs/reference/techniques-results.md [--kaggle ../shared/data/kaggle]`
 
@@ -173,8 +172,7 @@ def times() -> list[list[Any]]:
 
 
 def made_up(rows: int) -> Dataset:
-    """Return a table with 20 numeric columns with missing values, 5 texts, and two classes, one of them 10 %; 80 % of
-    the rows are for training."""
+    """Return a table with 20 incomplete numeric columns, 5 texts, two classes (one 10 %), and 80 % training rows."""
     import pandas as pd
 
     rng = np.random.default_rng(rows)

@@ -1,5 +1,4 @@
-"""Measure many concurrent Gymnasium environments: `uv run python benchmarks/vector.py`. CPU seconds include all
-processes."""
+"""Measure many concurrent Gymnasium environments: `uv run python benchmarks/vector.py`; with CPU of all processes."""
 
 from __future__ import annotations
 

@@ -69,8 +69,7 @@ DISTRIBUTIONS = _distributions()
 
 
 def _led_to(text: str, folder: str, page: str) -> str:
-    """Return the text with links that are relative to a folder of the repository replaced by links to pages of the site
-    or the repository."""
+    """Return the text with links relative to a folder replaced by links to pages of the site or the repository."""
 
     def link(match: re.Match[str]) -> str:
         path, anchor = posixpath.normpath(posixpath.join(folder, match[1])), match[2] or ""

@@ -208,7 +208,7 @@ def _shown(value: Any) -> str:
 
 
 def fixed_table() -> str:
-    """Return the table of problems that the variants `+fixed` of MLE-bench competitions fix, from their
+    """Return the table of problems fixed by the variants `+fixed` of MLE-bench competitions, from their
     declarations."""
     rows = [f"| `{name}` | {variant.wrong} | {variant.done} |" for name, variant in sorted(fixed_variants().items())]
     return "\n".join(

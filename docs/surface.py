@@ -107,8 +107,7 @@ def text_of(cls: type[Any], name: str) -> str:
 
 @functools.cache
 def _texts(cls: type[Any]) -> dict[str, str]:
-    """Return the documentation of a class's attributes: strings below them, comments after them, or the section
-    `Attributes`."""
+    """Return the documentation of a class's attributes: strings below, comments after, or the section `Attributes`."""
     if not cls.__module__.startswith("mleredux"):
         return {}
     section = re.split(r"\n(?=\S)", inspect.cleandoc(cls.__dict__.get("__doc__") or "").partition("\nAttributes:\n")[2])
@@ -154,8 +153,7 @@ def undocumented() -> list[str]:
 
 @functools.cache
 def homes() -> dict[int, str]:
-    """Return the module whose page documents each class and function, by identity: the first module that contains
-    it."""
+    """Return the module that documents each class and function, by identity: the first that contains it."""
     found: dict[int, str] = {}
     for module in (*facades(), *APPLICATIONS):
         for name in names_of(module):
@@ -164,8 +162,7 @@ def homes() -> dict[int, str]:
 
 
 def page(module: str) -> str:
-    """Return the page of a module: its names in a table, then each with all its members, unless another page documents
-    it."""
+    """Return the page of a module: a table of names, then each with its members, unless documented elsewhere."""
     since = known_since()
     loaded = importlib.import_module(module)
     text = APPLICATIONS.get(module) or documented(inspect.getdoc(loaded) or "")
@@ -264,8 +261,7 @@ def _tree(module: str) -> ast.Module:
 
 
 def class_text(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Remove the section `Attributes` from the docstring of a class for autodoc, because its members follow with these
-    texts."""
+    """Remove the section `Attributes` from a class docstring for autodoc, because members follow with these texts."""
     if what in ("class", "exception") and "Attributes:" in lines:
         start = lines.index("Attributes:")
         end = next((at for at in range(start + 1, len(lines)) if lines[at][:1].strip()), len(lines))

@@ -31,8 +31,7 @@ def fetch(raw: Path) -> None:
 
 
 def bikes(generator: random.Random, day: int, hour: int, sky: str, temperature: float) -> int:
-    """Return the number of bikes: two rush hours on working days, one broad peak at weekends, fewer in rain and
-    cold."""
+    """Return the number of bikes: two rush hours on working days, one peak at weekends, fewer in rain and cold."""
     if day % 7 < 5:
         demand = 120 * math.exp(-((hour - 8) ** 2) / 4) + 150 * math.exp(-((hour - 17.5) ** 2) / 6) + 20
     else:

@@ -44,8 +44,7 @@ class BuildDisk:
 
     @contextlib.contextmanager
     def below(self, folder: Path) -> Iterator[None]:
-        """Move a folder of an engine, with its content, to this disk while the body runs; afterwards all changes are
-        discarded.
+        """Put an engine's folder with its content on this disk while the body runs, then discard all changes.
 
         Raises:
             OSError: The folder can't be mounted.

@@ -15,8 +15,7 @@ _REMOTE = re.compile(r"[a-z][a-z0-9+.-]*://|git@", re.IGNORECASE)
 
 
 def images_of(text: str) -> list[str]:
-    """Return the images that `FROM`, `COPY --from` and mounts refer to, except the Dockerfile's own stages and
-    `BASE_IMAGE`.
+    """Return the images in `FROM`, `COPY --from` and mounts, except the Dockerfile's own stages and `BASE_IMAGE`.
 
     Raises:
         AgentBroken: An image is known only during the build, or the engine itself would have to fetch something.
@@ -96,8 +95,7 @@ def _flags(rest: str) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def filled(name: str, arguments: dict[str, str]) -> str | None:
-    """Return a word of a Dockerfile with its variables replaced: empty for the base image, None if a value is
-    missing."""
+    """Return a Dockerfile word with its variables replaced: empty for the base image, None if a value is missing."""
     name = name.strip("\"'")
     if name in (f"${BASE_ARGUMENT}", f"${{{BASE_ARGUMENT}}}"):
         return ""

@@ -194,8 +194,7 @@ def _sockets(launch: Launch) -> tuple[Path | None, ...]:
 
 
 def write_inside(control: Path) -> Path:
-    """Write the programs that run in the container, executable regardless of umask and installer; return their
-    folder."""
+    """Write the container's programs, executable regardless of umask and installer; return their folder."""
     folder = control / "inside"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -249,8 +248,7 @@ def _give(folder: Path, user: tuple[int, int]) -> None:
 
 
 def _refuse_unreadable(folder: Path, user: tuple[int, int]) -> None:
-    """Raise an error if the agent's user, unlike root, can't read a folder, before the agent fails for unclear
-    reasons."""
+    """Raise an error if the agent's user, unlike root, can't read a folder, instead of an obscure failure later."""
     looked = 0
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent), *(Path(parent) / name for name in files)):

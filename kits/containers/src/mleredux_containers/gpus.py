@@ -54,8 +54,7 @@ class Gpus:
         return {"NVIDIA_VISIBLE_DEVICES": ",".join(self.ids)} if self.ids else {}
 
     def binds(self) -> tuple[Bind, ...]:
-        """Return mounts of devices and files; libraries are also mounted under their usual names, where the loader
-        finds them.
+        """Return mounts of devices and files; libraries also get their usual names, where the loader finds them.
 
         Raises:
             SandboxError: A device has a different path in containers, which mounts can't provide.

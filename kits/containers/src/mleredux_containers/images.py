@@ -1,5 +1,4 @@
-"""Images of agents: found in the engine by content, or built once, within a time limit and with passwords masked in
-logs."""
+"""Images of agents: found in the engine by content, or built once, with a time limit and masked passwords in logs."""
 
 from __future__ import annotations
 
@@ -292,8 +291,7 @@ def _open_home(engine: ImageEngine, log: BuildLog, image: Image, tag: str) -> Bu
 
 
 def _reference(image: Image) -> str:
-    """Return a reference for `FROM`: a tag, if there is one, because newer builders search for a bare id in a
-    registry."""
+    """Return a reference for `FROM`, preferably a tag, because newer builders search for bare ids in a registry."""
     return image.tags[0] if image.tags else image.id
 
 

@@ -1,5 +1,4 @@
-"""Split a build into two images: the packages that its steps install, and on top only files, so that an edit changes
-only these."""
+"""Split a build into an image with installed packages, and files on top, so that an edit changes only the latter."""
 
 from __future__ import annotations
 
@@ -15,8 +14,7 @@ _STILL = frozenset({"WORKDIR", "COPY", "ENV", "LABEL", "USER", "CMD", "ENTRYPOIN
 
 
 def split(plan: Recipe) -> tuple[Recipe, str] | None:
-    """Return the recipe up to its last step, with only those files that this part copies by name, and the remaining
-    lines.
+    """Return the recipe up to its last step, with only the files that it copies by name, and the remaining lines.
 
     Returns:
         None if the parts depend on each other, because of stages, arguments, or folders that are copied before a step.

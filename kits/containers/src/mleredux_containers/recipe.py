@@ -195,8 +195,7 @@ def generated(build: Build) -> Recipe:
 
 
 def _dockerfile(build: Build, npm: list[str]) -> str:
-    """Return a Dockerfile that installs packages in a separate stage, which may know the password of a package
-    index."""
+    """Return a Dockerfile that installs packages in a separate stage, which may know a package index's password."""
     debian = _DEBIAN.format(packages=_words(build.debian, _DEBIAN_NAME, "a Debian package")) if build.debian else ""
     if not (build.python or build.python_alone or npm):
         return _FINAL.replace("\n", "ARG BASE_IMAGE\n", 1) + debian + _WITHOUT_REQUIREMENTS + _AGENT
@@ -266,8 +265,7 @@ def from_context(build: Build) -> Recipe:
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None, *, generated: bool = True) -> Recipe:
-    """Return the recipe of a layer on top of an image, from the lines after `FROM`; not `generated` for external
-    images."""
+    """Return the recipe of a layer on an image, from the lines after `FROM`; not `generated` for external images."""
     files: dict[str, Path | bytes] = {
         "Dockerfile": f"FROM {image}\nUSER root\n{lines}".encode(),
         **(extra or {}),

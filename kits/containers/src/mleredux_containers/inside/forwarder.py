@@ -46,8 +46,7 @@ async def _close(writer: "StreamWriter") -> None:
 
 
 async def _connect(path: str) -> "tuple[StreamReader, StreamWriter]":
-    """Connect to the program on the host; while its queue is full, asyncio considers an unconnected socket
-    connected."""
+    """Connect to the program on the host; if its queue is full, asyncio takes unconnected sockets for connected."""
     import asyncio
 
     for _ in range(_TRIES):

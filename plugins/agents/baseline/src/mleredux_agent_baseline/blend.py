@@ -19,8 +19,7 @@ TIE_BREAK = 0.01
 
 
 def blend_loss(metric: Metric, y: Array, prediction: Array, *, labels: bool) -> float:
-    """Return the loss that selects a blend: that of the metric, plus a small share of log loss if labels are
-    submitted."""
+    """Return the loss that selects a blend: the metric's loss, plus a little log loss if labels are submitted."""
     loss = metric.loss(y, prediction)
     if labels:
         loss += TIE_BREAK * metric_for("log-loss", classes=True, labels=False).loss(y, prediction)

@@ -72,8 +72,7 @@ def code_parts(values: pd.Series[Any]) -> int:
 
 
 def clean(frame: pd.DataFrame, profile: Profile) -> pd.DataFrame:
-    """Return table columns (not texts or images): numbers as floats, codes split, dates unchanged, the others as
-    text."""
+    """Return columns that are not texts or images: numbers as floats, codes split, dates unchanged, others as text."""
     columns: dict[str, object] = {}
     for name in profile.numeric:
         values = frame[name]

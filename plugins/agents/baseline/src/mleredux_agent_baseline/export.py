@@ -60,8 +60,7 @@ def write_solution(
 
 
 def split_source(source: str) -> tuple[list[str], str]:
-    """Split a module into its external imports (one string each) and the remaining source, without its docstring and
-    imports from its own package."""
+    """Split a module into external imports (one string each) and its source without docstring and internal imports."""
     imports: list[str] = []
     dropped: set[int] = set()
     lines = source.splitlines()

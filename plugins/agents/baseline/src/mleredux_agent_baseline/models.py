@@ -46,7 +46,7 @@ def logistic(strength: float) -> Callable[[int, int], Any]:
 
 
 def logistic_words(strength: float) -> Callable[[int, int], Any]:
-    """Return a factory for one-vs-rest logistic regression by coordinate descent: a few iterations suffice for sparse
+    """Return a factory for one-vs-rest logistic regression by coordinate descent, with few iterations for sparse
     words."""
 
     def make(seed: int, threads: int) -> Any:
@@ -102,8 +102,8 @@ def boosted_numbers(loss: str) -> Callable[[int, int], Any]:
 
 
 def forest(kind: str, leaf: int = 1) -> Callable[[int, int], Any]:
-    """Return a factory for a random forest or extremely randomised trees (`ExtraTreesClassifier`,
-    `RandomForestRegressor`, …)."""
+    """Return a factory for a random forest or extra-trees model (`ExtraTreesClassifier`, `RandomForestRegressor`,
+    …)."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn import ensemble
@@ -117,8 +117,7 @@ def forest(kind: str, leaf: int = 1) -> Callable[[int, int], Any]:
 
 
 def neighbours(kind: str, count: int) -> Callable[[int, int], Any]:
-    """Return a factory for nearest neighbours (`KNeighborsClassifier` or `KNeighborsRegressor`), weighted by
-    distance."""
+    """Return a factory for distance-weighted nearest neighbours (`KNeighborsClassifier` or `KNeighborsRegressor`)."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn import neighbors

@@ -97,8 +97,7 @@ class Prepared:
 
 
 def useful_threads(prepared: Prepared, threads: int) -> int:
-    """Return the number of useful threads, one for small tables, where more would only wait for each other; also limit
-    the threads of native libraries."""
+    """Return the number of useful threads, one for small tables, and limit the threads of native libraries to it."""
     from threadpoolctl import threadpool_limits
 
     rows, columns = prepared.train.shape

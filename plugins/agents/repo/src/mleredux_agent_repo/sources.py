@@ -92,8 +92,7 @@ def _place(wanted: Reference, commit: str) -> Path:
 
 
 def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
-    """Add the source to the cache if it is missing; return its commit, or the name of a copy. Messages to the user are
-    appended to `remarks`."""
+    """Add a missing source to the cache; return its commit, or the name of a copy. Append messages to `remarks`."""
     if wanted.path is None:
         return _fetch(wanted, commit)
     if wanted.ref is not None and _COPY.match(wanted.ref):

@@ -53,8 +53,8 @@ class Entry:
 def entries(
     folder: Path, shown: str, left_out: frozenset[str] = frozenset(), only: frozenset[str] | None = None
 ) -> Iterator[Entry]:
-    """Yield every file and link below a folder, sorted; each folder is opened relative to its parent, so no link is
-    followed.
+    """Yield all files and links below a folder, sorted; folders are opened relative to their parents without following
+    links.
 
     Args:
         only: Names in the folder itself to include; None for all.

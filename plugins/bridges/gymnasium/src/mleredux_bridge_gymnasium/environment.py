@@ -25,8 +25,7 @@ Reward = Callable[[Run], float | None]
 
 
 class UnicodeText(spaces.Text):
-    """A space of texts with any characters; samples use only its character set, and flattening replaces others by
-    `?`."""
+    """A space of texts with any characters; samples use its character set, and flattening replaces others by `?`."""
 
     def contains(self, x: Any) -> bool:
         """Return whether a value is a valid Unicode string that is not too long."""
@@ -107,8 +106,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Start a run with this seed, and cancel that of an unfinished episode; return the description as
-        observation."""
+        """Start a run with this seed, and cancel that of an unfinished episode; observe the task description."""
         super().reset(seed=seed)
         self.close()
         drawn = seed if seed is not None else int(self.np_random.integers(2**31))
@@ -118,8 +116,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         return self._observed(how + self.task.describe(), failed=False), {"task": self.task.id}
 
     def step(self, action: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """Execute an action; return its output, and at the end the reward and whether the submission is valid
-        (`info`)."""
+        """Execute an action; return its output, and at the end the reward and the submission's validity (`info`)."""
         session = self._opened()
         kind, over = int(action["kind"]), False
         output, failed = "", False

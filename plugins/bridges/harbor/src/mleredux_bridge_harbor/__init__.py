@@ -1,5 +1,4 @@
-"""Export tasks as Harbor task directories (`mleredux export-task TASK`), and run Harbor's tasks (`mleredux run
-harbor:PATH`).
+"""Export tasks to Harbor (`mleredux export-task TASK`), and run Harbor's task directories (`mleredux run harbor:PATH`).
 
 | modules | contents |
 |---|---|

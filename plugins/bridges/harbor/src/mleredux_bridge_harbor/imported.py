@@ -1,5 +1,4 @@
-"""Import Harbor task directories: `mleredux run harbor:PATH` copies a directory into the cache under a hash of its
-content."""
+"""Import Harbor task directories: `mleredux run harbor:PATH` copies a directory into the cache, named by a hash."""
 
 from __future__ import annotations
 
@@ -33,8 +32,7 @@ USER root
 {workdir}RUN mkdir -p /logs/verifier /logs/agent /logs/artifacts /solution /tests \\
  && chmod -R a+rwX /logs /solution /tests && pwd > {file} && if [ "$(pwd)" != / ]; then chmod -R a+rwX .; fi
 """
-"""Lines after a task's own Dockerfile: agents and verifiers are not root, so their working directories become
-writable."""
+"""Lines after a task's own Dockerfile: agents and verifiers are not root, so working directories become writable."""
 
 
 class _Part(BaseModel, strict=True, allow_inf_nan=False):
@@ -238,8 +236,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _write_recipe(home: Path, kind: str) -> None:
-    """Write the Dockerfile of the environment or of a separate verifier, with additions for agents that are not
-    root."""
+    """Write the Dockerfile of the environment or a separate verifier, with additions for agents that are not root."""
     config = read_config(home)
     wanted = config.get("environment", {})
     separate = config.get("verifier", {}).get("environment_mode") == "separate"

@@ -27,7 +27,7 @@ async def _graded(state: TaskState) -> Run:
 
 @scorer(metrics=[mean(), stderr()])
 def standing() -> Scorer:
-    """Return the default reward of other bridges: 0.1 to 1 for a valid submission, by leaderboard standing; else 0."""
+    """Score like other bridges by default: 0.1 to 1 for a valid submission, by leaderboard standing; else 0."""
 
     async def scored(state: TaskState, target: Target) -> Score:
         run = await _graded(state)
@@ -39,7 +39,7 @@ def standing() -> Scorer:
 
 @scorer(metrics=[mean(), stderr()])
 def score() -> Scorer:
-    """Return the score of the task's own metric; samples without a valid submission have no score."""
+    """Score by the task's own metric; samples without a valid submission have no score."""
 
     async def scored(state: TaskState, target: Target) -> Score:
         run = await _graded(state)
@@ -54,7 +54,7 @@ def score() -> Scorer:
 
 @scorer(metrics=[mean()])
 def valid() -> Scorer:
-    """Return 1 for a valid submission, else 0."""
+    """Score 1 for a valid submission, else 0."""
 
     async def scored(state: TaskState, target: Target) -> Score:
         run = await _graded(state)

@@ -23,8 +23,7 @@ RUN = "mleredux_run"
 
 @solver
 def instructions() -> Solver:
-    """Add the instructions that agents get: the folders of this sandbox, its limits, and the description of the
-    task."""
+    """Add the instructions that agents get: this sandbox's folders and limits, and the description of the task."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         session = sandbox().as_type(SessionSandbox).session

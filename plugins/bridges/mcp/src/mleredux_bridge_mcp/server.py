@@ -25,8 +25,7 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
             return session.execute(command, timeout=timeout_seconds).shown
 
     def run_python(code: str, timeout_seconds: float = 600) -> str:
-        """Run code in a new Python interpreter in the sandbox, in the output folder; return its output and exit
-        code."""
+        """Run code in a new Python interpreter, in the sandbox's output folder; return its output and exit code."""
         with _told(session):
             return session.execute(code, language="python", timeout=timeout_seconds).shown
 

@@ -73,8 +73,7 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
         return [SandboxTools(config.tools)]
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Return whether the task's sample submission is graded as valid (`vf-validate`); None if there is no
-        sample."""
+        """Return whether the task's sample submission is valid (`vf-validate`); None if there is no sample."""
         return await asyncio.to_thread(self._sample_is_valid)
 
     def _sample_is_valid(self) -> bool | None:

@@ -25,8 +25,7 @@ class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
 
     @vf.tool
     async def run_python(self, code: str, timeout_seconds: float = 600) -> str:
-        """Run code in a new Python interpreter in the sandbox, in the output folder; return its output and exit
-        code."""
+        """Run code in a new Python interpreter, in the sandbox's output folder; return its output and exit code."""
         return await self._asked(
             lambda session: session.execute(code, language="python", timeout=timeout_seconds).shown
         )

@@ -91,8 +91,7 @@ class ApptainerSandbox:
 
 
 def _own(folder: Path) -> Path:
-    """Create a folder, writable for every user, below the agent's folder; an earlier attempt may have replaced it with
-    a link."""
+    """Create a world-writable folder below the agent's; an earlier attempt may have replaced it with a link."""
     if folder.is_symlink() or folder.is_file():
         folder.unlink()
     folder.mkdir(exist_ok=True)

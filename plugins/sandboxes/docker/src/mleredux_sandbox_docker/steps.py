@@ -123,8 +123,7 @@ def sweep_steps(client: APIClient) -> None:
 
 
 def _arguments(command: str, config: dict[str, Any]) -> list[str]:
-    """Return the command line of a RUN instruction: a JSON list unchanged, anything else as a command of the image's
-    shell."""
+    """Return the command line of a RUN instruction: a JSON list unchanged, anything else for the image's shell."""
     with contextlib.suppress(ValueError):
         words = json.loads(command)
         if isinstance(words, list) and words and all(isinstance(word, str) for word in words):

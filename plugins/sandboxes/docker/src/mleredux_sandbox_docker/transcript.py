@@ -133,8 +133,8 @@ class Transcript:
         self._numbers[stream] = (at, number + 1 if at == before else 1)
 
     def _set(self, mark: Mark) -> None:
-        """Move the mark and overwrite its note with a single write, so that a kill leaves either the old note or the
-        new note."""
+        """Move the mark and overwrite its note with a single write, so that a kill leaves the old note or the new
+        one."""
         self._log.flush()
         self.mark = mark
         os.pwrite(self._note, " ".join(map(str, (self.container, *mark))).ljust(_NOTE_BYTES).encode(), 0)

@@ -44,8 +44,7 @@ class ControlGroup:
 
 @contextmanager
 def limited_group(processes: int) -> Iterator[list[str]]:
-    """Yield options that limit the total number of processes of a build's steps from their start; empty without
-    root."""
+    """Yield options that limit the number of processes of all steps of a build from the start; empty without root."""
     second = (_ROOT / "cgroup.controllers").exists()
     name = f"mleredux-build-{os.getpid()}-{os.urandom(4).hex()}"
     group = (_ROOT if second else _ROOT / "pids") / name

@@ -26,8 +26,7 @@ _NAMESPACE_CALLS = ("fsopen", "mount", "move_mount", "open_tree", "pivot_root", 
 _NEW_NAMESPACES = 0x7E020000
 """Flags of `clone` for namespaces of all kinds."""
 _ENV_LINE = 32_000
-"""Maximum length of a line in a file of variables; longer variables, and those with newlines, are passed
-differently."""
+"""Maximum length of a line in an env file; longer variables, and those with newlines, are passed differently."""
 
 
 def command(*arguments: str) -> list[str]:
@@ -103,7 +102,7 @@ def info() -> dict[str, Any]:
 
 
 def store_on(folder: Path) -> list[str]:
-    """Return options of `podman` for a store in a folder that shares the images of the default store; empty if
+    """Return options of `podman` for a store in a folder that shares the default store's images; empty if
     impossible."""
     store = info()["store"]
     if store["graphDriverName"] != "overlay":
@@ -193,7 +192,7 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
 
 
 def filtered(path: Path) -> list[str]:
-    """Return arguments of `podman` that filter system calls using its own profile, without calls for namespaces and
+    """Return arguments of `podman` that filter system calls by its own profile, without those for namespaces and
     mounts.
 
     Podman allows these calls for nested containers, but they expose much more of the kernel to root of a new user
@@ -221,8 +220,7 @@ def filtered(path: Path) -> list[str]:
 
 
 def ulimits(made: Container) -> list[str]:
-    """Return limits of the container, including those that podman would otherwise raise, which fails without
-    privileges."""
+    """Return limits of the container, including those that podman would raise, which fails without privileges."""
     import resource
 
     most = int(Path("/proc/sys/kernel/pid_max").read_text())

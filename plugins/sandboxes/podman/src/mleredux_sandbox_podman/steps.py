@@ -69,8 +69,7 @@ def _steps(podman: int) -> Iterator[int]:
 
 
 def _written(step: int) -> int:
-    """Return the number of bytes that a step's container has written: the size of the upper folder of its root
-    overlay."""
+    """Return the bytes that a step's container has written: the size of the upper folder of its root overlay."""
     total = 0
     with suppress(OSError):
         root = next(line for line in Path(f"/proc/{step}/mountinfo").read_text().splitlines() if " / / " in line)
