@@ -2,8 +2,8 @@
 
     python benchmarks/floor.py --golden DIR [--only TEXT] [--markdown docs/reference/floor.md]
 
-The starter tasks and their techniques are prepared as usual; a technique that does not apply to a task, with planted
-faults. For MLE-bench's competitions, whose data requires an account, the golden cases are graded: small synthetic data
+The starter tasks and their technique tasks are prepared as usual; if a technique does not apply to a task, faults are
+planted. For MLE-bench's competitions, whose data requires an account, the golden cases are graded: small synthetic data
 in the layout of the real data. Their scores show that a grader reveals nothing; they do not show how far such a score
 is from the published median on real data.
 """

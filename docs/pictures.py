@@ -93,7 +93,7 @@ class Picture:
             self.text(label, place, "note left" if upright else "note")
 
     def svg(self) -> str:
-        """Return the picture as SVG."""
+        """Return the diagram as SVG."""
         head = '<marker id="head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto">'
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" role="img" '

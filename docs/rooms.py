@@ -38,7 +38,7 @@ def _width(label: str) -> float:
 
 
 def draw() -> str:
-    """Return the picture as SVG."""
+    """Return the diagram as SVG."""
     graph = grimp.build_graph(PACKAGE, exclude_type_checking_imports=True, cache_dir=None)
     rows = layers()
     rooms = [room for row in rows for room in row]

@@ -70,7 +70,7 @@ def write(path: Path, header: list[str], rows: Iterable[list[Any]]) -> None:
 
 
 def one_week(base: Competition) -> Competition:
-    """The variant `bike-hours+week`: a single week of training data."""
+    """Return the variant `bike-hours+week`, with a single week of training data."""
     return base.model_copy(
         update={
             "id": f"{base.id}+week",

@@ -19,7 +19,7 @@ __all__ = ["Journal", "run_agent"]
 
 
 def run_agent(name: str, options: Mapping[str, Any], work: Callable[[Journal], None]) -> int:
-    """Submit the sample, then work; return exit code 0 if there is a submission.
+    """Submit the sample, then work; return exit code 0 if there is a submission and no error.
 
     Args:
         name: The agent's id, for its log and rollout.

@@ -48,7 +48,7 @@ class Entry:
         return tuple(dict.fromkeys(name for text in self.secret_env.values() for name in _SECRET.findall(text)))
 
     def exports(self) -> list[str]:
-        """Shell lines that set its variables from the variables of the secrets."""
+        """Return shell lines that derive its variables from the variables of the secrets."""
         lines = []
         for name, text in self.secret_env.items():
             if _SECRET.fullmatch(text.strip()) and self.secrets_of(text) == (name,):

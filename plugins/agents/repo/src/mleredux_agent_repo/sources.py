@@ -39,7 +39,7 @@ class Source:
 
     Attributes:
         commit: The commit, or `copy-<hash>` of a folder that is not a commit.
-        root: All of the repository (or folder) at that commit.
+        root: The whole repository or folder at that commit.
         folder: The agent's folder in it.
         remote: Whether it was fetched from another machine.
         script: The script of the reference, in this folder; None if it refers to a folder.

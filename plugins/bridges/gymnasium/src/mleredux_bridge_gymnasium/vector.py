@@ -27,11 +27,11 @@ class _Ahead(gymnasium.Wrapper[Any, Any, Any, Any]):
         self._result = pool.submit(getattr(self.env, name), *arguments, **named)
 
     def reset(self, **named: Any) -> Any:
-        """As the environment's."""
+        """Reset the environment, or return the result of the reset under way."""
         return self._taken() if self._result else self.env.reset(**named)
 
     def step(self, action: Any) -> Any:
-        """As the environment's."""
+        """Step the environment, or return the result of the step under way."""
         return self._taken() if self._result else self.env.step(action)
 
     def _taken(self) -> Any:

@@ -212,7 +212,7 @@ def filtered(path: Path) -> list[str]:
     content["syscalls"] = [
         *(rule for rule in content["syscalls"] if rule["names"]),
         {"names": ["clone"], "action": "SCMP_ACT_ALLOW", "args": [flags]},
-        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38},  # flags invisible; libc falls back
+        {"names": ["clone3"], "action": "SCMP_ACT_ERRNO", "errnoRet": 38},  # clone3's flags are hidden
         {"names": _NAMESPACE_CALLS, "action": "SCMP_ACT_ERRNO", "errnoRet": 1},
     ]
     path.write_text(json.dumps(content), encoding="utf-8")
