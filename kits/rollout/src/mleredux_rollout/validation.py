@@ -56,7 +56,7 @@ def problem_of(error: ValidationError) -> Problem:
 
 
 def _problems(document: Any, at: str) -> Iterator[Problem]:
-    """Yield problems of its own fields, of its steps, of its embedded documents, and last of relations between them."""
+    """Yield problems of the fields, then of steps, of embedded documents, and of relations between them."""
     if not isinstance(document, dict):
         yield Problem(f"${at}", f"a rollout is an object, this is {_type_of(document)}")
         return

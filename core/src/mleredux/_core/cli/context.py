@@ -56,6 +56,6 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
 
 
 def explained(ctx: click.Context, error: Exception) -> Exception | None:
-    """Return the open backend's explanation of one of its own errors."""
+    """Return the explanation of an error by the open backend that raised it."""
     opened: Backend | None = ctx.meta.get(_BACKEND)
     return opened.explain(error) if opened is not None else None

@@ -46,7 +46,7 @@ class CommandGroup(click.Group):
 
     Args:
         here: Names of the group's own commands that run on this machine only.
-        renamed: Former names of its own commands, with the names that replaced them.
+        renamed: Former names of the group's commands, with the names that replaced them.
     """
 
     def __init__(

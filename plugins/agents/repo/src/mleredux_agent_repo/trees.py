@@ -90,7 +90,7 @@ def _entries(
         try:
             mode = os.fstat(handle).st_mode  # it may have been replaced in the meantime
             if stat.S_ISDIR(mode) and left_out and set(os.listdir(handle)) >= _OF_RUNS:  # noqa: PTH208
-                continue  # files of our own runs would change the agent each time
+                continue  # files of earlier runs would change the agent each time
             if stat.S_ISDIR(mode):
                 yield from _entries(handle, f"{name}/", shown, left_out, depth - 1)
             elif stat.S_ISREG(mode):

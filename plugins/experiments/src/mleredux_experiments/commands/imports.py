@@ -17,7 +17,7 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, sa
 @data_dir_option
 @json_option
 def command(reports: tuple[Path, ...], into: Path, name: str | None, data_dir: str | None, as_json: bool) -> None:
-    """Import published results as rows next to those of your own runs.
+    """Import published results as rows next to your runs.
 
     REPORTS are grading reports of MLE-bench (*.json, one per run), folders of them, submission.jsonl files, or folders
     with one submission per competition (COMPETITION/submission.csv), which are graded first.

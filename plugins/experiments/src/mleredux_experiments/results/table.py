@@ -335,7 +335,7 @@ class Results:
         return TypeAdapter(cls).validate_python(document)
 
     def document(self) -> dict[str, Any]:
-        """Return the whole table for JSON, with versions, failures and only the facts of its own tasks."""
+        """Return the whole table for JSON, with versions, failures and only the facts of the tasks in it."""
         from pydantic_core import to_jsonable_python
 
         own = replace(self, facts={task: self.fact(task) for task in self.tasks})

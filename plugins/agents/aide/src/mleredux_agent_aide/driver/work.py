@@ -104,7 +104,7 @@ def configure(task: Task) -> Any:
 
 
 def task_text(task: Task) -> str:
-    """Return the task description for AIDE, with the folders of its own files."""
+    """Return the task description for AIDE, with the folders of the run."""
     facts, name = task.facts, task.submission.name
     lines = [task.description.strip(), "", "# Files here", "", "- The data is in `./input` (read only)."]
     if facts.get("sample"):
