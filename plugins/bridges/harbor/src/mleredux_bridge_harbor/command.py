@@ -26,8 +26,8 @@ def command(task: str, output: Path, reward: str, invalid: float | None, **how: 
     """Write TASK as a task directory of Harbor (schema 1.4).
 
     Agents get the description and the public files, without network. The answers and the grader are only in the image
-    of the separate verifier, which gives the reward. Data whose licence is not declared, as that of Kaggle, are not
-    written: `fetch.sh` fetches them with the access of whoever builds the images.
+    of the separate verifier, which gives the reward. Data without a declared licence, such as Kaggle's, is not
+    written: `fetch.sh` fetches it with the access of the user who builds the images.
     """
     from mleredux_bridge_harbor.directory import write_task
 

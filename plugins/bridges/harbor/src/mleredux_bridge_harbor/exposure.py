@@ -48,11 +48,11 @@ def exposed(folder: Path, task: Task) -> Iterator[str]:
             content = path.read_bytes()
             found = sorted(source for text, source in texts.items() if text in content)
         yield from (f"{name} contains {source}" for source in found)
-        for column in _told(read_rows(path), answers, task):
+        for column in _revealing(read_rows(path), answers, task):
             yield f"column {column!r} of {name} equals the answers"
 
 
-def _told(rows: Iterator[dict[str, str]], answers: list[dict[str, str]], task: Task) -> list[str]:
+def _revealing(rows: Iterator[dict[str, str]], answers: list[dict[str, str]], task: Task) -> list[str]:
     """Return the columns of a table that equal a column of the answers in all common rows."""
     names, first = list(answers[0]) if answers else [], next(rows, None)
     if first is None:
