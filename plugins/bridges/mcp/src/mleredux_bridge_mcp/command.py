@@ -19,7 +19,7 @@ def command(task: str, **how: Any) -> None:
     """Serve TASK to a client of the Model Context Protocol, on standard input and output.
 
     The client's work is a run with the grade and rollout of any other. It ends when the client submits or disconnects,
-    or at the time limit. The score is not told to the client: see `mleredux runs`.
+    or at the time limit. The client does not get the score: see `mleredux runs`.
     """
     from mleredux_agents import open_session
 

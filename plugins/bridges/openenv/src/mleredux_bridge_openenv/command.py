@@ -41,9 +41,9 @@ def command(
     runs_dir: str | None,
     data_dir: str | None,
 ) -> None:
-    """Serve TASKs as an environment of OpenEnv, until it is interrupted.
+    """Serve TASKs as an OpenEnv environment until interrupted.
 
-    An episode is a run; `reset(task=...)` chooses its task, by default the first. Whoever reaches the port can run
+    An episode is a run; `reset(task=...)` chooses its task, by default the first. Anyone who reaches the port can run
     commands in the sandbox: there is no authentication.
     """
     for task in tasks:

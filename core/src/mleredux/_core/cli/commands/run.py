@@ -162,7 +162,7 @@ _EXECUTION = (
 @server_option("--project", metavar="NAME", help="The project whose quota the runs count against, by name or id.")
 @server_option("--priority", type=click.IntRange(-100, 100), help="Priority among your own runs; higher runs first.")
 @server_option("--preemptible", is_flag=True, help="Run only when no other run can; stop for those, and start again.")
-@server_option("--secret", "secrets", multiple=True, metavar="NAME", help="A secret of yours or the project's to use.")
+@server_option("--secret", "secrets", multiple=True, metavar="NAME", help="A secret to use, yours or the project's.")
 @server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for the runs.")
 @server_option("--name", metavar="NAME", help="Name for the experiment if there are several runs.")
 @runs_dir_option

@@ -124,7 +124,7 @@ class AsyncHttp:
 
     def _must_be_open(self) -> None:
         if self._client.is_closed:
-            raise UsageError("This client is closed.", hint="Use it, and what it gave, within its `with`.")
+            raise UsageError("This client is closed.", hint="Use the client and its results inside its `with` block.")
 
     async def _once(self, call: Call) -> httpx.Response:
         with contextlib.ExitStack() as opened:

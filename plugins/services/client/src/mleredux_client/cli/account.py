@@ -226,7 +226,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 @click.option("--gpus", type=click.IntRange(min=0), help="GPUs of all its runs together.")
 @click.option("--disk", "disk_mb", type=Megabytes(), help="Disk of all its runs together: 100g.")
 @click.option("--llm-tokens", type=click.IntRange(min=0), help="Tokens of language models.")
-@click.option("--max-time-limit", type=Duration(), help="Longest time limit of a run.")
+@click.option("--max-time-limit", type=Duration(), help="Maximum time limit of a run.")
 @click.option("--sandbox", "sandboxes", multiple=True, metavar="ID", help="An allowed sandbox; `isolated`: all such.")
 @click.option(
     "--network",

@@ -18,10 +18,10 @@ _POLL_SECONDS = 1.0
 
 @click.command(cls=ServerCommand, place="server")
 @click.argument("agent", metavar="AGENT|repo:REFERENCE")
-@click.option("--sandbox", metavar="ID", help="What to build it for; by default the best isolated sandbox.")
+@click.option("--sandbox", metavar="ID", help="Sandbox of the image; by default the best isolated one.")
 @click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option(
-    "--secret", "secrets", multiple=True, metavar="NAME", help="A secret of yours or the project's: GIT_TOKEN."
+    "--secret", "secrets", multiple=True, metavar="NAME", help="Name of a secret, yours or the project's: GIT_TOKEN."
 )
 @click.option("--project", metavar="NAME", help="The project whose quota it counts against.")
 @click.option("--follow", is_flag=True, help="Show the log of the build.")
