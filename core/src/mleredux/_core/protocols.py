@@ -145,6 +145,7 @@ class Session:
         cancelled: Returns whether cancellation was requested.
         look: Stores versions of the submission; must be called about every second.
         spent: Returns the exhausted LLM budget, if it should end the agent.
+        paused: Returns for how many seconds the clock of the time limit was paused, because models were unavailable.
     """
 
     attempts: Attempts
@@ -152,6 +153,7 @@ class Session:
     cancelled: Callable[[], bool]
     look: Callable[[], None]
     spent: Callable[[], str | None] = lambda: None
+    paused: Callable[[], float] = lambda: 0.0
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,9 @@ class Gateway(Protocol):
         Args:
             url: The URL of the gateway as seen by the agent, without a path.
         """
+
+    def paused(self) -> float:
+        """Return for how many seconds so far the providers were down; the run's clock pauses for this time."""
 
     def close(self) -> LlmUse:
         """Stop serving; return the total usage of the run, including earlier attempts."""

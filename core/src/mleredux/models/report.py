@@ -51,6 +51,8 @@ class LlmUse(Model):
     """The run whose recorded responses were replayed instead of calling models."""
     repeated: int = 0
     """Calls that were answered from the recording."""
+    outage_seconds: float = 0.0
+    """Seconds for which providers were down, as far as the run's clock was paused for them."""
     differences: tuple[str, ...] = ()
     """For each call without a counterpart in the recording, a sentence on the difference."""
 

@@ -99,10 +99,17 @@ class Outcome(Model):
     """One sentence on the cause."""
     seconds: float = 0.0
     """How many seconds the agent ran."""
+    paused_seconds: float = 0.0
+    """For how many of these the clock of the time limit was paused, because a provider of language models was down."""
     max_memory_mb: float | None = None
     """Peak memory in MiB."""
     cpu_seconds: float | None = None
     """CPU seconds used."""
+
+    @property
+    def working_seconds(self) -> float:
+        """How many seconds the agent ran, without those for which its clock was paused."""
+        return self.seconds - self.paused_seconds
 
 
 class NotSubmitted(Model):

@@ -71,6 +71,7 @@ TALK: dict[str, Any] = {
             "reply": {"text": "At last.", "latency": 0.4, "usage": {"prompt": 40, "completion": 10}},
         },
         {"when": {"last": "torn"}, "reply": {"text": "one two three four " * 9, "malformed": "truncated"}},
+        {"when": {"last": "overloaded"}, "reply": {"error": {"status": 529, "message": "Overloaded."}}},
         {"when": {"last": "html"}, "reply": {"malformed": "html"}},
         {
             "when": {"last": "dripping"},

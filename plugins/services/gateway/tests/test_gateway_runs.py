@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.store import Run
+from mleredux_gateway.outages import GAP, Outages
 from mleredux_rollout import check_rollout
 from mleredux_testing.toys import TOY_PLUGIN
 
@@ -113,6 +114,62 @@ def test_a_spent_budget_ends_the_agent_if_asked_to(configured, tmp_path, monkeyp
     (reached,) = (event.data for event in run.events() if event.type == "limit")
     assert reached["message"] == f"The agent was stopped: its budget {name} is used up."
     assert run.outcome.signal == signal.SIGTERM and run.outcome.seconds < 60
+
+
+OUTAGE = """
+import json, os, pathlib, time, urllib.error, urllib.request
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+def call(text):
+    body = json.dumps({"model": "priced", "messages": [{"role": "user", "content": text}]}).encode()
+    try:
+        urllib.request.urlopen(
+            urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+        )
+    except urllib.error.HTTPError as error:
+        print(error.code, flush=True)
+for _ in range(8):
+    call("overloaded")
+    time.sleep(0.5)
+call("hello")
+left = json.load(urllib.request.urlopen(os.environ["MLEREDUX_VALIDATE_URL"].replace("validate", "time")))
+print("left", left["seconds_left"], flush=True)
+sample = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"], "sample_submission.csv").read_text()
+pathlib.Path(os.environ["MLEREDUX_SUBMISSION"]).write_text(sample)
+time.sleep(60)
+"""
+
+
+def test_the_clock_pauses_while_the_provider_is_down(configured, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SCRIPT", OUTAGE)
+    said, _ = program(tmp_path, "toy", "--agent", "asker", "--time-limit", "5s").communicate(timeout=120)
+    record = json.loads(said)
+    run = Run(Path(record["path"]))
+    assert (record["status"], run.outcome.limit) == ("timed_out", "time")
+    assert run.agent_log.read_text().count("529") == 8
+    assert 4 <= run.outcome.paused_seconds == record["report"]["ledger"]["llm"]["outage_seconds"] <= 5
+    assert 5 <= run.outcome.working_seconds <= 6.5, "the limit holds for the working time"
+    (left,) = re.findall(r"left (.+)", run.agent_log.read_text())
+    assert 3 < float(left) < 5, "the remaining time counts the pause"
+    assert "Working time" in (run.path / "report.html").read_text()
+
+
+def test_no_agent_prolongs_its_run_without_limit():
+    outages = Outages(most=300)
+    outages.note(0, 1, down=True)
+    outages.note(2, 3, down=True)
+    assert outages.seconds(3) == 3 and outages.seconds(5) == 5
+    assert outages.seconds(3000) == 3 + GAP, "other work after a failed call is no pause"
+    outages.note(3000, 3001, down=False)
+    assert outages.seconds(9999) == 3 + GAP, "a successful call ends the pause"
+    outages.note(9999, 99_999, down=True)
+    assert outages.seconds(10**6) == 300
+
+
+def test_calls_at_the_same_time_pause_the_clock_once():
+    outages = Outages(most=300)
+    for began, ended in ((0, 10), (1, 10), (2, 11)):
+        outages.note(began, ended, down=True)
+    assert outages.seconds(11) == 11
 
 
 def test_without_an_upstream_the_run_ends_with_the_reason_before_the_agent_starts(tmp_path, monkeypatch):

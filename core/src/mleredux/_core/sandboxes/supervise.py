@@ -36,6 +36,7 @@ class Watch:
         cancelled: Returns whether a stop was requested.
         look: Called about every second, to copy submission versions.
         spent: Returns the exhausted budget that ends the agent, if any.
+        paused: Returns for how many seconds the clock of the time limit was paused.
         measure: Called ten times a second with the seconds since the agent's start and its resource usage.
         started: When the agent started, by the monotonic clock.
     """
@@ -46,6 +47,7 @@ class Watch:
     cancelled: Callable[[], bool]
     look: Callable[[], None] = lambda: None
     spent: Callable[[], str | None] = lambda: None
+    paused: Callable[[], float] = lambda: 0.0
     measure: Callable[[float, Usage], None] = lambda _seconds, _usage: None
     disk: RunDisk | None = None
     max_memory: float = 0.0
@@ -68,12 +70,12 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
             on that clock.
     """
     watch.started = time.monotonic() - (max(0.0, time.time() - handle.started_at) if age is None else age)
-    deadline = watch.started + limits.time_limit
-    notice_at = deadline - min(limits.notice, limits.time_limit / 10)
     told = watch.notice.exists()
     while True:
         ended = handle.poll()
         now = time.monotonic()
+        deadline = watch.started + limits.time_limit + watch.paused()
+        notice_at = deadline - min(limits.notice, limits.time_limit / 10)
         if ended is not None:
             return _outcome(handle, watch, _natural_cause(ended, limits, watch))
         if watch.cancelled():
@@ -204,6 +206,7 @@ def _outcome(handle: Handle, watch: Watch, ending: tuple[Exit | None, Cause | No
         limit=limit,
         message=message,
         seconds=round(time.monotonic() - watch.started, 3),
+        paused_seconds=round(watch.paused(), 3),
         max_memory_mb=round(watch.max_memory, 1) or None,
         cpu_seconds=round(watch.cpu_seconds, 3) if watch.cpu_seconds is not None else None,
     )

@@ -75,6 +75,10 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
         gateway: Gateway | None = None
         endpoint: ValidationEndpoint | None = None
         egress: Egress | None = None
+
+        def paused() -> float:
+            return gateway.paused() if gateway is not None else 0.0
+
         try:
             snapshots = Snapshots(run, task.submission.file)
             endpoint = ValidationEndpoint(
@@ -82,7 +86,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
                 read_schema(prepared.schema),
                 run.output_dir,
                 lambda verdict: run.emit(Validation(**verdict.model_dump())),
-                lambda: max(0.0, agent_started(run) + run.spec.limits.time_limit - time.time()),
+                lambda: max(0.0, agent_started(run) + run.spec.limits.time_limit + paused() - time.time()),
                 disk.uploads,
                 disk.note_refused,
                 share_of(run.spec.limits) - run.log.state.validation_seconds,
@@ -99,7 +103,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
             launch = _launch(context, built, data or prepared.public, endpoint, slot.gpus, gateway, disk, egress)
             stops = run.spec.limits.on_budget == "stop"
             spent = (lambda: run.log.state.spent) if stops else (lambda: None)
-            session = Session(attempts, run.emit, context.cancelled, snapshots.look, spent)
+            session = Session(attempts, run.emit, context.cancelled, snapshots.look, spent, paused)
             context.say("the agent works")
             outcome = context.catalogue.hook("mleredux_run_agent")(
                 launch=launch, session=session, sandbox=context.sandbox
@@ -183,6 +187,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         cancelled=session.cancelled,
         look=session.look,
         spent=session.spent,
+        paused=session.paused,
         measure=Timeline(logs / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:

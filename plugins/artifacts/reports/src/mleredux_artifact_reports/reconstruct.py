@@ -148,6 +148,8 @@ def _end(run: Run, events: list[Event]) -> Iterator[_Moment]:
     words = f"The run ended with state {ending.state}"
     if outcome:
         words += f", after {outcome.seconds:.1f} seconds of agent run time"
+        if outcome.paused_seconds:
+            words += f", {outcome.working_seconds:.1f} of them while the models' provider answered"
         words += f" (exit code {outcome.exit_code})" if outcome.exit_code is not None else ""
     words += f": {ending.message}" if ending.message else "."
     yield _Moment(events[-1].time if events else run.spec.created_at, "system", words)

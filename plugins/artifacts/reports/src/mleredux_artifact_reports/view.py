@@ -221,6 +221,8 @@ def _cards(run: Run, so_far: timedelta | None) -> list[Fact]:
     outcome, versions = run.outcome, run.submissions()
     seconds = outcome.seconds if outcome else so_far.total_seconds() if so_far else None
     cards = [Fact("Agent run time", duration(seconds) if seconds is not None else "–")]
+    if outcome and outcome.paused_seconds:
+        cards.append(Fact("Working time", duration(outcome.working_seconds)))
     cards.append(Fact("Submissions", f"{len(versions):,}"))
     cards.append(Fact("Validations requested", f"{run.log.state.validations:,}"))
     memory = outcome.max_memory_mb if outcome else None
@@ -283,7 +285,7 @@ def _meters(run: Run) -> list[Meter]:
         share = None if used is None else min(100.0, round(100 * used / limit, 2))
         return Meter(label, "" if used is None else form(used), form(limit), share, hit == name)
 
-    seconds = outcome.seconds if outcome else None
+    seconds = outcome.working_seconds if outcome else None
     memory = outcome.max_memory_mb if outcome else None
     return [
         meter("time", "Time", seconds, limits.time_limit, duration),

@@ -70,7 +70,7 @@ def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
         "started_at": started.isoformat(),
         "completed_at": ended.isoformat(),
         "total_time": (ended - started).total_seconds(),
-        "working_time": run.outcome.seconds if run.outcome else None,
+        "working_time": run.outcome.working_seconds if run.outcome else None,
         "uuid": run.id,
         "error": error,
     }

@@ -63,6 +63,11 @@ class Call:
         """Return whether the upstream did not answer completely."""
         return self.status != 200 or self.error not in (None, AGENT_LEFT)
 
+    @property
+    def down(self) -> bool:
+        """Whether it failed because the provider was unreachable, overloaded or broken."""
+        return self.failed and not self.free and (self.status == 200 or (self.status or 0) >= 500)
+
     def wait(self) -> float:
         """Return the number of seconds since it began."""
         return round(time.monotonic() - self.began, 4)

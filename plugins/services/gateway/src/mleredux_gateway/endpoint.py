@@ -149,6 +149,10 @@ class RunGateway:
         if self._failure is not None or not self.url:
             raise SandboxError(f"The gateway can't listen on {socket}: {self._failure}.")
 
+    def paused(self) -> float:
+        """Return for how many seconds so far the providers were down."""
+        return self._meter.paused()
+
     def close(self) -> LlmUse:
         """Stop serving, and create the trajectory from the record."""
         if self._thread is not None and self._thread.is_alive():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -15,6 +16,7 @@ from mleredux_llm_protocols import Tokens
 
 from mleredux_gateway.config import Price
 from mleredux_gateway.demand import Demand
+from mleredux_gateway.outages import Outages
 from mleredux_gateway.prices import highest
 
 _COMFORTABLE = 8192
@@ -101,6 +103,7 @@ class Meter:
         self._open: set[Ticket] = set()
         self._sum = _Totals()
         self._changed = asyncio.Condition()
+        self.outages = Outages(limits.time_limit)
 
     async def admit(self, demand: Demand, price: Price | None, host: str = "") -> Ticket:
         """Reserve budget for a call.
@@ -201,6 +204,7 @@ class Meter:
             call["prompt_tokens"], call["cached_tokens"], call.get("cache_written_tokens", 0), call["completion_tokens"]
         )
         self._sum.excess += call.get("excess_tokens", 0)
+        self.outages.total = max(self.outages.total, call.get("outage_seconds", 0.0))
         names = ("failed", "model", "host")
         self._add(tokens, call["cost_usd"], table=call.get("price_table"), **{name: call[name] for name in names})
 
@@ -221,7 +225,12 @@ class Meter:
             refused_fields=dict(total.fields),
             price_tables=tuple(total.tables),
             excess_tokens=total.excess,
+            outage_seconds=self.paused(),
         )
+
+    def paused(self) -> float:
+        """Return for how many seconds so far the run's clock was paused because providers were down."""
+        return round(self.outages.seconds(time.monotonic()), 3)
 
     def left(self) -> dict[str, Any]:
         """Return usage and limit of each budget, for the agent."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -311,7 +312,8 @@ class Proxy:
             self._prompts.learn(call.prompt, tokens.prompt)
         if call.kind == "responses":
             self._received.add(call.body, call.response, tokens)
-        line = call.ended(tokens, cost)
+        self._meter.outages.note(call.began, time.monotonic(), down=call.down)
+        line = {**call.ended(tokens, cost), "outage_seconds": round(self._meter.outages.total, 3)}
         try:
             self._record.end(line, call.body, call.response)
         finally:
