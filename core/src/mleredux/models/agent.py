@@ -48,6 +48,8 @@ class Limits(Model):
     """Input and output tokens."""
     llm_cost_usd: float | None = Field(default=None, ge=0)
     """Cost of LLM calls in US dollars, according to the gateway's price list."""
+    dev_scores: int = Field(default=0, ge=0)
+    """Scores on rows that were held back from the training data; only for tasks with such rows, such as `wine+dev`."""
     on_budget: Literal["refuse", "stop"] = "refuse"
     """What happens at the first LLM call that exceeds a budget: `refuse` rejects the call; `stop` also ends the agent,
     whose submission is then graded."""

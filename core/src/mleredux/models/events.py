@@ -214,6 +214,15 @@ class Validation(Payload):
     """As in `Verdict`."""
 
 
+class DevScored(Payload):
+    """The agent got a score on rows that were held back from the training data."""
+
+    type: Literal["dev_score"] = "dev_score"
+    """The event's name."""
+    score: float
+    """The score, rounded as the agent got it."""
+
+
 class SubmissionKept(Payload):
     """A version of the submission was copied."""
 
@@ -324,6 +333,7 @@ Known = Annotated[
     | Signal
     | LimitReached
     | Validation
+    | DevScored
     | SubmissionKept
     | Retry
     | DataNoted

@@ -101,6 +101,10 @@ class Ledger(Model):
     validation_seconds: float = 0.0
     """CPU seconds spent, outside the agent's limits, on executing the submission for these validations if it is a
     program."""
+    dev_scores: int = 0
+    """Number of scores that the agent got on rows held back from the training data."""
+    dev_bits: float = 0.0
+    """Upper bound on the information about these rows in all these scores, in bits."""
     network: str = "none"
     """The network access that the agent had."""
     hosts: tuple[str, ...] = ()

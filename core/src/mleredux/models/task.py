@@ -171,6 +171,9 @@ class Task(Model):
     environment: Build | None = None
     """The image in which agents work instead of the base image, for a task with its own environment. Agents are built
     on it, run only in isolated sandboxes and may write anywhere in it; `resources` are their default limits."""
+    inner: Task | None = None
+    """A task that asks for rows of the training data. The folder `dev` of the public files has its test set and sample;
+    `inner` among the private files is its prepared folder. Agents can get scores on it (`--dev-score`)."""
     base: Task | None = None
     """The task whose prepared folder (with `public` and `private`) this task is prepared from, instead of raw data."""
 

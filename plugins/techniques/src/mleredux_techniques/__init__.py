@@ -25,7 +25,11 @@ def mleredux_register_techniques() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_find_task(name: str, base: Task | None) -> Task | None:
-    """Resolve ids of planted, synthetic and shadow competitions, such as `wine+planted-7` or `synthetic-7`."""
+    """Resolve ids of generated tasks (`wine+planted-7`, `synthetic-7`) and of those that hold back training rows."""
+    if name.endswith(("+dev", "-dev")):
+        from mleredux_techniques._kit.planting.dev import find_dev
+
+        return find_dev(name)
     if base is None and not name.startswith("synthetic-"):
         return None
     from mleredux_techniques._kit.planting.competition import planted_competition

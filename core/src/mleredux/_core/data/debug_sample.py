@@ -11,8 +11,13 @@ _NAME = re.compile(r"(?P<base>.+?)(?P<mark>[+-])debug-(?P<rows>[1-9][0-9]{0,8})"
 
 
 def sample_name(task: str, rows: int) -> str:
-    """Return the id of a task's sample: `wine+debug-200`; of a variant's, `titanic+fixed-debug-200`."""
-    return f"{task}{'-' if '+' in task.rpartition('@')[2] else '+'}debug-{rows}"
+    """Return the id of a task's sample of so many rows."""
+    return variant_name(task, f"debug-{rows}")
+
+
+def variant_name(task: str, variant: str) -> str:
+    """Return the id of a task's variant: `wine+debug-200`; of a variant's variant, `titanic+fixed-debug-200`."""
+    return f"{task}{'-' if '+' in task.rpartition('@')[2] else '+'}{variant}"
 
 
 def is_sample(task: str) -> bool:

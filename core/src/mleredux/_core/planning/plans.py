@@ -98,6 +98,11 @@ class _Planner:
         network = arm.network or agent.network
         grants = self._grants(agent, arm, network)
         limits = _limits(agent.limits, arm.limits)
+        if limits.dev_scores and task.inner is None:
+            raise NotFound(
+                f"{task.id} has no rows held back from its training data, so agents can't get scores on them.",
+                hint="Use the variant `+dev` of a competition with a training and a test table, such as `wine+dev`.",
+            )
         sandbox = self._sandbox(agent, arm.sandbox, network=network, gpus=limits.gpus, hosts=bool(grants.hosts))
         if network == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
             raise NotFound("No LLM gateway is installed.", hint="Install one: `pip install mleredux-gateway`.")

@@ -40,6 +40,11 @@ print(answer.read().decode())
 PY
 """
 
+_DEV_SCORES = """\
+- `{data}/dev` has rows that were held back from the training data, without their targets. `sh {task}/score.sh FILE`
+  returns the score of predictions for them, at most {number} times; FILE is like `{data}/dev/{sample}`. Use these
+  scores to choose between models. They do not count, and the code must not depend on them.
+"""
 _INSTRUCTIONS = """\
 # Instructions
 
@@ -67,6 +72,13 @@ Solve the task in `description.md` with machine learning. Work autonomously: no 
   hand.
 {isolation}"""
 
+_SCORE = (
+    _VALIDATE.replace("Check the format of a submission; prints no score. Usage: validate.sh [FILE]", "{}")
+    .replace("# Without FILE, check the submission in the output folder.\n", "")
+    .replace("{}", "Print the score of predictions for the rows in data/dev. Usage: score.sh FILE")
+    .replace("VALIDATE_URL", "SCORE_URL")
+    .replace("5000/validate", "5000/score")
+)
 _NOT_ISOLATED = """\
 - You are not isolated: this machine also holds the answers of the test set. Read and write only in the folders
   above. The run is marked as not isolated, and your output is searched for the answers.
@@ -126,6 +138,7 @@ def write_briefing(
             data="all public files; the answers of the test set are not among them" if isolated else "all public files",
             isolation="" if isolated else _NOT_ISOLATED,
         )
+        + (_dev_scores(task.inner, spec.limits.dev_scores, layout) if task.inner else "")
         + told(tools, layout.task)
         + (task.submission.execution.instructions(task) if task.submission.execution else "")
     )
@@ -146,8 +159,19 @@ def write_briefing(
     (folder / "task.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     (folder / "validate.sh").write_text(_VALIDATE, encoding="utf-8")
     (folder / "validate.sh").chmod(0o755)
+    if task.inner and spec.limits.dev_scores:
+        (folder / "score.sh").write_text(_SCORE, encoding="utf-8")
+        (folder / "score.sh").chmod(0o755)
     if not (folder / "data").is_symlink():
         (folder / "data").mkdir(exist_ok=True)
+
+
+def _dev_scores(inner: Task, number: int, layout: Layout) -> str:
+    return (
+        _DEV_SCORES.format(data=layout.data, task=layout.task, number=number, sample=inner.submission.sample)
+        if number
+        else ""
+    )
 
 
 def public_name(run: Run) -> str:
@@ -187,6 +211,7 @@ def environment(
         "MLEREDUX_SUBMISSION": f"{layout.output}/{task.submission.file}",
         "MLEREDUX_SCRATCH_DIR": layout.scratch,
         "MLEREDUX_VALIDATE_URL": layout.validate_url,
+        "MLEREDUX_SCORE_URL": layout.validate_url.removesuffix("validate") + "score",
         "MLEREDUX_CPUS": plain(limits.cpus),
         "MLEREDUX_MEMORY_MB": str(limits.memory_mb),
         "MLEREDUX_OPTIONS": json.dumps(options),

@@ -18,6 +18,7 @@ from mleredux._core.data.datastore import SPOILED_FILE
 from mleredux._core.data.installation import canary
 from mleredux._core.sandboxes.volume import UNLIMITED
 from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.dev_scores import BITS
 from mleredux._core.store import Run
 from mleredux._core.submissions.files import open_regular
 from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, walk
@@ -47,6 +48,8 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
     return Ledger(
         validations=told.validations,
         validation_seconds=round(told.validation_seconds, 3),
+        dev_scores=len(told.dev_scores),
+        dev_bits=round(len(told.dev_scores) * BITS, 1),
         network=run.spec.network if isolated else "open",
         hosts=tuple(dict.fromkeys((*(llm.hosts if llm else ()), *reached))),
         egress=told.egress,

@@ -22,6 +22,7 @@ from mleredux._core.sandboxes.variables import callers_proxies, passed_variables
 from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.dev_scores import DevScores
 from mleredux._core.stages.failures import failure_line
 from mleredux._core.stages.ledger import check_data, note_data
 from mleredux._core.store import Run
@@ -90,6 +91,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
                 disk.uploads,
                 disk.note_refused,
                 share_of(run.spec.limits) - run.log.state.validation_seconds,
+                DevScores(context, prepared.private) if run.spec.limits.dev_scores and task.inner else None,
             )
             endpoint.start()
             if not context.sandbox.capabilities.isolated:

@@ -80,6 +80,7 @@ class RunState:
         agent_started: When the agent started, in Unix time; None if no agent has started.
         submissions: Versions of the submission, oldest first, their paths relative to the run.
         validations: How often the agent validated its submission.
+        dev_scores: The scores that the agent got on rows held back from the training data.
         validation_seconds: CPU seconds that these validations executed the submission, if it is a program.
         data_stamp: The fingerprint of the prepared data before the agent started.
         data_notes: The changes to the data that were found afterwards.
@@ -101,6 +102,7 @@ class RunState:
     submissions: tuple[SubmissionVersion, ...] = ()
     validations: int = 0
     validation_seconds: float = 0.0
+    dev_scores: tuple[float, ...] = ()
     data_stamp: str | None = None
     data_notes: tuple[str, ...] = ()
     disk: happened.DiskOpened | None = None
@@ -148,6 +150,8 @@ def fold(so_far: RunState, event: Event) -> RunState:
         case happened.Validation(seconds=seconds):
             spent = so_far.validation_seconds + seconds
             return replace(so_far, validations=so_far.validations + 1, validation_seconds=spent)
+        case happened.DevScored(score=score):
+            return replace(so_far, dev_scores=(*so_far.dev_scores, score))
         case happened.DataNoted(stamp=stamp, message=message):
             notes = (*so_far.data_notes, message) if message else so_far.data_notes
             return replace(so_far, data_stamp=stamp or so_far.data_stamp, data_notes=notes)

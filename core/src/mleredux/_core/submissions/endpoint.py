@@ -1,7 +1,8 @@
 """The validation endpoint of one run: HTTP on a Unix socket and on this machine's loopback, outside the sandbox.
 
 `POST /validate` (multipart field `file`, a raw body, or no body: the submission file in the output folder) returns
-whether a submission is well-formed. `GET /time` returns the remaining seconds. `GET /health` returns `running`.
+whether a submission is well-formed. `POST /score` (the same, with a file) returns its score on rows held back from the
+training data, if the run has such scores. `GET /time` returns the remaining seconds. `GET /health` returns `running`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,8 @@ class ValidationEndpoint:
         seconds_left: Returns the remaining seconds of the agent.
         uploads: The folder for uploads while they are checked; None: a temporary folder.
         refused: Called if there was no room for an upload.
+        score: Scores predictions for rows held back from the training data, unless the second argument returns that the
+            run has ended; returns a function that records the score and returns the answer. None: no such scores.
         share: Total CPU seconds for which submitted programs may be executed.
     """
 
@@ -98,9 +102,10 @@ class ValidationEndpoint:
         uploads: Path | None = None,
         refused: Callable[[], None] = lambda: None,
         share: float = math.inf,
+        score: Callable[[Path, Callable[[], bool]], Callable[[], dict[str, Any]]] | None = None,
     ) -> None:
         self.schema, self.output_dir = schema, output_dir
-        self.record, self.seconds_left = record, seconds_left
+        self.record, self.seconds_left, self.scorer = record, seconds_left, score
         self.limit, self.uploads, self.refused, self.share = RateLimit(), uploads, refused, share
         # Paths of runs directories and TMPDIR may exceed the limit for sockets.
         name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
@@ -166,6 +171,15 @@ class ValidationEndpoint:
         if wait <= 0:
             return None
         return Verdict(valid=False, message=f"Too many validations; ask again in {math.ceil(wait)} seconds.")
+
+    def score(self, upload: Path | None) -> dict[str, Any]:
+        """Return the score of an uploaded file with predictions for rows held back from the training data."""
+        if self.scorer is None or upload is None:
+            return {"score": None, "message": "Send the file with the predictions."}
+        with self._one_at_a_time:
+            record = self.scorer(upload, lambda: self._stopped)
+            with self._recording:
+                return {"score": None} if self._stopped else record()
 
     def answer(self, upload: Path | None) -> Verdict:
         """Return the verdict on an uploaded file, or on the file in the output folder."""
@@ -235,13 +249,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         elif self.path == "/time":
             self._reply(200, {"seconds_left": round(self.endpoint.seconds_left(), 1)})
         else:
-            self._reply(404, {"error": "There are POST /validate, GET /time and GET /health."})
+            self._reply(404, _ROUTES)
 
     def do_POST(self) -> None:
         length = self._length()
-        if self.path != "/validate":
-            self._refuse(404, length, {"error": "There are POST /validate, GET /time and GET /health."})
+        if self.path not in _ANSWERS or (self.path == "/score" and self.endpoint.scorer is None):
+            self._refuse(404, length, _ROUTES)
             return
+        answer = partial(_ANSWERS[self.path], self.endpoint)
         if length is None:
             self._refuse(413, 0, {"error": f"Send a Content-Length of at most {MAX_UPLOAD >> 20} MiB."})
             return
@@ -250,14 +265,14 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._refuse(429, length, _answer(refusal))
             return
         if not length:
-            self._reply(200, _answer(self.endpoint.answer(None)))
+            self._reply(200, answer(None))
             return
         if not self.endpoint.uploading.acquire(timeout=_WAIT_SECONDS):
             self._refuse(503, length, {"error": "Another upload is being checked; ask again later."})
             return
         try:
             with self._upload(length) as upload:
-                verdict = self.endpoint.answer(upload)
+                content = answer(upload)
         except _Broken as error:
             self._refuse(400, 0, {"error": str(error)})
         except OSError as error:
@@ -266,7 +281,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.endpoint.refused()
             self._refuse(507, 0, {"error": "The run's disk has no room for the upload."})
         else:
-            self._reply(200, _answer(verdict))
+            self._reply(200, content)
         finally:
             self.endpoint.uploading.release()
 
@@ -330,6 +345,13 @@ def _answer(verdict: Verdict) -> dict[str, Any]:
     """Return the response, with the phrases that agents written for MLE-bench look for."""
     words = "Submission is valid." if verdict.valid else f"Submission invalid! {verdict.message}"
     return {"valid": verdict.valid, "message": verdict.message, "result": words}
+
+
+_ROUTES = {"error": "There are POST /validate, POST /score, GET /time and GET /health."}
+_ANSWERS: dict[str, Callable[[ValidationEndpoint, Path | None], dict[str, Any]]] = {
+    "/validate": lambda endpoint, upload: _answer(endpoint.answer(upload)),
+    "/score": ValidationEndpoint.score,
+}
 
 
 def _first_file(body: Path, content_type: str) -> Path:

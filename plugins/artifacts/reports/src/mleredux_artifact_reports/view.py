@@ -8,7 +8,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.models.formats import TONES, duration, facts, megabytes, moment, number, ordinal, short_reference, size
+from mleredux.models.formats import (
+    TONES,
+    duration,
+    facts,
+    megabytes,
+    moment,
+    number,
+    ordinal,
+    plain,
+    short_reference,
+    size,
+)
 from mleredux.plugin.artifact import CAUSES, Artifact, Report, Run
 from mleredux.plugin.command import current
 from mleredux.plugin.files import disk_usage
@@ -323,6 +334,9 @@ def _ledger(report: Report | None) -> list[Fact]:
         ),
         Fact("LLM calls", calls, file=record),
     ]
+    if ledger.dev_scores:
+        bits = f"at most {plain(ledger.dev_bits, 3)} bits about these rows"
+        signals.append(Fact("Scores on held-back rows", f"{ledger.dev_scores:,}", note=bits, file="events.jsonl"))
     if (limit := ledger.disk) is not None:
         held = "by its own file system" if limit.enforced_by == "volume" else "by counting files while it worked"
         signals.append(Fact("Disk limit", megabytes(limit.limit_mb), note=f"enforced {held}"))

@@ -33,7 +33,7 @@ EXIT_ENVIRONMENT_BROKE = 4
 EXIT_CANCELLED = 130
 _LIMITS = (
     *("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace"),
-    *("llm_calls", "llm_tokens", "llm_cost_usd", "on_budget"),
+    *("llm_calls", "llm_tokens", "llm_cost_usd", "on_budget", "dev_scores"),
 )
 """Options that are limits, by their names in `Limits`."""
 _ARM = ("sandbox", "network", "obfuscated", "verify")
@@ -124,6 +124,13 @@ _EXECUTION = (
     type=click.IntRange(2, 10**9 - 1),
     metavar="ROWS",
     help="Run on a sample of this many rows, the task's variant `+debug-ROWS`; its scores compare with nothing else.",
+)
+@click.option(
+    "--dev-score",
+    "dev_scores",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Let the agent score up to N submissions on training rows held back from it: the task's variant `+dev`.",
 )
 @local_option(
     "--watch",
@@ -221,11 +228,15 @@ def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
         from mleredux._core.planning.selection import select_names
 
         tasks = select_names(catalogue(ctx).task_names(parameters["tasks"], parameters["sets"]), parameters["words"])
-    if parameters["debug_sample"] is not None:
-        from mleredux._core.data.debug_sample import sample_name
+    rows, dev_scores = parameters["debug_sample"], parameters["dev_scores"]
+    if rows is not None and dev_scores is not None:
+        raise click.UsageError("--debug-sample and --dev-score exclude each other; use one of them.")
+    if rows is not None or dev_scores is not None:
+        from mleredux._core.data.debug_sample import variant_name
 
         names = tasks if parameters["words"] else catalogue(ctx).task_names(parameters["tasks"], parameters["sets"])
-        tasks = tuple(sample_name(name, parameters["debug_sample"]) for name in names)
+        variant = "dev" if rows is None else f"debug-{rows}"
+        tasks = tuple(name if name.endswith("+dev") else variant_name(name, variant) for name in names)
     return RunRequest(
         runs=Request.matrix(
             tasks,

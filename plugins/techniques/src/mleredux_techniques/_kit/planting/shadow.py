@@ -9,6 +9,7 @@ from pathlib import Path
 from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Competition, Task
 
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.data.discovery import discover
 from mleredux_techniques._kit.data.splits import pool
 from mleredux_techniques._kit.planting.competition import shared, write
@@ -47,7 +48,7 @@ def shadow_competition(base: Task) -> ShadowCompetition:
         title=f"{base.title}: validation",
         description=base.description,
         description_obfuscated=base.description_obfuscated,
-        prepare=partial(_prepare, base=base),
+        prepare=partial(hold_back, base),
         base=base,
         known_answers=base.known_answers,
         license=base.license,
@@ -56,8 +57,11 @@ def shadow_competition(base: Task) -> ShadowCompetition:
     )
 
 
-def _prepare(raw: Path, public: Path, private: Path, *, base: Task) -> None:
+def hold_back(base: Task, raw: Path, public: Path, private: Path) -> Dataset:
     """Hold out a fifth of the training rows like the test set: whole groups, later rows, or random ones.
+
+    Returns:
+        The remaining rows, and those that are held back as the test set.
 
     Raises:
         NotApplicable: The competition's data does not consist of a training and a test table with ids.
@@ -68,6 +72,8 @@ def _prepare(raw: Path, public: Path, private: Path, *, base: Task) -> None:
             f"No rows are held back from {base.id}: it needs a training and a test table with the submission's ids.",
             hint="Reward by `valid`, or use another competition.",
         )
-    rows, split = dataset.train, pool(dataset, max_rows=len(dataset.train), repeats=1).splits[0]
-    train, held = (rows.iloc[places].reset_index(drop=True) for places in (split.train, split.held_out))
-    write(replace(dataset, train=train, test=held, train_rows=len(train), test_rows=len(held)), base, public, private)
+    rows, places = dataset.train, pool(dataset, max_rows=len(dataset.train), repeats=1).splits[0]
+    train, held = (rows.iloc[part].reset_index(drop=True) for part in (places.train, places.held_out))
+    split = replace(dataset, train=train, test=held, train_rows=len(train), test_rows=len(held))
+    write(split, base, public, private)
+    return split

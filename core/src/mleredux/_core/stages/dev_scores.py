@@ -1,0 +1,70 @@
+"""Scores that an agent gets while it works, on rows held back from the training data and fixed for the task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mleredux._core.stages.context import StageContext
+from mleredux._core.stages.grade import Job, score_in_children
+from mleredux.errors import InvalidSubmission
+from mleredux.models import Score
+from mleredux.models.events import DevScored
+from mleredux.models.formats import plain
+
+FOLDER = "inner"
+"""The prepared folder of the inner task, among the private files."""
+_DIGITS, _SECONDS = 4, 600.0
+BITS = math.log2(2 * 9 * 10 ** (_DIGITS - 1) * 64)
+"""Most information in one score of `_DIGITS` significant digits with a sign and one of 64 exponents, in bits."""
+
+
+class DevScores:
+    """Scores files on the inner split of a run's task, as often as the run's limits allow.
+
+    Answers and scoring are outside the sandbox. Files that can't be scored reveal nothing about the answers, and they
+    do not count.
+
+    Args:
+        context: The run.
+        private: The private files of its task, which must have an inner split.
+    """
+
+    def __init__(self, context: StageContext, private: Path) -> None:
+        assert context.task.inner is not None
+        self._context, self._task = context, context.task.inner
+        self._answers = private / FOLDER / "private"
+
+    def __call__(self, path: Path, stopped: Callable[[], bool]) -> Callable[[], dict[str, Any]]:
+        """Score a file with predictions.
+
+        Args:
+            path: The file.
+            stopped: Returns whether the agent has ended.
+
+        Returns:
+            A function that records the score and returns it, with the number of scores that are left and a message.
+
+        Raises:
+            Cancelled: The agent ended meanwhile.
+        """
+        run = self._context.run
+        left = run.spec.limits.dev_scores - len(run.log.state.dev_scores)
+
+        def answer(score: float | None, left: int, message: str) -> dict[str, Any]:
+            if score is not None:
+                run.emit(DevScored(score=score))
+            return {"score": score, "left": left, "message": message}
+
+        if left <= 0:
+            return partial(answer, None, 0, "All scores of this run are used up.")
+        job = Job(self._task, path, self._answers)
+        [result] = score_in_children([job], self._context.catalogue, cancelled=stopped, seconds=_SECONDS)
+        if isinstance(result, Score) and math.isfinite(result.value):
+            score = float(f"{result.value:.{_DIGITS}g}")
+            return partial(answer, score, left - 1, f"{self._task.metric.id}: {plain(score)}.")
+        invalid = isinstance(result, InvalidSubmission)
+        return partial(answer, None, left, str(result) if invalid else "These predictions have no finite score.")

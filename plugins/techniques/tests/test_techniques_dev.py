@@ -1,0 +1,120 @@
+"""`TASK+dev`: rows held back from the training data, on which an agent can get scores while it works."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux._core.data.debug_sample import variant_name
+from mleredux._core.store import Run
+from mleredux.errors import NotApplicable
+
+TASKS = ("wine", "diabetes", "breast-cancer", "synthetic-easy-5", "wine+planted-3")
+SCRIPT = """
+import json, os, pathlib, urllib.error, urllib.request
+data, output = (pathlib.Path(os.environ[f"MLEREDUX_{name}_DIR"]) for name in ("DATA", "OUTPUT"))
+def score(body):
+    request = urllib.request.Request(os.environ["MLEREDUX_SCORE_URL"], body, {"Content-Type": "text/csv"})
+    try:
+        return json.load(urllib.request.urlopen(request))
+    except urllib.error.HTTPError as error:
+        return error.code
+sample = (data / "dev" / "sample_submission.csv").read_bytes()
+uniform = sample.decode().splitlines()
+certain = "\\n".join([uniform[0], *(line.split(",")[0] + ",0.98,0.01,0.01" for line in uniform[1:])]).encode()
+test = (data / "sample_submission.csv").read_bytes()
+answers = [score(body) for body in (sample, b"", b"a,b\\n1,2\\n", b"\\x00" * 99, test, certain, sample, sample)]
+(output / "answers.json").write_text(json.dumps(answers))
+(output / "submission.csv").write_bytes(test)
+"""
+
+
+def table(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_the_rows_are_divided_and_the_test_stays(bench, prepared, name):
+    whole, dev = prepared(name), prepared(variant_name(name, "dev"))
+    task = bench.task(name)
+    row, targets = task.submission.id_columns[0], set(task.submission.target_columns)
+    before, kept, held = (
+        {line[row]: line for line in table(path)}
+        for path in (whole.public / "train.csv", dev.public / "train.csv", dev.public / "dev" / "test.csv")
+    )
+    assert kept and held and not kept.keys() & held.keys()
+    assert kept.keys() | held.keys() == before.keys(), "every training row is in one of the parts"
+    assert 0.1 < len(held) / len(before) < 0.35
+    lacking = set(table(dev.public / "train.csv")[0]) - set(table(dev.public / "dev" / "test.csv")[0])
+    assert lacking and (targets & lacking or len(lacking) == 1), "the held-back rows have no targets"
+    sample = [line[row] for line in table(dev.public / "dev" / "sample_submission.csv")]
+    assert sample == [line[row] for line in table(dev.public / "dev" / "test.csv")]
+    for kind, file in ((whole.private, task.answers), (whole.public, "sample_submission.csv")):
+        other = dev.private if kind == whole.private else dev.public
+        assert (other / file).read_bytes() == (kind / file).read_bytes(), "the test set and its answers are the same"
+    assert [line[row] for line in table(dev.public / "test.csv")] == [
+        line[row] for line in table(whole.public / "test.csv")
+    ]
+    assert not {file.name for file in dev.public.rglob("*")} - {
+        *("dev", "train.csv", "test.csv", "sample_submission.csv")
+    }
+
+
+def test_medals_are_those_of_the_task(bench):
+    whole, dev = bench.task("wine"), bench.task("wine+dev")
+    assert (dev.thresholds, dev.leaderboard, dev.metric) == (whole.thresholds, whole.leaderboard, whole.metric)
+    assert dev.version != whole.version and "held" not in (whole.note or "") and "could get scores" in dev.note
+
+
+@pytest.mark.parametrize("name", ["wine-service", "digits-code"])
+def test_tasks_without_two_tables_have_none(bench, prepared, name):
+    with pytest.raises(NotApplicable):
+        prepared(f"{name}+dev")
+
+
+def run(home: Path, *arguments: str) -> dict[str, Any]:
+    (home / "searcher.py").write_text(SCRIPT)
+    start = [sys.executable, "-m", "mleredux", "run", *arguments, "--agent", str(home / "searcher.py")]
+    folders = ["--runs-dir", str(home / "runs"), "--data-dir", str(home / "data"), "--json"]
+    done = subprocess.run([*start, *folders], capture_output=True, text=True, timeout=300)
+    assert done.stdout, done.stderr
+    record: dict[str, Any] = json.loads(done.stdout)
+    return record
+
+
+@pytest.mark.parametrize("sandbox", ["process", pytest.param("docker", marks=pytest.mark.docker)])
+def test_scores_are_counted_limited_and_in_the_ledger(tmp_path, sandbox):
+    record = run(tmp_path, "wine", "--dev-score", "2", "--sandbox", sandbox)
+    assert (record["status"], record["task"]) == ("done", "wine+dev"), record
+    path = Path(record["path"])
+    answers = json.loads((path / "output" / "answers.json").read_text())
+    uniform, empty, columns, damaged, others, certain, *late = answers
+    assert uniform["score"] == pytest.approx(1.0986, abs=1e-3) and uniform["left"] == 1
+    assert empty["score"] is None and "file" in empty["message"]
+    for refused in (columns, damaged, others):
+        assert refused["score"] is None and refused["left"] == 1, "only scores count"
+    assert certain["score"] > 2 and certain["left"] == 0
+    assert {answer["message"] for answer in late} == {"All scores of this run are used up."}
+    assert [answer["left"] for answer in late] == [0, 0]
+    ledger = record["report"]["ledger"]
+    assert ledger["dev_scores"] == 2 and 20 < ledger["dev_bits"] < 60
+    events = [event.data["score"] for event in Run(path).events() if event.type == "dev_score"]
+    assert events == [uniform["score"], certain["score"]]
+    assert "score.sh" in (path / "task" / "instructions.md").read_text()
+    assert "Scores on held-back rows" in (path / "report.html").read_text()
+    reported = json.dumps(record["report"])
+    assert "could get scores" in reported, "every report says how the result came about"
+
+
+def test_without_the_option_there_are_no_scores(tmp_path):
+    record = run(tmp_path, "wine+dev")
+    answers = json.loads((Path(record["path"]) / "output" / "answers.json").read_text())
+    assert set(answers) == {404}
+    assert record["report"]["ledger"]["dev_scores"] == 0
+    assert not (Path(record["path"]) / "task" / "score.sh").exists()
