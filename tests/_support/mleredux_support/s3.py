@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from mleredux._core.executors import JobStatus, Ticket
+from mleredux._core.executors import JobSpec, JobStatus
 from mleredux_executor_nodes.local import LocalExecutor
 from mleredux_testing.ports import free_port
 
@@ -86,21 +86,21 @@ class ApartExecutor(LocalExecutor):
         super().__init__()
         self._home, self._nodes, self.given = home, nodes, 0
 
-    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+    def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
         """Start processes in mount namespaces of their own."""
         jobs: list[str] = []
-        for ticket in tickets:
+        for spec in specs:
             place = self._nodes[self.given % len(self._nodes)]
             self.given += 1
-            hidden = f"mount -t tmpfs none {shlex.quote(str(self._home))} && exec {shlex.join(ticket.command)}"
+            hidden = f"mount -t tmpfs none {shlex.quote(str(self._home))} && exec {shlex.join(spec.command)}"
             command = ("unshare", "--mount", "--propagation", "private", "sh", "-c", hidden)
             with mock.patch.dict(os.environ, {"MLEREDUX_NODE_DIR": str(place)}):
-                jobs += super().give([replace(ticket, command=command)])
+                jobs += super().submit([replace(spec, command=command)])
         return jobs
 
-    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+    def poll(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
         """Return which processes live."""
-        return super().news(jobs)
+        return super().poll(jobs)
 
 
 def can_hide_folders() -> bool:

@@ -50,8 +50,8 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Ticket:
-    """The input of `Executor.give`: one run to execute.
+class JobSpec:
+    """The input of `Executor.submit`: one run to execute.
 
     Attributes:
         folder: The run's directory on this machine.
@@ -112,28 +112,28 @@ class Executor(Protocol):
             ExecutorError: The engine does not respond.
         """
 
-    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+    def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
         """Start runs, or queue them in this order; return the id of each run's job.
 
         Raises:
             ExecutorError: The engine refused all of them, or does not respond.
         """
 
-    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+    def poll(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
         """Return the current state of each job; `ended` for a job that is unknown or no longer known.
 
         Raises:
             ExecutorError: The engine does not respond.
         """
 
-    def stop(self, job: str) -> None:
+    def cancel(self, job: str) -> None:
         """Kill a job with all its processes, or remove it from the queue; nothing happens if it has ended.
 
         Raises:
             ExecutorError: The engine does not respond.
         """
 
-    def pull(self, ticket: Ticket) -> None:
+    def fetch(self, spec: JobSpec) -> None:
         """Update the run's directory from the node; do nothing on a shared file system."""
 
 

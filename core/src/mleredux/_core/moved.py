@@ -1,29 +1,40 @@
-"""Names that have moved from `mleredux.plugin` to kits: importable from their old module until 0.4, with a warning."""
+"""Names that were moved or renamed: the old ones work until 0.4, with a warning."""
 
 from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
+
+_GOES = "the old name goes in 0.4."
+METHODS = {"executors": {"give": "submit", "news": "poll", "stop": "cancel", "pull": "fetch"}}
+"""Former names of methods of registered objects, with the present ones, by kind."""
+
+
+def renamed_methods(kind: str, item: Any) -> None:
+    """Make methods that an object has under their former names available under the present ones."""
+    for old, new in METHODS.get(kind, {}).items():
+        if hasattr(item, old) and not hasattr(item, new):
+            warnings.warn(f"{type(item).__name__}.{old} is {new}; {_GOES}", DeprecationWarning, stacklevel=2)
+            setattr(item, new, getattr(item, old))
 
 
 def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: int = 2) -> Callable[[str], Any]:
-    """Return the `__getattr__` of the module `old`, whose names have moved to a kit.
+    """Return the `__getattr__` of the module `old`, whose names have moved to a kit, or were renamed.
 
     It raises AttributeError for other names, and ImportError if the kit is not installed.
 
     Args:
         old: The name of the old module.
-        kit: The name of the kit's package.
-        names: The names that have moved; None: all public names of the kit.
+        kit: The name of the kit's package, or `old`.
+        names: The names that have moved, or a mapping to their present names; None: all public names of the kit.
         depth: The number of calls between the warning and the importing code.
     """
 
     def find(name: str) -> Any:
-        problem = AttributeError(f"module {old!r} has no attribute {name!r}")
         if name.startswith("_") or (names is not None and name not in names):
-            raise problem
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
         try:
             package = importlib.import_module(kit)
         except ModuleNotFoundError as error:
@@ -31,9 +42,10 @@ def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: in
                 raise
             distribution = home.replace("_", "-")
             raise ImportError(f"{old}.{name} is in {kit}. Install it with `pip install {distribution}`.") from None
-        if name not in package.__all__:
-            raise problem
-        warnings.warn(f"{old}.{name} is {kit}.{name}; the old name goes in 0.4.", DeprecationWarning, stacklevel=depth)
-        return getattr(package, name)
+        new = names[name] if isinstance(names, Mapping) else name
+        if new not in package.__all__:
+            raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        warnings.warn(f"{old}.{name} is {kit}.{new}; {_GOES}", DeprecationWarning, stacklevel=depth)
+        return getattr(package, new)
 
     return find

@@ -4,14 +4,14 @@ An object store transfers runs and data to nodes that do not share a file system
 `mleredux_open_store`, as an object with the methods of `ObjectStore`.
 
 An executor is an object with the attributes and methods of `Executor`, registered by a plugin. It starts the command of
-each ticket on a node, reports whether the command is waiting, running or has ended, and can kill it::
+each specification on a node, reports whether the command is waiting, running or has ended, and can kill it::
 
-    from mleredux.plugin.executor import JobStatus, Ticket
+    from mleredux.plugin.executor import JobSpec, JobStatus
 
-    def give(self, tickets: list[Ticket]) -> list[str]:
-        return [self.queue.submit(ticket.command, cpus=ticket.limits.cpus) for ticket in tickets]
+    def submit(self, specs: list[JobSpec]) -> list[str]:
+        return [self.queue.submit(spec.command, cpus=spec.limits.cpus) for spec in specs]
 
-    def news(self, jobs: list[str]) -> dict[str, JobStatus]:
+    def poll(self, jobs: list[str]) -> dict[str, JobStatus]:
         return {job: JobStatus("running" if self.queue.has(job) else "ended") for job in jobs}
 """
 
@@ -19,22 +19,25 @@ from __future__ import annotations
 
 from mleredux._core.executors import (
     Executor,
+    JobSpec,
     JobStatus,
     Node,
     Nodes,
     ObjectStore,
     Stored,
-    Ticket,
     job_environment,
 )
+from mleredux._core.moved import moved
 
 __all__ = [
     "Executor",
+    "JobSpec",
     "JobStatus",
     "Node",
     "Nodes",
     "ObjectStore",
     "Stored",
-    "Ticket",
     "job_environment",
 ]
+
+__getattr__ = moved(__name__, __name__, {"Ticket": "JobSpec"})

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from mleredux._core.executors import Executor, JobStatus, Node, Ticket
+from mleredux._core.executors import Executor, JobSpec, JobStatus, Node
 from mleredux._core.plugins import current
 from mleredux._core.protocols import Finding
 from mleredux.errors import MlereduxError
@@ -36,22 +36,21 @@ while child and not (folder / "continue").exists():
 if child:
     child.kill()
 """
-_GIVE = """
+_SUBMIT = """
 import os, sys
 from pathlib import Path
-from mleredux_testing.executors import ticket
+from mleredux_testing.executors import job_spec
 from mleredux._core.plugins import current
-print(*current().executor(sys.argv[1]).give([ticket(Path(sys.argv[2]), waits=True)]), flush=True)
+print(*current().executor(sys.argv[1]).submit([job_spec(Path(sys.argv[2]), waits=True)]), flush=True)
 os.kill(os.getpid(), 9)
 """
 
 
-def ticket(folder: Path, *, waits: bool = False) -> Ticket:
-    """Return a ticket for a program that writes `told` to its folder, and may wait there for `continue`, next to a
-    child."""
+def job_spec(folder: Path, *, waits: bool = False) -> JobSpec:
+    """Return the job of a program that writes `told` to its folder, and may wait there for `continue`."""
     folder.mkdir(parents=True, exist_ok=True)
     words = (sys.executable, "-c", _PROGRAM, str(folder), *(["waits"] if waits else []))
-    return Ticket(folder.name, folder, words, Limits(cpus=1, memory_mb=256, time_limit=60), 600)
+    return JobSpec(folder.name, folder, words, Limits(cpus=1, memory_mb=256, time_limit=60), 600)
 
 
 class _Bench:
@@ -59,13 +58,13 @@ class _Bench:
         self.findings, self.executor, self.folder, self.seconds = findings, executor, folder, seconds
         self.jobs: list[str] = []
 
-    def give(self, *tickets: Ticket) -> list[str]:
-        jobs = list(self.executor.give(tickets))
+    def submit(self, *specs: JobSpec) -> list[str]:
+        jobs = list(self.executor.submit(specs))
         self.jobs += jobs
         return jobs
 
     def state(self, job: str) -> str:
-        return self.executor.news([job])[job].state
+        return self.executor.poll([job])[job].state
 
     def comes(self, there: Callable[[], Any]) -> bool:
         end = time.monotonic() + self.seconds
@@ -75,7 +74,7 @@ class _Bench:
             time.sleep(0.1)
         return True
 
-    def told(self, one: Ticket) -> list[str]:
+    def told(self, one: JobSpec) -> list[str]:
         path = one.folder / "told"
         return path.read_text().splitlines() if self.comes(path.exists) else []
 
@@ -102,7 +101,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
         if _check_declaration(findings, found):
             with _environment(), contextlib.ExitStack() as stack:
                 stack.callback(_stop_all, bench)
-                for check in (_check_nodes, _check_jobs, _check_stop, _check_orphan, _check_threads):
+                for check in (_check_nodes, _check_jobs, _check_cancel, _check_orphan, _check_threads):
                     with findings.looking_at(check.__name__.removeprefix("_check_")):
                         check(bench)
     return findings.close()
@@ -134,63 +133,63 @@ def _check_nodes(bench: _Bench) -> None:
 
 
 def _check_jobs(bench: _Bench) -> None:
-    """Check several concurrent tickets: all are executed, with different ids, in the caller's environment without
+    """Check several concurrent jobs: all are executed, with different ids, in the caller's environment without
     secrets."""
-    tickets = [ticket(bench.folder / f"job-{number}", waits=number == 0) for number in range(3)]
-    jobs = bench.give(*tickets)
+    specs = [job_spec(bench.folder / f"job-{number}", waits=number == 0) for number in range(3)]
+    jobs = bench.submit(*specs)
     expect = bench.findings.expect
-    expect("ids", len(set(jobs)) == 3, f"give() returned {jobs} for three tickets.")
-    told = [bench.told(one) for one in tickets]
+    expect("ids", len(set(jobs)) == 3, f"submit() returned {jobs} for three runs.")
+    told = [bench.told(one) for one in specs]
     if not expect("started", all(told), "not all commands were executed."):
         return
-    expect("environment", all(one[3] == "ünï" for one in told), "variables of the giver don't reach the command.")
+    expect("environment", all(one[3] == "ünï" for one in told), "variables of the caller don't reach the command.")
     expect("secrets", not any(one[2] for one in told), "the server's token reaches the command: use job_environment().")
-    status = bench.executor.news([jobs[0]])[jobs[0]]
+    status = bench.executor.poll([jobs[0]])[jobs[0]]
     running = isinstance(status, JobStatus) and status.state == "running"
     expect("running", running, f"a job that runs is reported as {status}.")
-    (tickets[0].folder / "continue").touch()
-    ended = bench.comes(lambda: all(status.state == "ended" for status in bench.executor.news(jobs).values()))
+    (specs[0].folder / "continue").touch()
+    ended = bench.comes(lambda: all(status.state == "ended" for status in bench.executor.poll(jobs).values()))
     expect("ended", ended, "jobs whose commands have ended are not reported as ended.")
-    news = bench.executor.news([*jobs, "0-none-of-that-name"])
-    known = news.get("0-none-of-that-name")
+    statuses = bench.executor.poll([*jobs, "0-none-of-that-name"])
+    known = statuses.get("0-none-of-that-name")
     expect("unknown", known is not None and known.state == "ended", "a job that is not known is not reported as ended.")
-    expect("nothing", not dict(bench.executor.news([])), "news of no jobs is not empty.")
+    expect("nothing", not dict(bench.executor.poll([])), "poll([]) is not empty.")
 
 
-def _check_stop(bench: _Bench) -> None:
-    one = ticket(bench.folder / "stopped", waits=True)
-    [job] = bench.give(one)
+def _check_cancel(bench: _Bench) -> None:
+    one = job_spec(bench.folder / "stopped", waits=True)
+    [job] = bench.submit(one)
     numbers = [int(word) for word in bench.told(one)[:2]]
     if not bench.executor.allocates:
         del numbers[1:]  # its agents outlive the process of a run, and are adopted
-    bench.executor.stop(job)
-    left = "stop() leaves processes of the job, or news() tells that it runs."
+    bench.executor.cancel(job)
+    left = "cancel() leaves processes of the job, or poll() reports it as running."
     gone = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
-    bench.findings.expect("stop", gone, left)
-    bench.executor.stop(job)
-    bench.findings.good("stop again")
+    bench.findings.expect("cancel", gone, left)
+    bench.executor.cancel(job)
+    bench.findings.good("cancel again")
 
 
 def _check_orphan(bench: _Bench) -> None:
     """Check that the job of a process that was killed is found again by its id."""
     if bench.executor.id not in current().entries("executors"):
-        bench.findings.good("giver killed", "not checked: it is not registered.")
+        bench.findings.good("submitter killed", "not checked: it is not registered.")
         return
-    one = ticket(bench.folder / "orphan", waits=True)
-    words = [sys.executable, "-c", _GIVE, bench.executor.id, str(one.folder)]
+    one = job_spec(bench.folder / "orphan", waits=True)
+    words = [sys.executable, "-c", _SUBMIT, bench.executor.id, str(one.folder)]
     job = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=bench.seconds).stdout.strip()
     bench.jobs.append(job)
     numbers = [int(word) for word in bench.told(one)[:1]]
     runs = bench.comes(lambda: bench.state(job) == "running") and all(map(_lives, numbers))
-    bench.findings.expect("giver killed", numbers and runs, "a job does not outlive the process that gave it.")
-    bench.executor.stop(job)
+    bench.findings.expect("submitter killed", numbers and runs, "a job does not outlive the process that submitted it.")
+    bench.executor.cancel(job)
     stopped = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
-    bench.findings.expect("stop of another's job", stopped, "a job of another process can't be stopped.")
+    bench.findings.expect("cancel another's job", stopped, "a job of another process can't be cancelled.")
 
 
 def _check_threads(bench: _Bench) -> None:
     with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(bench.executor.news, [f"0-none-{number}"]) for number in range(4)]
+        asked = [pool.submit(bench.executor.poll, [f"0-none-{number}"]) for number in range(4)]
         pool.submit(bench.executor.nodes).result()
         keys = [list(one.result()) for one in asked]
     right = keys == [[f"0-none-{number}"] for number in range(4)]
@@ -207,7 +206,7 @@ def _lives(number: int) -> bool:
 def _stop_all(bench: _Bench) -> None:
     for job in bench.jobs:
         with contextlib.suppress(MlereduxError):
-            bench.executor.stop(job)
+            bench.executor.cancel(job)
 
 
 @contextlib.contextmanager

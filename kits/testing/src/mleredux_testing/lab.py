@@ -133,7 +133,7 @@ class Lab:
     def status(self, run: Run) -> JobStatus:
         """Return the state of the run's current job."""
         job = self.job(run)
-        return self.executor.news([job])[job]
+        return self.executor.poll([job])[job]
 
     def place(self, run: Run) -> str:
         """Return the node on which the run was last seen; empty before it starts."""

@@ -16,7 +16,7 @@ from mleredux._core.store import Run
 from mleredux._core.store.run import read_ticket, write_ticket
 from mleredux.errors import ExecutorError, StoreError
 from mleredux.models import Limits
-from mleredux.plugin.executor import JobStatus, Ticket
+from mleredux.plugin.executor import JobSpec, JobStatus
 from mleredux_executor_nodes import elsewhere, local
 from mleredux_executor_nodes.local import EXECUTOR, LocalExecutor
 from mleredux_executor_nodes.node import main
@@ -85,13 +85,13 @@ class Refusing(LocalExecutor):
         super().__init__()
         self.asked, self.refusals = 0, refusals
 
-    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+    def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
         self.asked += 1
         if 1 < self.asked <= 1 + self.refusals:
             raise ExecutorError("It is being restarted.")
-        jobs = super().give(tickets)
+        jobs = super().submit(specs)
         if self.asked == 1:
-            self.stop(jobs[0])
+            self.cancel(jobs[0])
         return jobs
 
 
@@ -99,11 +99,11 @@ def test_a_job_that_never_starts_its_command_is_replaced(toy: Any, monkeypatch: 
     class Stuck(LocalExecutor):
         given = 0
 
-        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
             self.given += 1
             monkeypatch.setattr(elsewhere, "_START_SECONDS", 2.0 if self.given == 1 else 120.0)
-            stuck = [replace(ticket, command=("sleep", "600")) for ticket in tickets]
-            return super().give(stuck if self.given == 1 else tickets)
+            stuck = [replace(spec, command=("sleep", "600")) for spec in specs]
+            return super().submit(stuck if self.given == 1 else specs)
 
     executor, run, begun = Stuck(), toy.new(), time.monotonic()
     toy.pipeline(executor=executor).execute([run])
@@ -132,8 +132,8 @@ def test_an_object_store_that_fails_for_a_moment_fails_no_run(toy: Any, monkeypa
     runs, calls = [toy.new() for _ in range(4)], []
 
     class Hiccups(LocalExecutor):
-        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-            calls.append([ticket.run_id for ticket in tickets])
+        def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
+            calls.append([spec.run_id for spec in specs])
             fails = {
                 "the first call": len(calls) == 1,
                 "every call of a while": len(calls) < 8,
@@ -141,7 +141,7 @@ def test_an_object_store_that_fails_for_a_moment_fails_no_run(toy: Any, monkeypa
             }
             if fails[failing]:
                 raise StoreError("The object store does not respond.")
-            return super().give(tickets)
+            return super().submit(specs)
 
     toy.pipeline(executor=Hiccups()).execute(runs)
     assert [run.state for run in runs] == ["done"] * 4
@@ -153,7 +153,7 @@ def test_an_object_store_that_never_responds_is_not_asked_forever(toy: Any, monk
     monkeypatch.setattr(elsewhere, "_REFUSED_SECONDS", 2.0)
 
     class Gone(LocalExecutor):
-        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
             raise StoreError("The object store does not respond.")
 
     runs = [toy.new() for _ in range(3)]
@@ -166,11 +166,11 @@ def test_runs_that_were_given_before_are_followed_also_while_the_engine_is_down(
     class Down(LocalExecutor):
         refusals = 3
 
-        def news(self, jobs: Any) -> Any:
+        def poll(self, jobs: Any) -> Any:
             self.refusals -= 1
             if self.refusals >= 0:
                 raise ExecutorError("It is being restarted.")
-            return super().news(jobs)
+            return super().poll(jobs)
 
         def nodes(self) -> Any:
             raise ExecutorError("It is being restarted.")
@@ -183,7 +183,7 @@ def test_runs_that_were_given_before_are_followed_also_while_the_engine_is_down(
 
 def test_an_interrupt_while_runs_are_given_cancels_them(toy: Any) -> None:
     class Interrupted(LocalExecutor):
-        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
             raise KeyboardInterrupt
 
     run = toy.new()
@@ -192,17 +192,17 @@ def test_an_interrupt_while_runs_are_given_cancels_them(toy: Any) -> None:
 
 
 def test_a_number_that_is_used_again_is_another_process(tmp_path: Path, monkeypatch: Any) -> None:
-    ticket = Ticket("run", tmp_path, ("sleep", "60"), Limits(), 60)
+    spec = JobSpec("run", tmp_path, ("sleep", "60"), Limits(), 60)
     births: dict[float | None, str] = {}
     for born, now in ((12345678.0, 12345679.0), (None, None)):
         monkeypatch.setattr(local, "birth", lambda _pid: born)  # noqa: B023 - called immediately
         executor = LocalExecutor()
-        [job] = executor.give([ticket])
-        births[born] = executor.news([job])[job].state
+        [job] = executor.submit([spec])
+        births[born] = executor.poll([job])[job].state
         monkeypatch.setattr(local, "birth", lambda _pid: now)  # noqa: B023
-        assert executor.news([job])[job].state == "ended"
+        assert executor.poll([job])[job].state == "ended"
         process = executor._started[job]
-        executor.stop(job)
+        executor.cancel(job)
         assert process.poll() is None, "another process was killed"
         process.kill(), process.wait()
     assert births == {12345678.0: "running", None: "ended"}
@@ -210,7 +210,7 @@ def test_a_number_that_is_used_again_is_another_process(tmp_path: Path, monkeypa
 
 def test_a_run_that_its_executor_refuses_does_not_stay_queued(toy: Any) -> None:
     class Closed(LocalExecutor):
-        def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+        def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
             raise ExecutorError("It takes no jobs today.")
 
     run = toy.new()
@@ -221,7 +221,7 @@ def test_a_run_that_its_executor_refuses_does_not_stay_queued(toy: Any) -> None:
 
 def test_it_conforms_and_what_does_not_is_named(tmp_path: Path) -> None:
     class Forgetful(LocalExecutor):
-        def news(self, jobs: Any) -> Any:
+        def poll(self, jobs: Any) -> Any:
             return {job: JobStatus("ended") for job in jobs}
 
     assert check_executor("local", tmp_path / "good").wrong == []

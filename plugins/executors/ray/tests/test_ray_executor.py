@@ -11,7 +11,7 @@ import httpx
 import pytest
 from mleredux.errors import ExecutorError
 from mleredux.plugin.agent import Limits
-from mleredux.plugin.executor import JobStatus, Ticket
+from mleredux.plugin.executor import JobSpec, JobStatus
 from mleredux_executor_ray import executor as ray_executor
 from mleredux_executor_ray.executor import EXECUTOR, RayExecutor
 from mleredux_support.ray_cluster import RayCluster
@@ -42,12 +42,12 @@ def test_it_conforms(ray_cluster: RayCluster, tmp_path: Path) -> None:
     }
     assert all("scratch" in node.labels for node in nodes)
     command, limits = ("/bin/sleep", "600"), Limits(memory_mb=256, cpus=2, gpus=0)
-    jobs = EXECUTOR.give([Ticket(f"run-{number}", tmp_path, command, limits, 600) for number in range(4)])
+    jobs = EXECUTOR.submit([JobSpec(f"run-{number}", tmp_path, command, limits, 600) for number in range(4)])
     full = Counter({"running": 3, "waiting": 1})
-    until(lambda: Counter(status.state for status in EXECUTOR.news(jobs).values()) == full)
+    until(lambda: Counter(status.state for status in EXECUTOR.poll(jobs).values()) == full)
     for job in jobs:
-        EXECUTOR.stop(job)
-    until(lambda: {status.state for status in EXECUTOR.news(jobs).values()} == {"ended"})
+        EXECUTOR.cancel(job)
+    until(lambda: {status.state for status in EXECUTOR.poll(jobs).values()} == {"ended"})
 
 
 @pytest.mark.ray
@@ -151,7 +151,7 @@ def test_an_actor_that_has_a_worker_runs_also_if_ray_never_creates_it(
 ) -> None:
     """Then only the deadline for a start ends it; one that waits for room has a node, too, but no port."""
     started_through(_FAKE_RAY, sys.executable, tmp_path, monkeypatch)
-    assert RayExecutor().news(["made", "stuck", "queued", "again", "gone"]) == {
+    assert RayExecutor().poll(["made", "stuck", "queued", "again", "gone"]) == {
         "made": JobStatus("running", "n1"),
         "stuck": JobStatus("running", "n1"),
         "queued": JobStatus("waiting", ""),
@@ -176,9 +176,9 @@ def test_an_actor_whose_call_a_dying_controller_lost_leaves_its_node(
 ) -> None:
     started_through(_LOSING, ray_cluster.env["MLEREDUX_RAY_PYTHON"], tmp_path, monkeypatch)
     executor = RayExecutor()
-    (job,) = executor.give([Ticket("run-1", tmp_path, ("/bin/sleep", "3"), Limits(memory_mb=256, cpus=1), 600)])
-    until(lambda: executor.news([job])[job].state == "running")
-    until(lambda: executor.news([job])[job].state == "ended", 60)
+    (job,) = executor.submit([JobSpec("run-1", tmp_path, ("/bin/sleep", "3"), Limits(memory_mb=256, cpus=1), 600)])
+    until(lambda: executor.poll([job])[job].state == "running")
+    until(lambda: executor.poll([job])[job].state == "ended", 60)
 
 
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest
     assert "MLEREDUX_RAY_PYTHON" in (finding.remedy or "")
     monkeypatch.setenv(ray_executor.OPTIONS_VARIABLE, "resources=1")
     with pytest.raises(ExecutorError, match="not a JSON object: resources=1"):
-        RayExecutor().give([])
+        RayExecutor().submit([])
     blind.write_text("#!/bin/sh\nexec sleep 60\n")
     monkeypatch.setenv(ray_executor.TIMEOUT_VARIABLE, "0.2")
     with pytest.raises(ExecutorError, match=r"did not respond within 0\.2 seconds"):

@@ -13,7 +13,7 @@ import pytest
 from mleredux._core.store.run import read_ticket
 from mleredux.errors import ExecutorError
 from mleredux.plugin.agent import Limits
-from mleredux.plugin.executor import JobStatus, Ticket
+from mleredux.plugin.executor import JobSpec, JobStatus
 from mleredux_executor_slurm import executor as slurm_executor
 from mleredux_executor_slurm.executor import EXECUTOR
 from mleredux_support.slurm import SlurmCluster
@@ -67,7 +67,7 @@ def test_of_many_runs_on_4_nodes_none_is_lost_or_done_twice_whatever_fails(
 
     begun(0.4)
     slurm.fill("high")
-    until(lambda: "running" not in {one.state for one in EXECUTOR.news(map(lab.job, runs)).values()})
+    until(lambda: "running" not in {one.state for one in EXECUTOR.poll(map(lab.job, runs)).values()})
     until(lambda: "queued (slurm: pending" in lab.said[requeued.id][-1])
     slurm.empty()
 
@@ -86,9 +86,10 @@ def test_of_many_runs_on_4_nodes_none_is_lost_or_done_twice_whatever_fails(
     assert [one.data["stage"] for one in requeued.events() if one.type == "stage"].count("preparing") == 1
 
 
-def tickets(folder: Path, *memory_mb: int) -> list[Ticket]:
+def specs(folder: Path, *memory_mb: int) -> list[JobSpec]:
     return [
-        Ticket(f"run-{n}", folder / "run", ("sleep", "600"), Limits(memory_mb=mb), 60) for n, mb in enumerate(memory_mb)
+        JobSpec(f"run-{n}", folder / "run", ("sleep", "600"), Limits(memory_mb=mb), 60)
+        for n, mb in enumerate(memory_mb)
     ]
 
 
@@ -98,26 +99,26 @@ def live(slurm: SlurmCluster) -> list[str]:
 
 def test_of_runs_one_of_which_is_refused_none_stays(tmp_path: Path, slurm: SlurmCluster) -> None:
     with pytest.raises(ExecutorError, match="sbatch failed"):
-        EXECUTOR.give(tickets(tmp_path, 256, 512, 3489))
+        EXECUTOR.submit(specs(tmp_path, 256, 512, 3489))
     until(lambda: not live(slurm), 60)
-    jobs = EXECUTOR.give(tickets(tmp_path, 256, 512, 3488))
-    assert "ended" not in {EXECUTOR.news(jobs)[job].state for job in jobs}
+    jobs = EXECUTOR.submit(specs(tmp_path, 256, 512, 3488))
+    assert "ended" not in {EXECUTOR.poll(jobs)[job].state for job in jobs}
     for job in jobs:
-        EXECUTOR.stop(job)
+        EXECUTOR.cancel(job)
     until(lambda: not live(slurm), 60)
 
 
 def test_more_runs_than_an_array_can_have(tmp_path: Path, slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(slurm_executor.OPTIONS_VARIABLE, "--hold --job-name=theirs --array=7")
-    jobs = EXECUTOR.give(tickets(tmp_path, *[256] * 1002))
-    news = EXECUTOR.news(jobs)
+    jobs = EXECUTOR.submit(specs(tmp_path, *[256] * 1002))
+    news = EXECUTOR.poll(jobs)
     arrays = {job.partition("_")[0] for job in jobs}
     try:
         assert (len(arrays), len(news)) == (2, 1002)
         assert {news[job].state for job in jobs} == {"waiting"}, "found by the name of ours"
     finally:
         for number in arrays:
-            EXECUTOR.stop(number)
+            EXECUTOR.cancel(number)
     until(lambda: not live(slurm), 60)
 
 
@@ -164,7 +165,7 @@ def test_the_nodes_have_capacity_and_labels(slurm: SlurmCluster) -> None:
     assert {node.name for node in nodes} == set(slurm.nodes)
     assert {(node.cpus, node.memory_mb, node.gpus, node.labels) for node in nodes} == {(2.0, 3488, 2, ("high", "low"))}
     assert EXECUTOR.check()[0].ok
-    assert EXECUTOR.news(["999_0"]) == {"999_0": JobStatus("ended")}
+    assert EXECUTOR.poll(["999_0"]) == {"999_0": JobStatus("ended")}
 
 
 def test_a_refusal_of_slurm_is_one_sentence(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +192,7 @@ def test_the_accounts_tell_how_forgotten_jobs_ended(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     executor, jobs = slurm_executor.SlurmExecutor(), ["1_0", "1_1", "1_2", "1_3", "9_9"]
     for _ in range(2):
-        assert executor.news(["2_0", *jobs]) == {
+        assert executor.poll(["2_0", *jobs]) == {
             "2_0": JobStatus("running", "n3"),
             "1_0": JobStatus("ended", "failed on n1"),
             "1_1": JobStatus("ended", "timeout on n2"),
@@ -224,6 +225,6 @@ def test_a_job_that_slurm_holds_after_its_launch_failed_has_ended(monkeypatch: p
     )
     monkeypatch.setattr(slurm_executor, "_ask", lambda program, *_words: queue if program == "squeue" else "")
     monkeypatch.setattr(EXECUTOR, "_until", 0.0)  # another test may have asked within the last second
-    found = EXECUTOR.news(["17_0", "17_1", "17_2"])
+    found = EXECUTOR.poll(["17_0", "17_1", "17_2"])
     assert [found[job].state for job in sorted(found)] == ["ended", "ended", "waiting"]
     assert found["17_0"].detail == "launch failed requeued held"

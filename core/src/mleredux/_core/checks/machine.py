@@ -97,10 +97,8 @@ def _plugins(catalogue: Catalogue) -> list[Diagnosis]:
     catalogue.load_all()
     found = []
     for plugin in catalogue.plugins:
-        found += [
-            Diagnosis("plugins", Finding(plugin.name, False, error, _remedy_of(plugin.distribution)))
-            for error in plugin.errors
-        ]
+        remedy = f"See `mleredux plugins`; fix, upgrade or uninstall {plugin.distribution or 'it'}."
+        found += [Diagnosis("plugins", Finding(plugin.name, False, error, remedy)) for error in plugin.errors]
     working = [plugin.name for plugin in catalogue.plugins if plugin.state == "loaded"]
     blocked = [plugin.name for plugin in catalogue.plugins if plugin.state == "blocked"]
     rest = f"; blocked: {', '.join(blocked)}" if blocked else ""
@@ -112,10 +110,6 @@ def _plugins(catalogue: Catalogue) -> list[Diagnosis]:
         )
         found.append(Diagnosis("plugins", finding, required=True))
     return found
-
-
-def _remedy_of(distribution: str | None) -> str:
-    return f"See `mleredux plugins`; fix, upgrade or uninstall {distribution or 'it'}."
 
 
 def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:

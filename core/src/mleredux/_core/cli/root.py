@@ -138,14 +138,7 @@ class Root(CommandGroup):
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
 @click.option("--trace", is_flag=True, help="Print each hook call on stderr.")
-@click.option(
-    "--version",
-    is_flag=True,
-    expose_value=False,
-    is_eager=True,
-    callback=lambda *a: _version(*a),
-    help="Show the version.",
-)
+@click.version_option(package_name="mleredux", message="%(package)s %(version)s", help="Show the version.")
 @click.pass_context
 def root(ctx: click.Context, block: tuple[str, ...], load: tuple[str, ...], debug: bool, trace: bool) -> None:
     """Run ML-engineering agents on benchmark tasks and grade their submissions.
@@ -156,14 +149,6 @@ def root(ctx: click.Context, block: tuple[str, ...], load: tuple[str, ...], debu
     if trace:
         os.environ["MLEREDUX_TRACE"] = "1"
     catalogue(ctx)
-
-
-def _version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from mleredux import __version__
-
-        click.echo(f"mleredux {__version__}")
-        ctx.exit()
 
 
 def program() -> NoReturn:

@@ -24,10 +24,12 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     Raises:
         TypeError: The object has the wrong type.
     """
+    from mleredux._core.moved import renamed_methods
     from mleredux._core.plugins.capabilities import needs_of
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique
 
+    renamed_methods(kind, item)
     types = {"tasks": Task, "techniques": Technique, "agents": Agent, "graders": Grader}
     if kind in types and isinstance(item, types[kind]):
         summary = {name: _plain(getattr(item, name)) for name in ("id", "title", "version", *_FIELDS[kind])}

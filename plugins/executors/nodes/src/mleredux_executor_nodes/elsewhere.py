@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import ExecutorError, NotFound, StoreError
 from mleredux.plugin.artifact import Cause, State
-from mleredux.plugin.executor import Executor, JobStatus, Ticket
+from mleredux.plugin.executor import Executor, JobSpec, JobStatus
 from mleredux.plugin.host import read_ticket, write_ticket
 
 from mleredux_executor_nodes.lease import LEASE_SECONDS, read_lease, take_away
@@ -58,7 +58,7 @@ class _Followed:
     """
 
     run: Run
-    ticket: Ticket
+    spec: JobSpec
     job: str
     replica: Replica | None = None
     pulled: float = 0.0
@@ -75,7 +75,7 @@ class _Followed:
     @property
     def nonce(self) -> str:
         """The nonce of the run's ticket."""
-        return self.ticket.command[-1]
+        return self.spec.command[-1]
 
 
 class Elsewhere:
@@ -113,7 +113,7 @@ class Elsewhere:
                 if self._pipeline.stopping():
                     left = [run for run in left if not _cancel(run)]
                 if left and time.monotonic() >= again:
-                    left = self._give_all(left, patient_until)
+                    left = self._submit_all(left, patient_until)
                     again = time.monotonic() + _PAUSE_SECONDS
                 self.step()
                 time.sleep(_POLL_SECONDS)
@@ -124,7 +124,7 @@ class Elsewhere:
                     _cancel(run)
             self.execute([])
 
-    def _give_all(self, runs: list[Run], patient_until: float) -> list[Run]:
+    def _submit_all(self, runs: list[Run], patient_until: float) -> list[Run]:
         """Submit runs to the executor; return, in another order, those that the object store did not accept now.
 
         Refused runs are marked as failed before the error is raised.
@@ -163,11 +163,11 @@ class Elsewhere:
         fresh = [run for run in wanted if run.id not in self.open]
         if checked:
             self._check_sizes(fresh)
-        self.open |= dict(zip((run.id for run in fresh), self._give(fresh), strict=True))
+        self.open |= dict(zip((run.id for run in fresh), self._submit(fresh), strict=True))
 
     def step(self) -> list[Run]:
         """Check all runs once; return those that have ended."""
-        news = self._news(self.open.values())
+        news = self._poll(self.open.values())
         ended = [one.run for one in list(self.open.values()) if self._follow(one, news.get(one.job))]
         for run in ended:
             if (replica := self.open.pop(run.id).replica) is not None:
@@ -189,9 +189,9 @@ class Elsewhere:
                     hint="Ask for less with --cpus, --memory or --gpus.",
                 )
 
-    def _news(self, followed: Any) -> dict[str, JobStatus]:
+    def _poll(self, followed: Any) -> dict[str, JobStatus]:
         try:
-            return dict(self._executor.news([one.job for one in followed]))
+            return dict(self._executor.poll([one.job for one in followed]))
         except ExecutorError:  # an engine that is being restarted: jobs continue meanwhile
             return {}
 
@@ -201,22 +201,22 @@ class Elsewhere:
         ticket = read_ticket(run.path)
         if ticket.get("executor") != self._executor.id or not (job := ticket.get("job")):
             return None
-        return _Followed(run, self._ticket(run, ticket["nonce"]), job, self._replica(run))
+        return _Followed(run, self._spec(run, ticket["nonce"]), job, self._replica(run))
 
     def _replica(self, run: Run) -> Replica | None:
         return Replica(self._objects, run.id, run.path) if self._objects is not None else None
 
-    def _ticket(self, run: Run, nonce: str) -> Ticket:
+    def _spec(self, run: Run, nonce: str) -> JobSpec:
         place = (str(run.path),) if self._objects is None else (self._objects.url, run.id)
         command = (sys.executable, "-m", self._program(run), *place, nonce)
         limits, shared = run.spec.limits, self._objects is None
         seconds = limits.time_limit + limits.grace + _OVERHEAD_SECONDS
-        return Ticket(run.id, run.path, command, limits, seconds, shared)
+        return JobSpec(run.id, run.path, command, limits, seconds, shared)
 
-    def _give(self, runs: Sequence[Run]) -> list[_Followed]:
+    def _submit(self, runs: Sequence[Run]) -> list[_Followed]:
         if not runs:
             return []
-        pipeline, tickets = self._pipeline, []
+        pipeline, specs = self._pipeline, []
         common = {
             "executor": self._executor.id,
             "allocates": self._executor.allocates,
@@ -235,9 +235,9 @@ class Elsewhere:
                     run.forget_cancel()
                 data = self._shelf.publish(pipeline.catalogue.task(run.spec.task))
                 replica.offer({**common, "nonce": nonce, "data": data})
-            tickets.append(self._ticket(run, nonce))
-        jobs = self._executor.give(tickets)
-        followed = [_Followed(*parts) for parts in zip(runs, tickets, jobs, replicas, strict=True)]
+            specs.append(self._spec(run, nonce))
+        jobs = self._executor.submit(specs)
+        followed = [_Followed(*parts) for parts in zip(runs, specs, jobs, replicas, strict=True)]
         for one in followed:
             write_ticket(one.run.path, {**common, "nonce": one.nonce, "job": one.job})
         return followed
@@ -246,7 +246,7 @@ class Elsewhere:
         """Check a run; return whether it has ended."""
         run, now = one.run, time.monotonic()
         with contextlib.suppress(ExecutorError):  # ask again later
-            self._executor.pull(one.ticket)
+            self._executor.fetch(one.spec)
         try:
             self._pull(one, status, now)
         except StoreError as error:  # until it responds, nothing is known about the run, and nothing is lost
@@ -254,7 +254,7 @@ class Elsewhere:
             self._show(one, f"{run.state} ({error.message})")
             if self._pipeline.stopping() or run.cancel_asked:
                 with contextlib.suppress(ExecutorError):
-                    self._executor.stop(one.job)
+                    self._executor.cancel(one.job)
             return False
         if run.state.final and not run.alive:
             if status is not None and status.state == "waiting":
@@ -322,8 +322,8 @@ class Elsewhere:
         if time.monotonic() < one.again:
             return False
         try:
-            self._executor.stop(one.job)  # an engine may hold it back until an administrator releases it
-            [fresh] = self._give([run])
+            self._executor.cancel(one.job)  # an engine may hold it back until an administrator releases it
+            [fresh] = self._submit([run])
         except ExecutorError as error:
             one.again = time.monotonic() + _PAUSE_SECONDS
             one.refused = one.refused or time.monotonic()
@@ -332,7 +332,7 @@ class Elsewhere:
                 return self._give_up(one, said)
             self._show(one, f"queued (waiting for {self._executor.id}: {error.message})")
             return False
-        one.ticket, one.job, one.replica = fresh.ticket, fresh.job, fresh.replica
+        one.spec, one.job, one.replica = fresh.spec, fresh.job, fresh.replica
         one.lease, one.started, one.changed = read_lease(run.path), False, time.monotonic()
         one.tries, one.refused = one.tries + 1, None
         return False
@@ -340,7 +340,7 @@ class Elsewhere:
     def _stop(self, one: _Followed) -> None:
         """Kill a job, and reject its further writes."""
         with contextlib.suppress(ExecutorError):
-            self._executor.stop(one.job)
+            self._executor.cancel(one.job)
         self._take_away(one)
         one.changed = time.monotonic()
 

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
 from mleredux.errors import ExecutorError
-from mleredux.plugin.executor import JobStatus, Node, Ticket, job_environment
+from mleredux.plugin.executor import JobSpec, JobStatus, Node, job_environment
 from mleredux.plugin.host import machine_slots as machine
 from mleredux.plugin.host import process_birth as birth
 from mleredux.plugin.sandbox import Finding
@@ -34,13 +34,13 @@ class LocalExecutor:
         has = machine()
         return [Node(os.uname().nodename, has.cpus, has.memory_mb, len(has.gpus))]
 
-    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
+    def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
         """Start processes in their own sessions."""
         jobs = []
-        for ticket in tickets:
+        for spec in specs:
             try:
                 process = subprocess.Popen(
-                    ticket.command,
+                    spec.command,
                     env=job_environment(),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -48,23 +48,23 @@ class LocalExecutor:
                     start_new_session=True,
                 )
             except OSError as error:
-                raise ExecutorError(f"The process of run {ticket.run_id} can't be started: {error}.") from error
+                raise ExecutorError(f"The process of run {spec.run_id} can't be started: {error}.") from error
             job = f"{process.pid}-{birth(process.pid)!r}"
             self._started[job] = process
             jobs.append(job)
         return jobs
 
-    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+    def poll(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
         """Return the processes that are alive."""
         return {job: JobStatus("running" if self._lives(job) else "ended") for job in jobs}
 
-    def stop(self, job: str) -> None:
+    def cancel(self, job: str) -> None:
         """Kill a process."""
         if self._lives(job):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(job.partition("-")[0]), signal.SIGKILL)
 
-    def pull(self, ticket: Ticket) -> None:
+    def fetch(self, spec: JobSpec) -> None:
         """Do nothing: the disk is the same."""
 
     def _lives(self, job: str) -> bool:

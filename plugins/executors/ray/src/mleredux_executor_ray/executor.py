@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import ExecutorError
-from mleredux.plugin.executor import JobStatus, Node, Ticket, job_environment
+from mleredux.plugin.executor import JobSpec, JobStatus, Node, job_environment
 from mleredux.plugin.sandbox import Finding
 
 ADDRESS_VARIABLE = "MLEREDUX_RAY_ADDRESS"
@@ -67,29 +67,29 @@ class RayExecutor:
         """Return the nodes with the memory available to agents; custom resources and labels become labels."""
         return [_node(node) for node in self._ask("nodes")]
 
-    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-        """Create a detached actor for each ticket; if one is refused, none remains."""
-        options, names = _options(), [f"{ticket.run_id}-{secrets.token_hex(4)}" for ticket in tickets]
-        jobs = [_job(ticket, name, options) for ticket, name in zip(tickets, names, strict=True)]
+    def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
+        """Create a detached actor for each run; if one is refused, none remains."""
+        options, names = _options(), [f"{spec.run_id}-{secrets.token_hex(4)}" for spec in specs]
+        jobs = [_job(spec, name, options) for spec, name in zip(specs, names, strict=True)]
         try:
             self._ask("give", jobs=jobs, env=job_environment())
         except BaseException:
             for name in names:
                 with contextlib.suppress(ExecutorError):
-                    self.stop(name)
+                    self.cancel(name)
             raise
         return names
 
-    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+    def poll(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
         """Return the states of actors."""
         names = list(jobs)
         return {job: JobStatus(*told) for job, told in self._ask("news", names=names).items()} if names else {}
 
-    def stop(self, job: str) -> None:
+    def cancel(self, job: str) -> None:
         """Kill an actor; its supervisor then ends all processes of the run, with SIGTERM to the main one first."""
         self._ask("stop", name=job)
 
-    def pull(self, ticket: Ticket) -> None:
+    def fetch(self, spec: JobSpec) -> None:
         """Do nothing: the nodes share the file system."""
 
     def _ask(self, name: str, /, **arguments: Any) -> Any:
@@ -170,8 +170,8 @@ def _timeout() -> float:
     raise ExecutorError(f"{TIMEOUT_VARIABLE} is not a number of seconds: {text}.", hint="For example: 60.")
 
 
-def _job(ticket: Ticket, name: str, options: dict[str, Any]) -> dict[str, Any]:
-    limits = ticket.limits
+def _job(spec: JobSpec, name: str, options: dict[str, Any]) -> dict[str, Any]:
+    limits = spec.limits
     return {
         "options": {
             "num_cpus": limits.cpus,
@@ -182,8 +182,8 @@ def _job(ticket: Ticket, name: str, options: dict[str, Any]) -> dict[str, Any]:
         },
         "cpus": f"{limits.cpus:g}",
         "memory_mb": str(limits.memory_mb),
-        "command": [str(_HERE / "supervisor.py"), str(ticket.seconds), *ticket.command],
-        "folder": str(ticket.work_dir),
+        "command": [str(_HERE / "supervisor.py"), str(spec.seconds), *spec.command],
+        "folder": str(spec.work_dir),
     }
 
 

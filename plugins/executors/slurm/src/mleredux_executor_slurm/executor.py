@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from mleredux.errors import ExecutorError
-from mleredux.plugin.executor import JobStatus, Node, Ticket, job_environment
+from mleredux.plugin.executor import JobSpec, JobStatus, Node, job_environment
 from mleredux.plugin.sandbox import Finding
 
 OPTIONS_VARIABLE = "MLEREDUX_SLURM_OPTIONS"
@@ -66,11 +66,11 @@ class SlurmExecutor:
             found[name] = Node(name, float(cpus), left, _gpus(gres), tuple(sorted(labels)), up)
         return list(found.values())
 
-    def give(self, tickets: Sequence[Ticket]) -> Sequence[str]:
-        """Submit an array job for all tickets with equal requirements; if one is refused, none remains."""
-        groups: dict[tuple[str, ...], list[Ticket]] = {}
-        for ticket in tickets:
-            groups.setdefault(_requirements(ticket), []).append(ticket)
+    def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
+        """Submit an array job for all runs with equal requirements; if one is refused, none remains."""
+        groups: dict[tuple[str, ...], list[JobSpec]] = {}
+        for spec in specs:
+            groups.setdefault(_requirements(spec), []).append(spec)
         jobs: dict[str, str] = {}
         try:
             for requirements, group in groups.items():
@@ -79,13 +79,13 @@ class SlurmExecutor:
         except BaseException:
             for number in {job.partition("_")[0] for job in jobs.values()}:
                 with contextlib.suppress(ExecutorError):
-                    self.stop(number)
+                    self.cancel(number)
             raise
         with self._lock:
             self._until = 0.0
-        return [jobs[ticket.run_id] for ticket in tickets]
+        return [jobs[spec.run_id] for spec in specs]
 
-    def news(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
+    def poll(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
         """Query `squeue`, at most once a second for all callers, and `sacct` for jobs that it no longer lists."""
         jobs = list(jobs)
         with self._lock:
@@ -96,44 +96,44 @@ class SlurmExecutor:
                 self._ended |= _account(forgotten)
             return {job: self._known.get(job) or self._ended[job] for job in jobs}
 
-    def stop(self, job: str) -> None:
+    def cancel(self, job: str) -> None:
         """Cancel a job with SIGKILL: the caller has already waited."""
         _ask("scancel", "--full", "--signal=KILL", job, ignore=True)
         _ask("scancel", job, ignore=True)
 
-    def pull(self, ticket: Ticket) -> None:
+    def fetch(self, spec: JobSpec) -> None:
         """Do nothing: the nodes share the file system."""
 
 
-def _requirements(ticket: Ticket) -> tuple[str, ...]:
-    limits = ticket.limits
+def _requirements(spec: JobSpec) -> tuple[str, ...]:
+    limits = spec.limits
     return (
         "--nodes=1",
         "--ntasks=1",
         f"--cpus-per-task={max(1, -(-int(limits.cpus * 1000) // 1000))}",
         f"--mem={limits.memory_mb + _OWN_MEMORY_MB}M",
         *((f"--gres=gpu:{limits.gpus}",) if limits.gpus else ()),
-        f"--time={-(-int(ticket.seconds) // 60)}",
+        f"--time={-(-int(spec.seconds) // 60)}",
         f"--signal=B:USR1@{_NOTICE_SECONDS}",
         "--requeue",
         "--open-mode=append",
         "--output=/dev/null",
-        f"--chdir={ticket.work_dir}",
+        f"--chdir={spec.work_dir}",
     )
 
 
-def _submit(requirements: Sequence[str], tickets: Sequence[Ticket]) -> dict[str, str]:
+def _submit(requirements: Sequence[str], specs: Sequence[JobSpec]) -> dict[str, str]:
     """Submit an array; return its jobs by the ids of runs."""
     options = shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
-    last = (f"--job-name={JOB_NAME}", f"--array=0-{len(tickets) - 1}")  # identifies the jobs, regardless of the options
-    number = _ask("sbatch", "--parsable", *requirements, *options, *last, script=_script(tickets))
+    last = (f"--job-name={JOB_NAME}", f"--array=0-{len(specs) - 1}")  # identifies the jobs, regardless of the options
+    number = _ask("sbatch", "--parsable", *requirements, *options, *last, script=_script(specs))
     number = number.strip().partition(";")[0]
-    return {ticket.run_id: f"{number}_{index}" for index, ticket in enumerate(tickets)}
+    return {spec.run_id: f"{number}_{index}" for index, spec in enumerate(specs)}
 
 
-def _script(tickets: Sequence[Ticket]) -> str:
+def _script(specs: Sequence[JobSpec]) -> str:
     """Return a batch script: each array element's command replaces the shell, in order to receive its signals."""
-    lines = [f"{index}) exec {shlex.join(ticket.command)} ;;" for index, ticket in enumerate(tickets)]
+    lines = [f"{index}) exec {shlex.join(spec.command)} ;;" for index, spec in enumerate(specs)]
     return "\n".join(("#!/bin/sh", 'case "$SLURM_ARRAY_TASK_ID" in', *lines, "esac", ""))
 
 

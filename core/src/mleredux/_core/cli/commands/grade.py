@@ -91,9 +91,6 @@ def command(
 
 def _line(report: dict[str, Any]) -> dict[str, Any]:
     remarks = " ".join(filter(None, (report["message"], report["note"])))
-    found = {"submission": report["submission_path"], "task": report["competition_id"], "remark": remarks or None}
-    return {**found, "valid": report["valid_submission"], "score": report["score"], "medal": _medal(report)}
-
-
-def _medal(report: dict[str, Any]) -> str | None:
-    return next((name for name in ("gold", "silver", "bronze") if report[f"{name}_medal"]), None)
+    medal = next((name for name in ("gold", "silver", "bronze") if report[f"{name}_medal"]), None)
+    row = {"submission": report["submission_path"], "task": report["competition_id"], "remark": remarks or None}
+    return {**row, "valid": report["valid_submission"], "score": report["score"], "medal": medal}

@@ -74,8 +74,7 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
         return
     rows = [{"name": entry.name, "installed": entry.installed, "summary": entry.summary} for entry in matching]
     print_table(rows, ("name", "installed", "summary"))
-    missing = [entry.command for entry in matching if entry.installed is None]
-    if missing:
+    if missing := [entry.command for entry in matching if entry.installed is None]:
         click.echo(f"Install one with, e.g., `{missing[0]}`.")
 
 

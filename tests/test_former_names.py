@@ -1,11 +1,16 @@
-"""Commands that were renamed: the old name works for one minor version, with a warning, and no list shows it."""
+"""Former names of commands and methods: each works for one minor version, with a warning, and no list shows it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux._core.moved import METHODS
+from mleredux._core.plugins.summaries import check_and_summarise
 from mleredux.plugin.command import Catalogue
+from mleredux.plugin.sandbox import Finding
 
 RENAMED = {
     former: name
@@ -44,3 +49,26 @@ def test_no_list_shows_a_former_name(former: str):
 
 def test_the_help_fits_on_forty_lines():
     assert len(CliRunner().invoke(root, ["--help"], terminal_width=80).stdout.splitlines()) <= 40
+
+
+class Former:
+    """An executor written for 0.2."""
+
+    id, title, allocates = "former", "An executor", False
+
+    def check(self) -> list[Finding]:
+        return []
+
+    nodes = give = news = stop = pull = lambda self, *values: values
+
+
+def test_methods_have_their_former_names_too_with_a_warning():
+    executor: Any = Former()
+    with pytest.warns(DeprecationWarning) as warned:
+        assert check_and_summarise("executors", executor)["id"] == "former"
+
+    pairs = METHODS["executors"].items()
+    assert [str(one.message) for one in warned] == [
+        f"Former.{old} is {new}; the old name goes in 0.4." for old, new in pairs
+    ]
+    assert all(getattr(executor, new)("a job") == ("a job",) for _, new in pairs)
