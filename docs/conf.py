@@ -143,7 +143,7 @@ def _export_experiment(app: Sphinx, error: Exception | None) -> None:
         target = Path(app.outdir) / "example"
         shutil.rmtree(target, ignore_errors=True)
         subprocess.run(
-            [*mleredux, "view", "--export", str(target), *runs, *data], check=True, stdout=subprocess.DEVNULL
+            [*mleredux, "view", "--output", str(target), *runs, *data], check=True, stdout=subprocess.DEVNULL
         )
 
 

@@ -19,7 +19,7 @@ MISTAKES = {
     "run digits": (2, "Choose an agent with --agent; installed: "),
     "run digits --agent dummy --memory 5q": (2, "write 512m, 4g or a number of megabytes"),
     "run digits --agent dummy -o foo": (2, "not of the form KEY=VALUE"),
-    "run digits --agent dummy -o foo=1": (1, "Its options: none."),
+    "run digits --agent dummy -O foo=1": (1, "Its options: none."),
     "run digits --agent dummy --sandbox dockr": (1, "Did you mean docker?"),
     "run spaceship-titanic --agent dummy": (1, "pass them with --from"),
     "prepare spaceship-titanic --from .": (1, "name the folder or archive that has it with --from"),

@@ -1,13 +1,16 @@
-"""Former names of commands and methods: each works for one minor version, with a warning, and no list shows it."""
+"""Former names of commands, options and methods work for one minor version, with a warning; no list shows them."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux._core.moved import METHODS
+from mleredux._core.moved import METHODS, OPTIONS
 from mleredux._core.plugins.summaries import check_and_summarise
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.sandbox import Finding
@@ -45,6 +48,51 @@ def test_no_list_shows_a_former_name(former: str):
     page = CliRunner().invoke(root, [*group, "--help"]).stdout
 
     assert name not in [word.strip(",") for line in page.splitlines() for word in line.split()[:1]]
+
+
+def options(group: click.Group, ctx: click.Context, *path: str) -> Iterator[tuple[tuple[str, ...], str, str]]:
+    """Yield each command that has a renamed option, with the former name and the present one."""
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None
+        names = {name for param in command.params for name in param.opts}
+        for old, new in OPTIONS.items():
+            if new in names and old not in names:
+                yield (*path, name), old, new
+        if isinstance(command, click.Group):
+            yield from options(command, click.Context(command, ctx, info_name=" ".join((*path, name))), *path, name)
+
+
+RENAMED_OPTIONS = list(options(root, click.Context(root, info_name="mleredux")))
+
+
+def test_options_that_were_renamed_are_found():
+    former = {(" ".join(path), old) for path, old, _ in RENAMED_OPTIONS}
+    assert {
+        ("run", "-o"),
+        ("grade", "--output-dir"),
+        ("artifacts", "--download"),
+        ("view", "--export"),
+        ("classroom", "--into"),
+        ("experiment import", "--into"),
+        ("new agent", "--path"),
+        ("findings", "--most"),
+        ("openenv", "--sessions"),
+        ("human start", "-o"),
+        ("bisect", "-o"),
+    } <= former
+
+
+@pytest.mark.parametrize("attached", [False, True])
+@pytest.mark.parametrize(("path", "old", "new"), RENAMED_OPTIONS)
+def test_a_former_option_works_with_a_warning(path: tuple[str, ...], old: str, new: str, attached: bool):
+    words = [f"{old}=7" if old.startswith("--") else f"{old}7"] if attached else [old, "7"]
+    asked = CliRunner().invoke(root, [*path, *words, "--help"])
+    after = CliRunner().invoke(root, [*path, "--help", "--", *words])
+
+    assert asked.exit_code == 0 and old not in re.findall(r"(?<!\S)--?[\w-]+", asked.stdout)
+    assert asked.stderr == f"`{old}` of `mleredux {' '.join(path)}` is now `{new}`; the old name goes in 0.4.\n"
+    assert after.exit_code == 0 and not after.stderr
 
 
 def test_the_help_fits_on_forty_lines():

@@ -68,16 +68,16 @@ def make_agent(folder: Path, kind: str) -> list[str]:
         git = ["git", "-C", str(folder / "agent"), "-c", "user.name=a", "-c", "user.email=a@b.c"]
         for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
             subprocess.run([*git, *arguments], check=True)
-        return ["--agent", "./agent@HEAD", "-o", "model=other"]
+        return ["--agent", "./agent@HEAD", "-O", "model=other"]
     if kind == "command":
         return [
             "--agent",
             "command",
-            "-o",
+            "-O",
             f"command=python -c {shlex.quote(START)}",
-            "-o",
+            "-O",
             "model=small",
-            "-o",
+            "-O",
             "libraries=none",
         ]
     return ["--agent", "./agent" if kind == "folder" else "packaged"]

@@ -154,10 +154,10 @@ def test_containers_work_in_any_folder(engine: str, top: Path, kind: str) -> Non
 def test_files_of_any_name_are_copied_listed_and_shown(top: Path, tmp_path: Path) -> None:
     run = _run(top, "process", "names")
     options = ("--runs-dir", str(top / "runs"))
-    assert mleredux_command("artifacts", run.id, *options, "--download", str(tmp_path / "copy")).code == 0
+    assert mleredux_command("artifacts", run.id, *options, "--output", str(tmp_path / "copy")).code == 0
     assert _contents(tmp_path / "copy" / "output") == _contents(run.output_dir)
     assert {os.fsencode(name) for name in _NAMES} <= {os.path.basename(path) for path in _contents(run.output_dir)}
-    assert mleredux_command("view", *options, "--export", str(tmp_path / "pages")).code == 0
+    assert mleredux_command("view", *options, "--output", str(tmp_path / "pages")).code == 0
     pages = list((tmp_path / "pages").rglob("*.html"))
     assert not [page for page in pages if "There is no file" in page.read_text()]
     links = [(page, link) for page in (run.path / "report.html", *pages) for link in _links(page)]

@@ -26,25 +26,25 @@ def new(*arguments: str) -> Result:
 
 @pytest.fixture
 def bundle(tmp_path: Path) -> Path:
-    assert new("task-bundle", "spring-tides", "--path", str(tmp_path)).exit_code == 0
+    assert new("task-bundle", "spring-tides", "--output", str(tmp_path)).exit_code == 0
     return tmp_path / "spring-tides"
 
 
 @pytest.fixture
 def agent(tmp_path: Path) -> Path:
-    assert new("agent", "near-by", "--path", str(tmp_path)).exit_code == 0
+    assert new("agent", "near-by", "--output", str(tmp_path)).exit_code == 0
     return tmp_path / "near-by"
 
 
 @pytest.fixture
 def llm(tmp_path: Path) -> Path:
-    assert new("agent", "asking-one", "--llm", "--path", str(tmp_path)).exit_code == 0
+    assert new("agent", "asking-one", "--llm", "--output", str(tmp_path)).exit_code == 0
     return tmp_path / "asking-one"
 
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Path:
-    assert new("agent", "wrapping-one", "--cli", "--path", str(tmp_path)).exit_code == 0
+    assert new("agent", "wrapping-one", "--cli", "--output", str(tmp_path)).exit_code == 0
     return tmp_path / "wrapping-one"
 
 
@@ -66,7 +66,7 @@ def test_the_package_is_complete_and_no_placeholder_is_left(made: str, request: 
 )
 @pytest.mark.parametrize("kind", ["task-bundle", "agent"])
 def test_a_name_that_can_be_no_package_is_refused(kind: str, name: str, tmp_path: Path) -> None:
-    made = new(kind, "--path", str(tmp_path), "--", name)
+    made = new(kind, "--output", str(tmp_path), "--", name)
     assert made.exit_code == 2
     assert "Invalid value for NAME" in made.output
     assert list(tmp_path.iterdir()) == []
@@ -74,7 +74,7 @@ def test_a_name_that_can_be_no_package_is_refused(kind: str, name: str, tmp_path
 
 def test_nothing_is_ever_overwritten(bundle: Path) -> None:
     before = {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()}
-    again = new("agent", bundle.name, "--path", str(bundle.parent))
+    again = new("agent", bundle.name, "--output", str(bundle.parent))
     assert again.exit_code == 1
     assert "exists" in str(again.exception)
     assert {path: path.read_bytes() for path in bundle.rglob("*") if path.is_file()} == before
@@ -82,7 +82,7 @@ def test_nothing_is_ever_overwritten(bundle: Path) -> None:
 
 def test_a_name_that_is_installed_is_refused(tmp_path: Path) -> None:
     made = CliRunner().invoke(
-        root, ["-p", "mleredux_testing.toys", "new", "task-bundle", "toy", "--path", str(tmp_path)]
+        root, ["-p", "mleredux_testing.toys", "new", "task-bundle", "toy", "--output", str(tmp_path)]
     )
     assert made.exit_code == 1
     assert "is already installed" in str(made.exception)
@@ -128,7 +128,7 @@ def test_the_task_conforms_as_it_is_written(bundle: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["code", "service", "model", "policy"])
 def test_a_task_that_asks_for_a_program_conforms(kind: str, tmp_path: Path) -> None:
-    assert new("task-bundle", "spring-tides", "--kind", kind, "--path", str(tmp_path)).exit_code == 0
+    assert new("task-bundle", "spring-tides", "--kind", kind, "--output", str(tmp_path)).exit_code == 0
     assert not [
         path for path in (tmp_path / "spring-tides").rglob("*.*") if path.is_file() and "{{" in path.read_text()
     ]

@@ -208,7 +208,7 @@ def test_published_reports_become_rows_like_ones_own(shared: Path, tmp_path: Pat
     origin = shared / "reports" / "impulse-ai_mlebench-medals"
     for _ in range(2):  # twice is as good as once
         reports = [str(origin / f"grading_report_run{number}.json") for number in (1, 2, 3)]
-        done = CliRunner().invoke(root, ["experiment", "import", *reports, "--into", str(tmp_path / "board")])
+        done = CliRunner().invoke(root, ["experiment", "import", *reports, "--output", str(tmp_path / "board")])
         assert done.exit_code == 0, done.output
     board = CliRunner().invoke(root, ["leaderboard", "--reports", str(tmp_path / "board"), "--json"])
     (one,) = json.loads(board.stdout)
@@ -218,11 +218,11 @@ def test_published_reports_become_rows_like_ones_own(shared: Path, tmp_path: Pat
         json.dumps(json.loads((origin / "official_competition_reports.json").read_text())[:5])
     )
     single = [str(tmp_path / "list.json"), "--name", "single"]
-    done = CliRunner().invoke(root, ["experiment", "import", *single, "--into", str(tmp_path / "board")])
+    done = CliRunner().invoke(root, ["experiment", "import", *single, "--output", str(tmp_path / "board")])
     assert done.exit_code == 0, done.output
     board = json.loads(CliRunner().invoke(root, ["leaderboard", "--reports", str(tmp_path / "board"), "--json"]).stdout)
     assert {one["name"]: one["runs"] for one in board} == {"impulse-ai_mlebench-medals": 3, "single": 1}
-    done = CliRunner().invoke(root, ["experiment", "import", str(origin), "--into", str(tmp_path / "other")])
+    done = CliRunner().invoke(root, ["experiment", "import", str(origin), "--output", str(tmp_path / "other")])
     assert "is not a grading report" in str(done.exception) and not (tmp_path / "other").exists()
 
 
@@ -234,7 +234,7 @@ def test_submissions_are_graded_when_they_are_imported(tmp_path: Path) -> None:
     submission.write_bytes((tmp_path / "data" / "wine" / "prepared" / "public" / "sample_submission.csv").read_bytes())
     folder, into = str(submission.parents[1]), str(tmp_path / "board")
     data = ["--data-dir", str(tmp_path / "data")]
-    done = CliRunner().invoke(root, ["experiment", "import", folder, "--into", into, "--name", "sample", *data])
+    done = CliRunner().invoke(root, ["experiment", "import", folder, "--output", into, "--name", "sample", *data])
     assert done.exit_code == 0, str(done.exception)
     (one,) = json.loads(CliRunner().invoke(root, ["leaderboard", "--reports", into, "--json"]).stdout)
     assert (one["name"], one["splits"]["all"]["valid"]["mean"]) == ("sample", 100)

@@ -7,7 +7,14 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-_GOES = "the old name goes in 0.4."
+GOES = "the old name goes in 0.4."
+OPTIONS = {
+    **dict.fromkeys(("--output-dir", "--into", "--path", "--download", "--export"), "--output"),
+    "-o": "-O",
+    "--most": "--top",
+    "--sessions": "--max-sessions",
+}
+"""Former names of options with the present ones, for commands that only have these."""
 METHODS = {"executors": {"give": "submit", "news": "poll", "stop": "cancel", "pull": "fetch"}}
 """Former names of methods of registered objects, with the present ones, by kind."""
 
@@ -16,7 +23,7 @@ def renamed_methods(kind: str, item: Any) -> None:
     """Make methods that an object has under their former names available under the present ones."""
     for old, new in METHODS.get(kind, {}).items():
         if hasattr(item, old) and not hasattr(item, new):
-            warnings.warn(f"{type(item).__name__}.{old} is {new}; {_GOES}", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"{type(item).__name__}.{old} is {new}; {GOES}", DeprecationWarning, stacklevel=2)
             setattr(item, new, getattr(item, old))
 
 
@@ -45,7 +52,7 @@ def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: in
         new = names[name] if isinstance(names, Mapping) else name
         if new not in package.__all__:
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        warnings.warn(f"{old}.{name} is {kit}.{new}; {_GOES}", DeprecationWarning, stacklevel=depth)
+        warnings.warn(f"{old}.{name} is {kit}.{new}; {GOES}", DeprecationWarning, stacklevel=depth)
         return getattr(package, new)
 
     return find

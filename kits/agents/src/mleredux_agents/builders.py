@@ -115,7 +115,7 @@ def with_libraries(build: Build, asked: str) -> Build:
 class CommandRecipe:
     """A command-line program as an agent: the packages to install, and the command that starts it without a terminal.
 
-    With an entry point in the group `mleredux.recipes` the agent `command` runs it by name (`-o recipe=NAME`);
+    With an entry point in the group `mleredux.recipes` the agent `command` runs it by name (`-O recipe=NAME`);
     `cli_agent` creates a separate agent from it.
 
     Attributes:

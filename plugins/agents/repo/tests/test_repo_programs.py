@@ -69,7 +69,7 @@ def write_notebook(path: Path, cells: list[str]) -> Path:
 def test_a_notebook_runs_as_in_jupyter_and_is_kept_with_its_output(tmp_path: Path, mleredux_home: Path) -> None:
     (tmp_path / "beside.py").write_text("NAME = 'a module'\n")
     (tmp_path / "stale.py").write_text("STATE = 'stale'\n")
-    record = run(write_notebook(tmp_path / "my book.ipynb", CELLS), "-o", "args=--fast")
+    record = run(write_notebook(tmp_path / "my book.ipynb", CELLS), "-O", "args=--fast")
     log = str(record["log"])
     assert record["status"] == "done", log
     assert [line for line in EXPECTED if line not in log] == [] and "['--fast']" in log

@@ -32,7 +32,7 @@ def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
 ) -> None:
     secret = "tok-0123456789-planted"
     ended = mleredux(
-        *("run", "digits", "--agent", f"repo:{repository}@v1", *GRANTED, "-o", "level=7", "--json"),
+        *("run", "digits", "--agent", f"repo:{repository}@v1", *GRANTED, "-O", "level=7", "--json"),
         *("--runs-dir", str(mleredux_home / "runs")),
         TOY_TOKEN=secret,
     )

@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_script_runs_at_once_beside_its_modules_and_with_arguments(folder: Path, mleredux_home: Path) -> None:
     ended = mleredux(
-        "run", "wine", "--agent", "./solve.py", "-o", "args=--data $MLEREDUX_DATA_DIR", "--json", cwd=folder
+        "run", "wine", "--agent", "./solve.py", "-O", "args=--data $MLEREDUX_DATA_DIR", "--json", cwd=folder
     )
     assert ended.returncode == 0, ended.stderr
     record = json.loads(ended.stdout)
@@ -81,7 +81,7 @@ def test_a_folder_with_a_manifest_runs_without_an_engine_and_says_so(write_agent
     folder = write_agent("mine")
     (folder / "requirements.txt").write_text("pip\n")
     asked = ("run", "wine", "--agent", str(folder), "--pass-env", "TOY_TOKEN")
-    ended = mleredux(*asked, "-o", "level=5", cwd=folder)
+    ended = mleredux(*asked, "-O", "level=5", cwd=folder)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert "can't be reached" in ended.stderr and "without isolation" in ended.stderr
     refused = mleredux(*asked, "--sandbox", "docker", "--runs-dir", str(mleredux_home / "none"), cwd=folder)

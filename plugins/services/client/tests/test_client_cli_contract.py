@@ -77,7 +77,7 @@ def test_a_run_is_asked_for_watched_and_shown_as_a_local_one(there: StandIn) -> 
     there.answers["POST /v1/runs"] = answer(RUN, 201)
     ended = states("running", "grading", "done", "done", report=REPORT)
     there.answers[f"GET /v1/runs/{RUN['id']}"] = ended
-    told = mleredux("run", "digits", "--agent", "dummy", "--time-limit", "2m", "-o", "depth=3", "--label", "who=me")
+    told = mleredux("run", "digits", "--agent", "dummy", "--time-limit", "2m", "-O", "depth=3", "--label", "who=me")
     assert told.code == 0, told.err
     assert there.bodies("POST", "/v1/runs") == [
         {
@@ -343,7 +343,7 @@ def test_artifacts_stay_in_the_folder(there: StandIn, tmp_path: Path, name: str)
     there.answers[f"GET /v1/runs/{RUN['id']}"] = states("done")
     files = [{"path": path, "size": 2, "producer": "agent", "media_type": "text/plain"} for path in ("fine", name)]
     there.answers[f"GET /v1/runs/{RUN['id']}/artifacts"] = page(*files)
-    told = mleredux("artifacts", RUN["id"], "--download", "copies")
+    told = mleredux("artifacts", RUN["id"], "--output", "copies")
     assert (told.code == 1 and "outside" in told.err) or "can't be kept" in told.err
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [], "nothing is fetched then"
 

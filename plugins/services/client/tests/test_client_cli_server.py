@@ -103,7 +103,7 @@ def test_logs_and_artifacts_are_those_of_the_run(
     listed = mleredux("artifacts", "--json").json
     manifest = json.loads((folder / "artifacts.json").read_bytes())["artifacts"]
     assert sorted(item["path"] for item in listed) == sorted(item["path"] for item in manifest)
-    told = mleredux("artifacts", "--download", "copies", "--producer", "agent")
+    told = mleredux("artifacts", "--output", "copies", "--producer", "agent")
     assert told.code == 0, told.err
     wanted = [item for item in listed if item["producer"] == "agent"]
     assert wanted
@@ -128,7 +128,7 @@ def test_predictions_are_graded_and_looked_at_as_here(mleredux: Mleredux, submis
         assert there == here
     lines = [{"competition_id": "digits", "submission_path": path} for path in (str(submission), None)]
     (tmp_path / "submission.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
-    there, here = told("grade", "--jsonl", "submission.jsonl", "--output-dir", "reports")
+    there, here = told("grade", "--jsonl", "submission.jsonl", "--output", "reports")
     for key in set(here) - {"competition_reports"}:
         assert there[key] == here[key]
     assert len(list((tmp_path / "reports").iterdir())) >= 1
@@ -164,7 +164,7 @@ def test_a_matrix_is_one_experiment_and_is_cancelled_as_one(mleredux: Mleredux) 
         (("runs", "show", "nothing"), "There is no run 'nothing'"),
         (("run", "nothing", "--agent", "dummy"), "There is no task 'nothing'"),
         (("run", "digits", "--agent", "dumy"), "dummy"),
-        (("run", "digits", "--agent", "dummy", "-o", "no=1"), "no"),
+        (("run", "digits", "--agent", "dummy", "-O", "no=1"), "no"),
         (("show", "cv@nothing"), "nothing"),
         (("run", "digits", "--agent", "dummy", "--time-limit", "1000d"), "limits.time_limit"),
         (("artifacts", "../../etc"), "There is no run '../../etc'"),

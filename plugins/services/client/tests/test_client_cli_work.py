@@ -95,7 +95,7 @@ def test_an_agent_is_built_and_its_pinned_name_printed(there: StandIn) -> None:
     there.answers["POST /v1/builds"] = answer(BUILD, 202)
     ready = {**BUILD, "status": "ready", "agent": pinned, "cached": False}
     there.answers["GET /v1/builds/b1"] = [answer({**BUILD, "status": "building"}), answer(ready)]
-    told = mleredux("agent", "build", str(BUILD["agent"]), "-o", "depth=2", "--sandbox", "docker")
+    told = mleredux("agent", "build", str(BUILD["agent"]), "-O", "depth=2", "--sandbox", "docker")
     assert told.code == 0 and told.out == f"{pinned}\n" and f"--agent {pinned}" in told.err
     assert there.bodies("POST", "/v1/builds") == [
         {"agent": BUILD["agent"], "options": {"depth": 2}, "sandbox": "docker"}

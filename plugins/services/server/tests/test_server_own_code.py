@@ -140,7 +140,7 @@ def test_a_script_is_run_on_the_server_with_what_it_imports(
         '#!/usr/bin/env bash\na=(1 2); echo ${#a[@]}; python "$MLEREDUX_AGENT_DIR/solve.py"\n'
     )
     command = [sys.executable, "-m", "mleredux", "--server", server.url, "run", "digits", "--detach", "--no-verify"]
-    command += ["--sandbox", "docker", "-o", "args=--fast", "--agent"]
+    command += ["--sandbox", "docker", "-O", "args=--fast", "--agent"]
     env = {**os.environ, "MLEREDUX_TOKEN": ann._http._token}
     for name, log in (("./solve.py", "shared\n"), (str(place / "solve.sh"), "2\nshared\n")):
         done = subprocess.run([*command, name], cwd=place, env=env, capture_output=True, text=True, check=False)

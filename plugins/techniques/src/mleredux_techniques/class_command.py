@@ -13,7 +13,8 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, pr
 @click.argument("students", metavar="CLASS.csv", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--task", metavar="TASK", help="The technique task for all, e.g. leakage@wine; each gets planted data.")
 @click.option(
-    "--into",
+    "-o",
+    "--output",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     default="class",

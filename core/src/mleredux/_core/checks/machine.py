@@ -179,8 +179,7 @@ def _memory() -> Diagnosis:
     gpus = f"{len(has.gpus)} GPUs" if has.gpus else "no GPU"
     message = f"{has.cpus:g} CPUs, {has.memory_mb:,} MB of memory and {gpus} for agents."
     remedy = f"Below {LOW_MEMORY_MB:,} MB, agents that train models may fail; request less with --memory."
-    broken = None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]
-    if broken:
+    if broken := None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]:
         message, remedy = f"{message} {broken}", "Repair the driver, or name the devices in MLEREDUX_GPUS."
     return Diagnosis("memory", Finding("machine", has.memory_mb >= LOW_MEMORY_MB and not broken, message, remedy))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -49,8 +48,7 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
         if opened is None:
             raise click.UsageError(NO_CLIENT, ctx)
         ctx.meta[_BACKEND] = opened
-        close: Callable[[], None] | None = getattr(opened, "close", None)
-        if close is not None:
+        if close := getattr(opened, "close", None):
             ctx.find_root().call_on_close(close)
     return opened
 

@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.options import Place, elsewhere, place_of, works
 from mleredux._core.cli.output import echo
+from mleredux._core.moved import GOES, OPTIONS
 
 _KINDS = {
     **dict.fromkeys(("task", "tasks"), "tasks"),
@@ -96,7 +97,7 @@ class CommandGroup(click.Group):
             if works(ctx, place_of(entry.ref.summary)):
                 names |= dict.fromkeys(entry.ref.summary.get("formerly", ()), name)
         if former in names:
-            echo(f"`mleredux {former}` is now `mleredux {names[former]}`; the old name goes in 0.4.", err=True)
+            echo(f"`mleredux {former}` is now `mleredux {names[former]}`; {GOES}", err=True)
             own = self.renamed.get(cmd_name)
             return self.commands[own] if own else catalogue(ctx).get("commands", names[former])
         return CommandGroup(cmd_name) if any(name.startswith(f"{former} ") for name in names) else None
@@ -108,7 +109,7 @@ class CommandGroup(click.Group):
             if ctx.resilient_parsing and found[1] is not None:  # for completion
                 for param in found[1].params:
                     param.type = _Name(_KINDS[param.name]) if param.name in _KINDS else param.type
-            return found
+            return (*found[:2], _present_options(f"{_prefix(ctx)}{found[0]}", *found[1:]))
         except click.UsageError:
             self.explain_missing(ctx, args[0])
             raise
@@ -136,3 +137,16 @@ class CommandGroup(click.Group):
 def _prefix(ctx: click.Context) -> str:
     """Return the prefix of the names of a group's commands in the catalogue."""
     return f"{ctx.info_name} " if ctx.parent else ""
+
+
+def _present_options(path: str, command: click.Command | None, args: list[str]) -> list[str]:
+    """Return the arguments of a command with the present names of its options, with a warning for former ones."""
+    declared = {name for param in (command.params if command else ()) for name in param.opts}
+    end = args.index("--") if "--" in args else len(args)
+    for place, word in enumerate(args[:end]):
+        old = word.partition("=")[0] if word.startswith("--") else word[:2]
+        new = OPTIONS.get(old, old)
+        if new in declared and old not in declared:
+            echo(f"`{old}` of `mleredux {path}` is now `{new}`; {GOES}", err=True)
+            args[place] = f"{new}{word.removeprefix(old)}"
+    return args

@@ -71,8 +71,7 @@ class LocalBackend:
         rows = listed(self._catalogue, kind, sets=sets, category=category, technique=technique)
         if kind != "tasks":
             return rows
-        data = Path(self._data_dir) if self._data_dir else default_data_dir()
-        return [{**row, "prepared": looks_prepared(data, row["id"])} for row in rows]
+        return [{**row, "prepared": looks_prepared(self.folders[1], row["id"])} for row in rows]
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
         """Return the properties of a task, its description, and where its data is stored."""

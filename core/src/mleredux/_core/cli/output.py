@@ -34,9 +34,7 @@ def _finite(content: Any) -> Any:
         return None
     if isinstance(content, Mapping):
         return {key: _finite(value) for key, value in content.items()}
-    if isinstance(content, (list, tuple)):
-        return [_finite(value) for value in content]
-    return content
+    return [_finite(value) for value in content] if isinstance(content, (list, tuple)) else content
 
 
 def print_table(

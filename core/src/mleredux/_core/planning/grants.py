@@ -59,8 +59,7 @@ def check_grants(
             f"{', '.join(impossible)} can't be passed to any agent: it is a key of the gateway, or mleredux's own.",
             hint="Use `--network gateway`, with which agents get a metered key for one run.",
         )
-    missing = missing_grants(agent, grants, network, protected, installed=installed)
-    if missing:
+    if missing := missing_grants(agent, grants, network, protected, installed=installed):
         raise NotGranted(
             f"Agent {agent.id} ({agent.reference or 'installed'}) asks for {all_of(missing.values())}, "
             "which was not granted.",

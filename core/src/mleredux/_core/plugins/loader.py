@@ -153,8 +153,7 @@ def _contract_fits(plugin: Plugin, contract: object, hooks: Iterable[str]) -> bo
 
 def _refuse_unknown_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> None:
     known = {name for name in vars(hookspecs) if name.startswith("mleredux_")}
-    unknown = sorted(set(implemented_hooks(plugin, manager)) - known)
-    if unknown:
+    if unknown := sorted(set(implemented_hooks(plugin, manager)) - known):
         raise ValueError(f"it implements unknown hooks: {', '.join(unknown)}")
 
 

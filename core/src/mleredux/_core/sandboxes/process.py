@@ -42,8 +42,7 @@ class ProcessSandbox:
 
     def build(self, request: BuildRequest) -> Built:
         """Return the identity of the interpreter and its packages; nothing is built."""
-        missing = [name for name in request.agent.build.packages if not _importable(name)]
-        if missing:
+        if missing := [name for name in request.agent.build.packages if not _importable(name)]:
             raise SandboxError(
                 f"Agent {request.agent.id} needs {', '.join(missing)}, which this environment lacks.",
                 hint="Install the agent's package, or use a sandbox that builds one, such as docker.",

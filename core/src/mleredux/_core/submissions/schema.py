@@ -127,8 +127,7 @@ def make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
     with sample.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)
         header = next(rows, [])
-        missing = [name for name in submission.id_columns if name not in header]
-        if missing:
+        if missing := [name for name in submission.id_columns if name not in header]:
             raise TaskBroken(f"{submission.sample} of task {task.id} lacks the id columns {', '.join(missing)}.")
         id_positions = [header.index(name) for name in submission.id_columns]
         fixed = bool(id_positions) and submission.ids_fixed

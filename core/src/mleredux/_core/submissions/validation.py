@@ -205,8 +205,7 @@ def _check_table(
 ) -> None:
     header = next(rows, [])
     names = [column.name for column in schema.columns]
-    missing = [name for name in names if name not in header]
-    if missing:
+    if missing := [name for name in names if name not in header]:
         raise _Malformed(f"Columns are missing: {_some(missing)}; expected are {_some(names)}.")
     if len(set(header)) != len(header):
         raise _Malformed("A column name occurs twice.")

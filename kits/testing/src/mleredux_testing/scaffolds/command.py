@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 import click
 from mleredux.errors import MlereduxError
-from mleredux.plugin.command import catalogue
+from mleredux.plugin.command import CommandGroup, catalogue
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _SUFFIX = ".tmpl"
@@ -20,11 +20,14 @@ _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _LONGEST = 40
 
 
-@click.group("new")
+@click.group("new", cls=CommandGroup)
 def command() -> None:
     """Create a new plugin of any kind: a complete, installable package with tests."""
 
 
+_output_option = click.option(
+    "-o", "--output", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder."
+)
 _PROGRAMS = {
     "code": "a script, called with the names of a CSV of inputs and of the CSV of predictions to write.",
     "service": "an HTTP server that answers `POST /predict` on the port that its argument names.",
@@ -35,7 +38,7 @@ _PROGRAMS = {
 
 @command.command("task-bundle")
 @click.argument("name")
-@click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder.")
+@_output_option
 @click.option(
     "--kind",
     type=click.Choice(["table", *_PROGRAMS]),
@@ -59,7 +62,7 @@ def task_bundle(ctx: click.Context, name: str, parent: Path, kind: str) -> None:
 
 @command.command("agent")
 @click.argument("name")
-@click.option("--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder.")
+@_output_option
 @click.option(
     "--script", "kind", flag_value="script", help="A small program: nearest neighbors on tables. The default."
 )
@@ -88,9 +91,7 @@ def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple
 
     @command.command(kind, help=f"Create a package with {what[0].lower()}{what[1:]} in the folder NAME.")
     @click.argument("name")
-    @click.option(
-        "--path", "parent", type=click.Path(file_okay=False, path_type=Path), default=".", help="Parent folder."
-    )
+    @_output_option
     @click.pass_context
     def create(ctx: click.Context, name: str, parent: Path) -> None:
         tried = run.format(name=name, variable=_variable(name))
@@ -191,13 +192,13 @@ def _write(
     folder = parent / name
     if folder.exists():
         raise MlereduxError(
-            f"{folder} already exists; nothing was written.", hint="Choose another name, or another --path."
+            f"{folder} already exists; nothing was written.", hint="Choose another name, or another --output."
         )
     try:
         files = render(templates, name, folder, words)
     except OSError as error:
         raise MlereduxError(
-            f"{folder} can't be written: {error.strerror or error}.", hint="Choose another --path."
+            f"{folder} can't be written: {error.strerror or error}.", hint="Choose another --output."
         ) from error
     for path in files:
         click.echo(f"wrote {path}")

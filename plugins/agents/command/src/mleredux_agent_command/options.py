@@ -33,7 +33,7 @@ class Options(CliOptions):
     @model_validator(mode="after")
     def _fit_together(self) -> Options:
         if not self.command and not self.recipe and not self.image and not self.context:
-            raise ValueError("a command or a recipe is needed, as in `-o command='my-agent \"$MLEREDUX_PROMPT_FILE\"'`")
+            raise ValueError("a command or a recipe is needed, as in `-O command='my-agent \"$MLEREDUX_PROMPT_FILE\"'`")
         if self.image and self.context:
             raise ValueError("name either an image or a context, not both")
         if self.install and (self.image or self.context):

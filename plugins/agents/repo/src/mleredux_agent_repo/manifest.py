@@ -163,7 +163,7 @@ class Manifest(_Table):
     limits: LimitsTable = LimitsTable()
     options: dict[str, Any] = {}
     presets: dict[str, dict[str, Any]] = {}
-    """`[presets.NAME]`: values of options, selected with `-o preset=NAME`."""
+    """`[presets.NAME]`: values of options, selected with `-O preset=NAME`."""
     logs: LogsTable | None = None
     smoke: SmokeTable = SmokeTable()
     verify: VerifyTable = VerifyTable()

@@ -104,7 +104,7 @@ def make_script(
 
     def configured(options: dict[str, Any]) -> Agent:
         if not isinstance(options["args"], str):
-            raise MlereduxError("The option args is not a text.", hint="Write `-o args='--data $MLEREDUX_DATA_DIR'`.")
+            raise MlereduxError("The option args is not a text.", hint="Write `-O args='--data $MLEREDUX_DATA_DIR'`.")
         command = _command(script, options["args"])
         return made.model_copy(update={"command": command, "verify": command})
 

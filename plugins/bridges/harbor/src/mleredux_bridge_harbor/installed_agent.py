@@ -79,7 +79,7 @@ def configure(options: dict[str, Any]) -> Agent:
     """
     asked = read_options("harbor-agent", Options, options)
     if not asked.name:
-        raise MlereduxError("No agent of Harbor is named.", hint="Name one: `-o name=vibe -o model=openai/gpt-5.5`.")
+        raise MlereduxError("No agent of Harbor is named.", hint="Name one: `-O name=vibe -O model=openai/gpt-5.5`.")
     return agent.model_copy(update={"command": _RECIPE.start(asked.model), "build": Build(context=_context(asked))})
 
 
@@ -112,7 +112,7 @@ _RECIPE = CommandRecipe('exec /opt/harbor/bin/python /opt/harbor-agent/runner.py
 agent = cli_agent(
     id="harbor-agent",
     title="Any agent of Harbor that is installed in its environment",
-    recipe=CommandRecipe("echo 'Name an agent of Harbor: -o name=NAME.' >&2; exit 2"),
+    recipe=CommandRecipe("echo 'Name an agent of Harbor: -O name=NAME.' >&2; exit 2"),
     options=Options,
     configure=configure,
     tools=("mcp", "skill"),

@@ -14,12 +14,11 @@ from mleredux_agents import REWARDS, rule_of
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="Port to listen on.")
 @click.option(
     "--max-sessions",
-    "--sessions",
     "sessions",
     type=click.IntRange(min=1),
     default=4,
     show_default=True,
-    help="Most concurrent sessions.",
+    help="Maximum number of concurrent sessions.",
 )
 @click.option(
     "--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Rule of rewards."

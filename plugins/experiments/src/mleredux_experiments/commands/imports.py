@@ -11,12 +11,12 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, sa
 @click.command("import")
 @click.argument("reports", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @click.option(
-    "--into", required=True, type=click.Path(file_okay=False, path_type=Path), help="Reports folder, for `--reports`."
+    "-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder for `--reports`."
 )
 @click.option("--name", help="Name of the row; default: the name of the file's folder.")
 @data_dir_option
 @json_option
-def command(reports: tuple[Path, ...], into: Path, name: str | None, data_dir: str | None, as_json: bool) -> None:
+def command(reports: tuple[Path, ...], output: Path, name: str | None, data_dir: str | None, as_json: bool) -> None:
     """Import published results as rows next to your runs.
 
     REPORTS are grading reports of MLE-bench (*.json, one per run), folders of them, submission.jsonl files, or folders
@@ -24,10 +24,10 @@ def command(reports: tuple[Path, ...], into: Path, name: str | None, data_dir: s
     """
     from mleredux_experiments.results.imports import import_reports
 
-    done = import_reports(reports, into, name, data_dir)
+    done = import_reports(reports, output, name, data_dir)
     if as_json:
         print_json([{"from": str(origin), "to": str(path)} for origin, path in done])
     else:
         for origin, path in done:
             click.echo(safe(f"{origin} → {path}"))
-        click.echo(f"See `mleredux leaderboard --reports {into}`.")
+        click.echo(f"See `mleredux leaderboard --reports {output}`.")

@@ -12,7 +12,8 @@ from mleredux.plugin.command import data_dir_option, runs_dir_option
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the address without opening it.")
 @click.option(
-    "--export",
+    "-o",
+    "--output",
     "folder",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",

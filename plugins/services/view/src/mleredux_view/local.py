@@ -289,7 +289,7 @@ def _start(command: list[str]) -> None:
 
 def _options(options: Mapping[str, Any]) -> Iterator[str]:
     for name, value in options.items():
-        yield from ("-o", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
+        yield from ("-O", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
 
 
 def _labels_in(folder: Path) -> dict[str, dict[str, str]]:

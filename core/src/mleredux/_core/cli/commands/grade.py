@@ -31,7 +31,7 @@ COLUMNS = ("submission", "task", "valid", "score", "medal", "remark")
     help="Grade PREDICTIONS against ANSWERS, two CSV files given as the arguments, with your own function.",
 )
 @click.option(
-    "--output-dir", type=click.Path(path_type=Path, file_okay=False), help="Folder for the aggregated report."
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for the report on --jsonl."
 )
 @server_option("--project", metavar="NAME", help="The project whose quota the grading counts against.")
 @data_dir_option
@@ -43,7 +43,7 @@ def command(
     task: str | None,
     jsonl: Path | None,
     metric: str | None,
-    output_dir: Path | None,
+    output: Path | None,
     project: str | None,
     data_dir: str | None,
     as_json: bool,
@@ -65,7 +65,7 @@ def command(
         if submission is not None:
             raise click.UsageError("Give either SUBMISSION and TASK, or --jsonl.")
         there = backend(ctx, data_dir=data_dir)
-        total, path = there.grade_jsonl(jsonl, output_dir=output_dir, project=project)
+        total, path = there.grade_jsonl(jsonl, output_dir=output, project=project)
         if as_json:
             print_json(total)
         else:

@@ -6,6 +6,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +87,7 @@ def _prepare_all(
     ctx: click.Context, tasks: list[Task], store: DataStore, parameters: dict[str, Any], display: PreparingDisplay
 ) -> list[dict[str, Any]]:
     stopped = threading.Event()
-
-    def prepare_task(task: Task) -> dict[str, Any]:
-        return _prepare_one(ctx, task, store, parameters, display, stopped)
-
+    prepare_task = partial(_prepare_one, ctx, store, parameters, display, stopped)
     if parameters["jobs"] == 1 or len(tasks) == 1:
         return [prepare_task(task) for task in tasks]
     pool = ThreadPoolExecutor(max_workers=parameters["jobs"])
@@ -110,11 +108,11 @@ def _prepare_all(
 
 def _prepare_one(
     ctx: click.Context,
-    task: Task,
     store: DataStore,
     parameters: dict[str, Any],
     display: PreparingDisplay,
     stopped: threading.Event,
+    task: Task,
 ) -> dict[str, Any]:
     from mleredux._core.data.checksums import ChecksumMismatch
     from mleredux._core.data.progress import listening

@@ -83,7 +83,7 @@ _EXECUTION = (
     metavar="CAUSE=N",
     help="Try again up to N times after failures of this cause, e.g. `out_of_memory=2`.",
 )
-@click.option("-o", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
+@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option("--obfuscated", is_flag=True, help="Use the description without the competition's name and story.")
 @click.option(
     "--verify/--no-verify",

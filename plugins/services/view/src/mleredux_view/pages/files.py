@@ -80,7 +80,7 @@ def _listed(run: Run) -> Iterator[Listed]:
         yield one
     for kept in run.manifest.artifacts if run.manifest is not None else ():
         if kept.path.startswith(("output/", "submissions/")) and kept.path not in here and len(here) < _FILES:
-            why = f"not on this disk; get it with `mleredux artifacts {run.id} --download FOLDER`"
+            why = f"not on this disk; get it with `mleredux artifacts {run.id} --output FOLDER`"
             yield Listed(kept.path, size(kept.size), why)
 
 
