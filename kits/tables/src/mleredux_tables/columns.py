@@ -216,8 +216,8 @@ def refuse(faulty: Array, message: str) -> None:
 
 
 def _readable(value: object) -> bool:
-    """Return False for text that Python, but no CSV reader, parses as a number: `1_000`, non-ASCII digits."""
-    return type(value) is not str or ("_" not in value and value.isascii())
+    """Return False for text that Python, but no CSV reader, parses as a number: `1_000`, non-ASCII digits, `NAN`."""
+    return type(value) is not str or ("_" not in value and value.isascii() and "nan" not in value.lower())
 
 
 def _first_text(values: Array) -> int:

@@ -23,6 +23,7 @@ LONGEST_HEADER = 1 << 20
 """Maximum length of the header in bytes; pandas would take hours to read a million columns."""
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
 
 class Table:
@@ -123,7 +124,7 @@ def read_table(source: Path | BinaryIO) -> Table:
         raise InvalidSubmission(f"The submission can't be read as CSV ({reason}); write it like the sample.") from None
     if _names_rows(frame, start):
         raise InvalidSubmission("Rows have more cells than the header; name each column, and end no line by a comma.")
-    return Table(_with_long_numbers_as_text(frame), _repeated(frame, start))
+    return Table(_with_huge_numbers_as_text(frame, source), _repeated(frame, start))
 
 
 def _names_rows(frame: pd.DataFrame, start: bytes) -> bool:
@@ -151,15 +152,31 @@ def _repeated(frame: pd.DataFrame, start: bytes) -> frozenset[str]:
     return frozenset(name for name, number in Counter(header).items() if number > 1)
 
 
-def _with_long_numbers_as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return integers of more than 64 bits as text, as all versions of pandas before 3 read them."""
+def _with_huge_numbers_as_text(frame: pd.DataFrame, source: BinaryIO) -> pd.DataFrame:
+    """Return columns with numbers beyond the range of their type as text, as all versions of pandas before 3 do."""
     import pandas as pd
 
-    for place, kind in enumerate(frame.dtypes):
-        if kind.name == "object" and pd.api.types.infer_dtype(frame.iloc[:, place], skipna=True) == "integer":
-            texts = frame.iloc[:, place].map(str, na_action="ignore")
-            frame.isetitem(place, texts.astype(pd.Series([""]).dtype).array)
+    if huge := [place for place, kind in enumerate(frame.dtypes) if _may_be_huge(frame.iloc[:, place], kind.kind)]:
+        source.seek(0)
+        texts = pd.read_csv(source, usecols=huge, dtype=object, low_memory=False, compression=None)
+        for place, (_, column) in zip(huge, texts.items(), strict=True):
+            infinite = frame.dtypes.iloc[place].kind == "f"
+            if not infinite or column.str.contains(r"\d", na=False)[np.isinf(frame.iloc[:, place])].any():
+                frame.isetitem(place, column.astype(pd.Series([""]).dtype).array)
     return frame
+
+
+def _may_be_huge(column: pd.Series[Any], kind: str) -> bool:
+    """Return whether a column has infinite numbers, or starts with integers of which one exceeds 64 bits."""
+    if kind == "f":
+        return bool(np.isinf(column).any())
+    for cell in column if kind == "O" else ():
+        number = _INTEGER.fullmatch(str(cell))
+        if number and (len(number[0]) > 99 or not -(2**63) <= int(number[0]) < 2**64):
+            return True
+        if not number and cell == cell and cell != "":  # pandas 3.1 reads missing cells after such an integer as ""
+            return False
+    return False
 
 
 def read_header(path: Path) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import mleredux
@@ -144,3 +145,36 @@ def test_a_run_on_a_sample_is_graded_on_its_rows(mleredux_home: Path) -> None:
     assert report is not None and report.valid_submission and report.competition_id == "diabetes+debug-30"
     assert report.gold_threshold is None and report.percentile is None and not report.any_medal
     assert "does not compare with scores on diabetes" in (report.note or "")
+
+
+def _by_place(public: Path, private: Path) -> None:
+    for path in (public / "test.csv", public / "sample_submission.csv", private / "answers.csv"):
+        path.write_text(path.read_text().replace("id,", "number,").replace("\nb", "\n"))
+
+
+def _other_keys(public: Path, private: Path) -> None:
+    _write(public / "test.csv", "shop,x", [f"{n},{n}" for n in range(ROWS)])
+
+
+def _more_asked_than_scored(public: Path, private: Path) -> None:
+    _write(private / "answers.csv", "id,y", [f"b{n},{_class(n)}" for n in range(0, ROWS, 3)])
+
+
+@pytest.mark.parametrize(
+    ("change", "ids", "tests"),
+    [(_by_place, (), 20), (_other_keys, ("id",), ROWS), (_more_asked_than_scored, ("id",), 20)],
+)
+def test_asked_and_scored_rows_stay_few_and_the_same(
+    change: Callable[[Path, Path], None], ids: tuple[str, ...], tests: int, task: Competition, tmp_path: Path
+) -> None:
+    def changed(raw: Path, public: Path, private: Path) -> None:
+        _prepare(raw, public, private)
+        change(public, private)
+
+    submission = Submission(id_columns=ids, target_columns=("y",), ids_fixed=False)
+    changed_task = task.model_copy(update={"prepare": changed, "submission": submission})
+    sample = prepare(sample_of(changed_task, 20), current(), DataStore(tmp_path))
+    asked = [row[0] for row in rows_of(sample.public / "sample_submission.csv")]
+    assert len(asked) == 20
+    assert asked == [row[0] for row in rows_of(sample.private / "answers.csv")]
+    assert len(rows_of(sample.public / "test.csv")) == tests

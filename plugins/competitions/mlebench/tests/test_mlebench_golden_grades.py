@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 from collections.abc import Callable
@@ -13,7 +14,7 @@ import pytest
 from mleredux._core.plugins import current
 from mleredux._core.plugins.loader import resolve
 from mleredux._core.stages.grade import make_report
-from mleredux.errors import InvalidSubmission
+from mleredux.errors import DataError, InvalidSubmission
 from mleredux.models import GradingInput, Task
 
 REFS = {ref.id: ref for ref in mleredux_competition_mlebench.mleredux_register_tasks()}
@@ -55,6 +56,25 @@ def agrees(score: float | None, expected: dict[str, Any], task: Task) -> bool:
         or (math.isnan(score) and math.isnan(wanted))
         or math.isclose(score, wanted, rel_tol=1e-9, abs_tol=1e-9)
     )
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("competition", sorted(REFS))
+def test_a_debug_sample_asks_for_few_rows_and_grades_them(
+    competition: str, shared: Path, golden_case: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    task = current().task(f"{competition}+debug-3")
+    whole, public, private = golden_case(shared / "golden" / competition) / "prepared", tmp_path / "1", tmp_path / "2"
+    try:
+        task.prepare(whole, public, private)
+    except DataError as error:
+        assert "can't be sampled: it has no table" in str(error)
+        return
+    sample = public / str(task.submission.sample)
+    with sample.open(newline="", encoding="utf-8") as file:
+        asked = len(list(csv.reader(file))) - 1
+    assert asked <= 3
+    grade(task, sample, private)
 
 
 @pytest.mark.shared

@@ -1,8 +1,8 @@
 """The variants `+debug-N`: a task with a sample of its rows, to try an agent in seconds; scores are not comparable.
 
 At most N training rows and N test rows are kept, always the same ones, stratified by class with at least one row each.
-A row, identified by the submission's id columns, is kept or dropped in all tables alike, and so are files named after
-it. All other files are copied completely.
+A row, identified by the submission's id columns (or, without any, by its number), is kept or dropped in all tables that
+identify it, and so are files named after it. All other files are copied completely.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
+from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,7 +24,7 @@ from mleredux.plugin.experiment import sample_name
 if TYPE_CHECKING:
     from mleredux.plugin.task import Task
 
-REVISION = "2"
+REVISION = "3"
 """Part of the version of all samples; incremented whenever the same number of rows results in different files."""
 MOST_COPIED = 1 << 30
 """Maximum total size of copied files that are not tables, in bytes."""
@@ -116,10 +117,16 @@ class _Sample:
         tests = [path for path in tables if path not in self.training and "test" in path.name.lower()]
         self._shared = {name for path in tests for name in _header(path)} | set(self._columns)
         """Ids and columns of test tables, which can't be classes."""
-        linked = [answers, *([self._sample] if self._sample else []), *tests]
-        fixed = task.submission.ids_fixed and self._sample is not None and answers.suffix in _DELIMITERS
-        self._linked = bool(self._columns) and fixed and all(map(self._has_ids, linked))
-        """Whether test rows can be dropped in all files."""
+        self._by_place: set[Path] = set()
+        """Tables whose test rows are identified by their number."""
+        self._linked = False
+        """Whether test rows can be dropped, in all files that identify them."""
+        if self._sample is None or answers.suffix not in _DELIMITERS:
+            return
+        if not self._columns and len({len(list(self._body(path))) for path in (answers, self._sample, *tests)}) == 1:
+            self._by_place = {answers, self._sample, *tests}
+        if self._has_ids(answers) and self._has_ids(self._sample):
+            self._linked = {*self._keys(answers)} <= {*self._keys(self._sample)}
 
     @cached_property
     def _test(self) -> dict[Key, bool]:
@@ -127,7 +134,8 @@ class _Sample:
         if not self._linked or self._sample is None:
             return {}
         classes = dict(zip(self._keys(self._answers), self._classes(self._answers), strict=True))
-        return self._chosen(Counter(self._keys(self._sample)), classes)
+        counts = Counter(self._keys(self._sample))
+        return dict.fromkeys(counts, False) | self._chosen(Counter({key: counts[key] for key in classes}), classes)
 
     @cached_property
     def _train(self) -> dict[Key, bool]:
@@ -163,12 +171,8 @@ class _Sample:
                 return lambda _number, _row: True
             chosen = set(self._order(dict(enumerate(self._classes(path))))[: self._rows])
             return lambda number, _row: number in chosen
-        places, ids = self._places(path), self._train if path in self.training else self._test
-
-        def keep(_number: int, row: list[str]) -> bool:
-            return ids.get(tuple(row[place] for place in places), True)
-
-        return keep
+        ids, key = self._train if path in self.training else self._test, self._key(path)
+        return lambda number, row: ids.get(key(number, row), True)
 
     def _chosen(self, counts: Counter[Key], classes: dict[Key, Key]) -> dict[Key, bool]:
         """Return whether each id is kept: enough ids for the requested number of rows, at least one."""
@@ -201,15 +205,19 @@ class _Sample:
         return (tuple(row[place] for place in places if place < len(row)) for row in self._body(path))
 
     def _has_ids(self, path: Path) -> bool:
-        return bool(self._columns) and path.is_file() and set(self._columns) <= set(_header(path))
+        named = bool(self._columns) and path.is_file() and set(self._columns) <= set(_header(path))
+        return named or path in self._by_place
 
-    def _places(self, path: Path) -> list[int]:
+    def _key(self, path: Path) -> Callable[[int, list[str]], Key]:
+        """Return a function of a row's number and cells, which identifies it."""
+        if not self._columns:
+            return lambda number, _row: (str(number),)
         header = _header(path)
-        return [header.index(name) for name in self._columns]
+        places = [header.index(name) for name in self._columns]
+        return lambda _number, row: tuple(row[place] for place in places)
 
     def _keys(self, path: Path) -> Iterator[Key]:
-        places = self._places(path)
-        return (tuple(row[place] for place in places) for row in self._body(path))
+        return starmap(self._key(path), enumerate(self._body(path)))
 
     def _body(self, path: Path) -> Iterator[list[str]]:
         with _table(path) as rows:

@@ -109,7 +109,7 @@ class _Predictions(NamedTuple):
 def _read(rows: Rows, options: DiceHausdorffOptions) -> _Predictions:
     key = rows.ids[0]
     masks, sizes = read_masks(rows, options), _sizes(rows, options)
-    mine = texts(rows.predicted(key), key, numbers="text")
+    mine = texts(rows.predicted(key), key)
     classes = np.full(len(mine), "") if options.classes is None else rows.true(options.classes)
     own_sizes = [sizes[row] for row in rows.answer_rows]
     return _Predictions(masks, _volumes(mine, classes, masks, own_sizes, options.separator))
