@@ -7,7 +7,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from mleredux._core.data import DataStore
 from mleredux._core.data.archives import find_given, unpack, unpack_inner
+from mleredux._core.plugins import current
+from mleredux._core.stages.prepare import prepare
+from mleredux.errors import DataError
+from mleredux.models import Competition, Metric, Submission
 
 NAME = "spaceship-titanic"
 
@@ -69,3 +74,46 @@ def test_a_folder_that_lies_alone_among_raw_files_is_one_of_them(tmp_path: Path)
     (tmp_path / "train").mkdir()
     (tmp_path / "train" / "1.png").touch()
     assert find_given(tmp_path, NAME) == tmp_path
+
+
+@pytest.mark.parametrize("place", ["data/", "My Data (1)/", "a/b/", f"x/{NAME}/", ""])
+@pytest.mark.parametrize("packed_", [True, False])
+@pytest.mark.parametrize("also", [(), ("__MACOSX/._data", ".DS_Store")])
+def test_files_in_one_folder_are_found(place: str, packed_: bool, also: tuple[str, ...], tmp_path: Path) -> None:
+    files = {f"{place}{name}": b"x" for name in ("train.csv", "folder/image.png")} | dict.fromkeys(also, b"x")
+    given = packed(tmp_path / "given.zip", **files)
+    if not packed_:
+        (tmp_path / "given").mkdir()
+        unpack(given, tmp_path / "given")
+        given = tmp_path / "given"
+    prepared = prepare(_task(tmp_path), current(), DataStore(tmp_path / "data"), source=given)
+    assert (prepared.public / "train.csv").read_bytes() == b"x"
+
+
+def test_without_the_files_the_error_speaks_of_the_folder_given(tmp_path: Path) -> None:
+    given = packed(tmp_path / "given.zip", **{"data/other.csv": b"x"})
+    with pytest.raises(DataError, match=r"raw has no train\.csv"):
+        prepare(_task(tmp_path), current(), DataStore(tmp_path / "data"), source=given)
+
+
+def _task(tmp_path: Path) -> Competition:
+    (tmp_path / "description.md").write_text("Predict y.\n")
+
+    def write(raw: Path, public: Path, private: Path) -> None:
+        (public / "written-first.csv").open("x").close()
+        if not (raw / "train.csv").is_file() or not (raw / "folder" / "image.png").is_file():
+            raise DataError(f"{raw} has no train.csv.")
+        (public / "train.csv").write_bytes((raw / "train.csv").read_bytes())
+        (public / "sample_submission.csv").write_text("id,y\na,1\n")
+        (private / "answers.csv").write_text("id,y\na,1\n")
+
+    return Competition(
+        id=NAME,
+        title="Titanic",
+        description=tmp_path / "description.md",
+        prepare=write,
+        submission=Submission(id_columns=("id",)),
+        metric=Metric(grader="accuracy"),
+        direction="maximize",
+        sets=("starter",),
+    )

@@ -102,17 +102,28 @@ def find_given(source: Path | None, name: str) -> Path | None:
         return max(found, key=lambda path: path.stat().st_mtime)
     if (source / name).is_dir():
         return find_given(source / name, name)
-    only = [path for path in source.iterdir() if not path.name.startswith(".")]
+    only = _content(source)
     if len(only) != 1:
         return source
     inner = find_given(only[0], name)
     return source if inner == only[0] and only[0].suffix != ".zip" else inner
 
 
+def only_folder(folder: Path) -> Path | None:
+    """Return the folder that is the only content of a folder, if so."""
+    found = _content(folder)
+    return found[0] if len(found) == 1 and found[0].is_dir() else None
+
+
+def _content(folder: Path) -> list[Path]:
+    """Return what a folder holds besides the files of file managers."""
+    return [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "__MACOSX"]
+
+
 def unpack_inner(folder: Path, name: str) -> None:
     """Unpack an archive, or move up a folder, if it is the only content and has the name of the data."""
-    while [path.name for path in folder.iterdir()] in ([f"{name}.zip"], [name]):
-        only = next(folder.iterdir()).rename(folder.with_name(f"{folder.name}-inner"))
+    while [path.name for path in _content(folder)] in ([f"{name}.zip"], [name]):
+        only = _content(folder)[0].rename(folder.with_name(f"{folder.name}-inner"))
         try:
             if only.is_dir():
                 for path in only.iterdir():

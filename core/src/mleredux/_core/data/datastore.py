@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.data.archives import find_given, unpack, unpack_inner
+from mleredux._core.data.archives import find_given, only_folder, unpack, unpack_inner
 from mleredux._core.data.checksums import (
     MEMORY_FILE,
     ChecksumMismatch,
@@ -232,8 +232,6 @@ class DataStore:
         progress("splitting into public and private files")
         tell("splitting into public and private files")
         with scratch_folder(place) as scratch:
-            (scratch / "public").mkdir()
-            (scratch / "private").mkdir(mode=0o700)
             self._run_preparer(task, preparer, raw, scratch, neutral)
             progress("checking")
             tell("checking")
@@ -309,7 +307,7 @@ class DataStore:
     def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path, neutral: Path | None) -> None:
         ordered = getattr(task.prepare, "neutral_order", False)
         try:
-            done = preparer(task, raw, scratch / "public", scratch / "private")
+            done = _prepare_into(scratch, task, preparer, raw)
             if done and not (ordered and neutral):
                 linkable = inodes(neutral) if neutral else set[int]()
                 renew(scratch / "public", lambda file: file.st_ino in linkable if file.st_nlink > 1 else ordered)
@@ -382,3 +380,19 @@ class DataStore:
         }
         write_atomically((folder or prepared) / "prepared.json", json.dumps(record, indent=1) + "\n")
         return {**record, "schema": schema}
+
+
+def _prepare_into(scratch: Path, task: Task, preparer: Preparer, raw: Path) -> bool | None:
+    """Prepare a task from a raw folder, or from the only folder in it if the files are there."""
+    for name, mode in (("public", 0o777), ("private", 0o700)):
+        shutil.rmtree(scratch / name, ignore_errors=True)
+        (scratch / name).mkdir(mode=mode)
+    try:
+        return preparer(task, raw, scratch / "public", scratch / "private")
+    except DataError as error:
+        if (inner := only_folder(raw)) is None:
+            raise
+        try:
+            return _prepare_into(scratch, task, preparer, inner)
+        except DataError:
+            raise error from None
