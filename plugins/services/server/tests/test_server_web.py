@@ -12,9 +12,10 @@ import pytest
 from mleredux_server.accounts.identity import hash_of, new_id
 from mleredux_server.accounts.limits import RateLimit
 from mleredux_server.database.tables import Project, RunRow, Submission, Token, User, now
+from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.web.source import ServerSource
 from mleredux_support.server_local import LocalServer
-from sqlalchemy import func, select, update
+from sqlalchemy import event, func, select, update
 
 PAGES = ("", "/steps", "/versions", "/versions/1", "/log", "/files", "/files?path=run.json", "/raw?path=run.json")
 ACTIONS = ("stop", "retry", "label")
@@ -138,6 +139,32 @@ def test_a_comparison_reads_a_bounded_number_of_runs(
     assert page.status_code < 500 and len(opened) <= 100
     assert bool(opened) == ("=d" in query), "without a filter none is read"
     assert "<svg" not in page.text.partition("<main")[2], "pictures are drawn when they are requested"
+
+
+@pytest.mark.parametrize("page", ["compare?task=digits", "tasks/digits", "compare?{runs}"])
+def test_a_page_of_many_runs_makes_as_many_queries_as_one_of_few(
+    local: LocalServer, tokens: dict[str, str], page: str
+) -> None:
+    counts = []
+    for many in (3, 30):
+        name = f"counting{many}{len(page)}"
+        user = browser(local, local.user(name))
+        runs = [local.make_run(user=name) for _ in range(many)]
+        for run in runs:
+            (run.path / "report.json").write_text("{}")
+            (run.path / MANIFEST).touch()
+            local.settle(run.id, "done")
+        queries: list[str] = []
+
+        def count(_connection: Any, _cursor: Any, query: str, *_others: Any, queries: list[str] = queries) -> None:
+            queries.append(query)
+
+        engine, chosen = local.service.database.engine, "&".join(f"run={run.id}" for run in runs)
+        event.listen(engine, "before_cursor_execute", count)
+        assert user.get(f"/ui/{page.format(runs=chosen)}").status_code < 500
+        event.remove(engine, "before_cursor_execute", count)
+        counts.append(len(queries))
+    assert counts[0] == counts[1] > 0
 
 
 @pytest.mark.attack

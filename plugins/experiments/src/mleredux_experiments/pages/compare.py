@@ -78,10 +78,12 @@ def compare(visit: Visit) -> dict[str, Any]:
     known = {name: ["" if value == "none" else value for value in visit.query.get(name, [])] for name in _FILTERS}
     wanted = {name: accepted for name, accepted in known.items() if accepted}
     chosen, left, record = visit.query.get("run"), list[str](), None
-    if chosen:
-        paths = [visit.open(run).path for run in chosen]
-    elif "experiment" in wanted and not visit.text("all"):
+    if "experiment" in wanted and not visit.text("all"):
         record = record_of(visit, visit.text("experiment"))
+    if chosen:
+        visit.rows(len(chosen), id=chosen)  # reads them at once
+        paths = [visit.open(run).path for run in chosen]
+    elif record is not None:
         paths = readable(visit, visit.rows(MOST_RUNS, "", **wanted))
     elif wanted or visit.text("q") or visit.text("all"):
         rows = list(visit.rows(MOST_FILTERED + 1, visit.text("q")[:500], **wanted))

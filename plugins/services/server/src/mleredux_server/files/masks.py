@@ -24,7 +24,7 @@ from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.runs.lookup import SeenRun
 from mleredux_server.service import Service, service_of
 
-_MOST_KEPT = 1000
+_MOST_KEPT = 5000
 _SECRET_NAME = re.compile(
     r"(^|_)(api|access|private)?(keys?|tokens?|secrets?|pass(word|wd|phrase)?|credentials?|auth|pat)(_|\d|$)",
     re.IGNORECASE,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from mleredux.errors import NotFound
 from mleredux.plugin.files import Mask
@@ -19,7 +19,7 @@ from mleredux_server.database.tables import BuildRow, Experiment, Job, RunRow, S
 from mleredux_server.files.access import Cover, Opened, open_inside, opened
 from mleredux_server.operations.places import places
 from mleredux_server.protocol.problems import not_found
-from mleredux_server.runs.lists import cursor_time, of_project, seen_by, shown_runs
+from mleredux_server.runs.lists import cursor_time, of_project, one_of, seen_by, shown_runs
 from mleredux_server.runs.views import run_view
 from mleredux_server.schemas.pages import Paging
 from mleredux_server.schemas.runs import RunView
@@ -30,6 +30,15 @@ _MOST_PAST = 1000
 _WORDS: dict[type, str] = {BuildRow: "build", Experiment: "experiment", Submission: "submission"}
 
 _Row = TypeVar("_Row", BuildRow, Experiment, Submission)
+
+
+class Listed(NamedTuple):
+    """A run's row, and the state of its job."""
+
+    id: str
+    project_id: str
+    status: str
+    job: str
 
 
 @dataclass(frozen=True)
@@ -79,23 +88,35 @@ class SeenRun:
                 raise FileNotFoundError(error.message) from error
 
 
-def run_of(service: Service, caller: Caller, run_id: str) -> SeenRun:
+def run_of(service: Service, caller: Caller, run_id: str, known: Mapping[str, Listed] | None = None) -> SeenRun:
     """Return a run by its id.
+
+    Args:
+        service: The service.
+        caller: The requesting user.
+        run_id: Id of the run.
+        known: Runs that were just read with `listed`.
 
     Raises:
         Problem: The caller can see no such run.
         NotFound: It has ended, and its files are neither on this machine nor in the object store.
         StoreError: Its files are not on this machine, and the object store does not respond, or has a damaged object.
     """
-    with service.database.reading() as session:
-        row, job = session.get(RunRow, run_id), session.get(Job, run_id)
-    if row is None or job is None or not caller.sees(row.project_id):
+    row = (known if known and run_id in known else listed(service, [run_id])).get(run_id)
+    if row is None or not caller.sees(row.project_id):
         raise not_found("run", run_id)
     hidden = Mask(places(service.settings.runs_dir, service.data.path))
-    if job.state != "ended":
+    if row.job != "ended":
         return SeenRun(row.id, service.store.path / row.id, row.project_id, row.status, False, hidden)
     path, stored = service.ended_run(row.id), service.stored_runs
     return SeenRun(row.id, path, row.project_id, row.status, True, hidden, stored)
+
+
+def listed(service: Service, run_ids: Collection[str]) -> dict[str, Listed]:
+    """Return rows of runs in one query, regardless of who may see them."""
+    query = select(RunRow.id, RunRow.project_id, RunRow.status, Job.state).join(Job, Job.id == RunRow.id)
+    with service.database.reading() as session:
+        return {row.id: Listed(*row) for row in session.execute(query.where(one_of(RunRow.id, list(run_ids))))}
 
 
 def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:

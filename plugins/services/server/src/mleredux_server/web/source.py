@@ -20,7 +20,7 @@ from mleredux_server.files.masks import Masks
 from mleredux_server.operations.places import hiding
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.deadlines import submitted
-from mleredux_server.runs.lookup import SeenRun, run_of
+from mleredux_server.runs.lookup import Listed, SeenRun, listed, run_of
 from mleredux_server.runs.references import pin_agent
 from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.scheduler.actions import cancel_runs, label_run, retry_run
@@ -46,6 +46,8 @@ class ServerSource:
 
     def __init__(self, service: Service, caller: Caller, masks: Masks) -> None:
         self.service, self.caller, self._masks = service, caller, masks
+        self._rows: list[str] = []
+        self._known: dict[str, Listed] = {}
 
     @property
     def place(self) -> str:
@@ -72,7 +74,9 @@ class ServerSource:
         """Return the runs that match."""
         self._needs("read")
         with self.service.database.reading() as session:
-            return run_table(session, self.caller, query)
+            found = run_table(session, self.caller, query)
+        self._rows += (row["id"] for row in found.rows)
+        return found
 
     def run(self, run_id: str) -> Run:
         """Return a run, unless it belongs to another user, or contains secrets of its agent that are not masked yet.
@@ -169,8 +173,10 @@ class ServerSource:
 
     def _seen(self, run_id: str) -> SeenRun:
         self._needs("read")
+        if run_id in self._rows:  # a page that opens one of its rows opens the others too
+            self._known, self._rows = self._known | listed(self.service, self._rows), []
         try:
-            return run_of(self.service, self.caller, run_id)
+            return run_of(self.service, self.caller, run_id, self._known)
         except Problem as problem:
             raise NotFound(problem.detail, hint=problem.hint or "See the list of runs.") from None
 
