@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, quote
 
 from fastapi import FastAPI, Request
 from mleredux.errors import MlereduxError
-from mleredux.plugin.page import Page, Panel
+from mleredux.plugin.page import Action, Page, Panel
 from mleredux_view.shared import HEADERS, Registered, from_here, make_site, say, sign_in_page
 from sqlalchemy import update
 from starlette.concurrency import run_in_threadpool
@@ -20,7 +20,6 @@ from mleredux_server.accounts.security import Caller, Tokens, caller_of
 from mleredux_server.database.tables import Token, now
 from mleredux_server.files.uploads import received
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.deadlines import set_deadline
 from mleredux_server.runs.submissions import check_form, is_prepared, make_submission
 from mleredux_server.service import Service
 from mleredux_server.web.mount import ROOT
@@ -40,6 +39,7 @@ _OWN = [
             template="submission.html.j2",
             function=f"{_WHERE}.submissions:submission",
         ),
+        Action(path="/deadlines", function=f"{_WHERE}.submissions:hold_back"),
         Panel(title="Submit", template="submit.html.j2", function=f"{_WHERE}.submissions:on_task", place="task"),
     )
 ]
@@ -110,8 +110,6 @@ class SignedIn:
             return await self._sign_out(request, cookie, session)
         if path == "/submissions" and request.method == "POST":
             return await self._submit(request, caller, session)
-        if path == "/deadlines" and request.method == "POST":
-            return await self._hold_back(request, caller, session)
         request.scope["caller"], request.scope["session_secret"] = caller, session.form_secret
         return self._pages
 
@@ -148,25 +146,6 @@ class SignedIn:
         except MlereduxError as error:
             say(session.form_secret, error.message)
         return RedirectResponse(f"{ROOT}/submissions/{shown}" if shown else _task_page(task), 303)
-
-    async def _hold_back(self, request: Request, caller: Caller, session: Session) -> Response:
-        """Hold back the feedback on a task, or release it."""
-        form = await _fields(request)
-        given = {name: (form.get(name) or [""])[-1] for name in ("csrf", "task", "until", "what")}
-        if not hmac.compare_digest(given["csrf"].encode(), session.form_secret.encode()):
-            return PlainTextResponse("The form was not made by this site.\n", 403)
-        if not caller.all_projects:
-            return PlainTextResponse("Only administrators hold back feedback.\n", 403)
-        service: Service = self._app.state.service
-        task = ""
-        try:
-            task = service.catalogue.task(given["task"]).id
-            until = None if given["what"] == "release" else given["until"]
-            said = await run_in_threadpool(set_deadline, service, task, until)
-        except MlereduxError as error:
-            said = error.message
-        say(session.form_secret, said)
-        return RedirectResponse(_task_page(task), 303)
 
     async def _sign_in(self, request: Request) -> Response:
         token = (await _fields(request)).get("token", [""])[-1].strip()

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, cast
 
-from mleredux.errors import NotFound
+from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.task import Task
 from mleredux_view.shared import Visit
 from sqlalchemy import select
 
 from mleredux_server.database.tables import Submission, User
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.deadlines import deadline_of, shown_when, submission_view
+from mleredux_server.runs.deadlines import deadline_of, set_deadline, shown_when, submission_view
 from mleredux_server.runs.lists import seen_by
 from mleredux_server.runs.lookup import seen
 from mleredux_server.runs.submissions import is_prepared
@@ -34,6 +34,21 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any]:
     told: dict[str, Any] = {"teacher": caller.all_projects, "shown": shown_when(end) if end else ""}
     told["zone"] = datetime.now().astimezone().strftime("%Z")
     return {**told, "submissions": views, "may": caller.may("grade"), "prepared": is_prepared(service, task)}
+
+
+def hold_back(visit: Visit) -> str:
+    """Hold back the feedback on a task, or release it; return the URL of the task's page.
+
+    Raises:
+        MlereduxError: The visitor is not an administrator, or the time is not valid.
+    """
+    source = cast("ServerSource", visit.source)
+    if not source.caller.all_projects:
+        raise MlereduxError("Only administrators hold back feedback.", hint="Sign in as an administrator.")
+    given = {name: (visit.form.get(name) or [""])[-1] for name in ("task", "until", "what")}
+    task = source.service.catalogue.task(given["task"]).id
+    visit.say(set_deadline(source.service, task, None if given["what"] == "release" else given["until"]))
+    return visit.link("tasks", task)
 
 
 def submission(visit: Visit) -> dict[str, Any]:
