@@ -167,7 +167,6 @@ def engine(name: str, deadlines: Sequence[float]) -> Iterator[Engine]:
         os.environ |= {"MLEREDUX_CPUS": "16", "MLEREDUX_MEMORY_MB": "16000"}  # as the clusters declare
         yield Engine(name, None, deadlines)
         return
-    # Ray's workers may keep CPUs that a killed controller assigned to them: see docs/benchmarks.md.
     with SlurmCluster() if name == "slurm" else RayCluster(4, cpus=4) as cluster:
         os.environ |= cluster.env
         yield Engine(name, cluster, deadlines)

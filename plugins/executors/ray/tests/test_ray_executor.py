@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -137,11 +138,14 @@ def actors(actor_state_name=None):
         for n, (s, i, p) in known.items()
     }
     return {n: one for n, one in told.items() if actor_state_name in (None, one["State"])}
-for name in ("ray", "ray._private", "ray._private.state"):
+names = "ray", "ray._private", "ray._private.state", "ray.util", "ray.util.scheduling_strategies"
+for name in names:
     sys.modules[name] = ModuleType(name)
+sys.modules["ray.util.scheduling_strategies"].NodeAffinitySchedulingStrategy = None
 ray = sys.modules["ray"]
 ray.init, ray.nodes = lambda *_, **__: None, lambda: [{"NodeID": "a1", "NodeName": "n1"}]
-sys.modules["ray._private.state"].actors = actors
+state = sys.modules["ray._private.state"]
+state.actors, state.available_resources_per_node = actors, dict
 exec(compile(open(sys.argv[1]).read(), sys.argv.pop(0), "exec"))
 """
 
@@ -160,10 +164,12 @@ def test_an_actor_that_has_a_worker_runs_also_if_ray_never_creates_it(
     }
 
 
-_LOSING = """
+def changed(*pairs: tuple[str, str]) -> str:
+    """A program that executes another one in which some texts are replaced."""
+    return f"""
 import sys
 source = open(sys.argv[1]).read()
-for old, new in (("        ray.actor.exit_actor()\\n", ""), ("_LEAVE_SECONDS = 10.0", "_LEAVE_SECONDS = 1.0")):
+for old, new in {pairs}:
     assert old in source
     source = source.replace(old, new)
 exec(compile(source, sys.argv.pop(0), "exec"))
@@ -174,11 +180,32 @@ exec(compile(source, sys.argv.pop(0), "exec"))
 def test_an_actor_whose_call_a_dying_controller_lost_leaves_its_node(
     tmp_path: Path, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started_through(_LOSING, ray_cluster.env["MLEREDUX_RAY_PYTHON"], tmp_path, monkeypatch)
+    losing = changed(("        ray.actor.exit_actor()\n", ""), ("_LEAVE_SECONDS = 10.0", "_LEAVE_SECONDS = 1.0"))
+    started_through(losing, ray_cluster.env["MLEREDUX_RAY_PYTHON"], tmp_path, monkeypatch)
     executor = RayExecutor()
     (job,) = executor.submit([JobSpec("run-1", tmp_path, ("/bin/sleep", "3"), Limits(memory_mb=256, cpus=1), 600)])
     until(lambda: executor.poll([job])[job].state == "running")
     until(lambda: executor.poll([job])[job].state == "ended", 60)
+
+
+@pytest.mark.ray
+@pytest.mark.parametrize("moment", [0.0, 0.4, 0.8])
+def test_cpus_that_a_killed_controller_leased_return(
+    tmp_path: Path, ray_cluster: RayCluster, monkeypatch: pytest.MonkeyPatch, moment: float
+) -> None:
+    """Its nodes have two CPUs each; workers that it leased and never used would keep them from all later runs."""
+    soon = changed(("_STUCK_SECONDS, _LONGEST_PAUSE = 30.0, 600.0", "_STUCK_SECONDS, _LONGEST_PAUSE = 5.0, 10.0"))
+    started_through(soon, ray_cluster.env["MLEREDUX_RAY_PYTHON"], tmp_path, monkeypatch)
+    executor, limits = RayExecutor(), Limits(memory_mb=256, cpus=1, gpus=0)
+    jobs = executor.give([Ticket(f"run-{n}", tmp_path, ("/bin/sleep", "600"), limits, 600) for n in range(6)])
+    time.sleep(moment)
+    ray_cluster.stop_controller()
+    ray_cluster.start_controller()
+    try:
+        until(lambda: {status.state for status in executor.news(jobs).values()} == {"running"}, 120)
+    finally:
+        for job in jobs:
+            executor.stop(job)
 
 
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,16 +10,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 try:
     import ray
-    from ray._private.state import actors
+    from ray._private.state import actors, available_resources_per_node
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 except ImportError as error:
     print(json.dumps({"error": str(error), "kind": "import"}), flush=True)
     sys.exit(1)
@@ -27,6 +30,8 @@ except ImportError as error:
 _NAMESPACE = "mleredux"
 _LEAVE_SECONDS = 10.0
 """Seconds until an actor that can't end by itself is killed, repeatedly."""
+_STUCK_SECONDS, _LONGEST_PAUSE = 30.0, 600.0
+"""Seconds that an actor waits until idle workers are ended; the pause doubles each time, up to a maximum."""
 _WAITING = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
 
 
@@ -59,6 +64,57 @@ class Job:
                 ray.kill(itself)
 
 
+class Idle:
+    """Ends idle workers while actors wait for room: a controller that was killed may have leased them, which keeps
+    their CPUs from everyone."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+        self._at = self._pause = 0.0
+        self._reason = ""
+
+    def reason(self, waiting: Iterable[str]) -> str:
+        """Return why actors that have waited for long still wait; end idle workers of nodes with occupied CPUs."""
+        now = time.monotonic()
+        self._since = {name: self._since.get(name, now) for name in waiting}
+        if now - min(self._since.values(), default=now) < _STUCK_SECONDS:
+            self._at, self._pause, self._reason = 0.0, 0.0, ""
+        elif now >= self._at:
+            self._pause = min(_LONGEST_PAUSE, 2 * self._pause or _STUCK_SECONDS)
+            self._at, found, free = now + self._pause, nodes(), available_resources_per_node()
+            for node in found:
+                if free.get(node["NodeID"], {}).get("CPU", 0.0) < node["Resources"].get("CPU", 0.0):
+                    there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+                    ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(end_idle).remote(_STUCK_SECONDS)
+            self._reason = f"no room on {len(found)} nodes; idle workers that hold CPUs are ended"
+        return self._reason
+
+
+def end_idle(seconds: float) -> None:
+    """Kill the workers of this node that are older than some seconds and idle; Ray starts others when it needs them."""
+
+    def idle() -> set[int]:
+        found, now = set(), float(Path("/proc/uptime").read_text().split()[0])
+        for folder in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (folder / "stat").read_bytes().rpartition(b")")[2].split()
+                old = now - int(words[19]) / os.sysconf("SC_CLK_TCK") > seconds
+                if old and int(words[1]) == os.getppid() and (folder / "cmdline").read_bytes().startswith(b"ray::IDLE"):
+                    found.add(int(folder.name))
+        return found
+
+    found = idle()
+    for _ in range(8):  # it may be between two tasks
+        time.sleep(0.25)
+        found &= idle()
+    for number in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, signal.SIGKILL)
+
+
+_idle = Idle()
+
+
 def give(jobs: list[dict[str, Any]], env: dict[str, str]) -> None:
     """Create the actors of jobs."""
     for job in jobs:
@@ -87,7 +143,8 @@ def news(names: list[str]) -> dict[str, list[str]]:
             told[name] = ["waiting", "being started again" if one["State"] == "RESTARTING" else ""]
         else:
             told[name] = ["ended", _cause(one["DeathCause"])]
-    return told
+    reason = _idle.reason(name for name in names if told[name][0] == "waiting")
+    return {name: [state, detail or reason if state == "waiting" else detail] for name, (state, detail) in told.items()}
 
 
 def stop(name: str) -> None:
@@ -101,7 +158,7 @@ def stop(name: str) -> None:
 
 def nodes() -> list[dict[str, Any]]:
     """Return the nodes that are alive; Ray also lists dead ones, which never come back."""
-    wanted = ("NodeName", "Resources", "Labels")
+    wanted = ("NodeID", "NodeName", "Resources", "Labels")
     return [{name: node.get(name) for name in wanted} for node in ray.nodes() if node["Alive"]]
 
 
