@@ -218,6 +218,7 @@ class Evidence:
         found = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
         logged = enumerate(self.log, start=self._log[0] + 1)
         found += [(part, f"logs/agent.log:{number}") for number, line in logged for part in _parts(line)]
+        found = [(part, where) for line, where in found for part in line.rstrip("\r").split("\r")]
         labels = PATTERNS["label"]
         ends = ((_ends(labels.sub("", line)), where) for line, where in found if not self._is_quoted(line))
         return [(line, line.lower(), where) for line, where in ends]

@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import groupby
+from signal import Signals
 
 from mleredux.models.formats import plain
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
-from mleredux_experiments.failures.errors import INVALID, PATTERNS, is_prose, kind_of
+from mleredux_experiments.failures.errors import FRAME, INVALID, PATTERNS, is_prose, kind_of
 from mleredux_experiments.failures.evidence import Evidence
 from mleredux_experiments.failures.signs import SIGNS, Sign
 from mleredux_experiments.results.table import MEDALS, Row, Version
@@ -93,11 +94,8 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
         ending = range(len(evidence.lines), len(evidence.lines))
     ended = row.made and not evidence.crashed  # with a submission, after errors of the agent
     found = [*_named(evidence, there, ending, errors_only=ended)] or [*_unnamed(evidence, there, ending)]
+    found = found or [*_last_words(evidence)] * (not stopped and not ended)
     found = [replace(one, overcome=ended and one.category in _OWN) for one in found]
-    if not found and not stopped and evidence.killed_by is not None:
-        name = evidence.killed_by.name
-        kill = ("resources", "memory") if name == "SIGKILL" else ("code-error", name)
-        found = [Finding(kill[0], f"The agent was ended by {name}.", "events.jsonl", kill[1])]
     yield from found
     before = range(ending.start)
     earlier = [*_named(evidence, there, before, errors_only=True), *_unnamed(evidence, there, before)]
@@ -137,6 +135,20 @@ def _unnamed(evidence: Evidence, there: Signs, places: range) -> Iterator[Findin
         if evidence.is_error(at) and not any(sign(line, small) for _, _, sign in there):
             yield Finding("code-error", line.strip()[:300], where, kind_of(evidence.error(at)))
             return
+
+
+def _last_words(evidence: Evidence) -> Iterator[Finding]:
+    """Yield a finding for a crash without a recognized error: by the signal, else by the last line before it."""
+    last = [(line, where) for line, _, where in evidence.lines if line.strip()][-_LAST:]
+    codes = [int(code[1]) for line, _ in last for code in PATTERNS["status"].finditer(line)][-1:]
+    killed = evidence.killed_by or next((one for one in Signals if {-one, one + 128} & {*codes}), None)
+    shown = [one for one in last if not PATTERNS["decoration"].search(one[0])]
+    if killed is not None:
+        kill = ("resources", "memory") if killed.name == "SIGKILL" else ("code-error", killed.name)
+        yield Finding(kill[0], f"A process was ended by {killed.name}.", "events.jsonl", kill[1])
+    elif shown and evidence.crashed and not any(PATTERNS[name].search(shown[-1][0]) for name in ("spent", "resumed")):
+        line, where = shown[-1]
+        yield Finding("code-error", line.strip()[:300], where, kind_of(line.strip(FRAME)))
 
 
 def debug_loop(evidence: Evidence) -> Iterator[Finding]:
