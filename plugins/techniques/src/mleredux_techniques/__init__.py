@@ -25,7 +25,7 @@ def mleredux_register_techniques() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_find_task(name: str, base: Task | None) -> Task | None:
-    """Resolve ids of generated tasks (`wine+planted-7`, `synthetic-7`) and of those that hold back training rows."""
+    """Resolve ids of generated tasks (`wine+planted-7`, `synthetic-micro-7`) and of those that hold back training rows."""
     if name.endswith(("+dev", "-dev")):
         from mleredux_techniques._kit.planting.dev import find_dev
 
@@ -33,11 +33,12 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
     if base is None and not name.startswith("synthetic-"):
         return None
     from mleredux_techniques._kit.planting.competition import planted_competition
+    from mleredux_techniques._kit.planting.micro import micro_competition
     from mleredux_techniques._kit.planting.seeds import parse
     from mleredux_techniques._kit.planting.synthetic import synthetic_competition
 
     if base is None:
-        return synthetic_competition(name)
+        return synthetic_competition(name) or micro_competition(name)
     variant = name.partition("+")[2]
     if variant == "shadow":
         from mleredux_techniques._kit.planting.shadow import shadow_competition

@@ -8,6 +8,7 @@
 | `composition` | one instance that has findings for many techniques |
 | `competition` | planted competitions: declaration, files, leaderboard |
 | `synthetic` | competitions without a base |
+| `micro` | small ones that are equal on every platform |
 | `shadow` | competitions on held-out training rows |
 | `pictures` | images drawn from generated thumbnails |
 """

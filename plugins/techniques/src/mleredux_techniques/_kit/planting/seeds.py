@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from mleredux.plugin.task import installation_salt
 
-VARIANT = re.compile(r"planted-(public-)?(0|[1-9][0-9]{0,8})")
+NUMBER, SEEDS = "(0|[1-9][0-9]{0,9})", 1 << 31
+VARIANT = re.compile(rf"planted-(public-)?{NUMBER}")
 _PUBLIC = b"mleredux public seeds"
 
 
@@ -59,6 +60,15 @@ class Seed:
             f"sha256:{commitment(planting_salt())}."
         )
 
+    @classmethod
+    def of(cls, number: str, *, public: bool) -> Seed | None:
+        """Return the seed with a number; None if there is none, because there are 2^31 seeds."""
+        return cls(int(number), public) if int(number) < SEEDS else None
+
+    def key(self, *words: object) -> bytes:
+        """Return 32 bytes unique to the seed and the given words."""
+        return _key(_PUBLIC if self.public else planting_salt(), self.number, *words)
+
     def generator(self, *words: object) -> np.random.Generator:
         """Return a random generator unique to the seed and the given words."""
         return generator(_PUBLIC if self.public else planting_salt(), self.number, *words)
@@ -66,12 +76,15 @@ class Seed:
 
 def generator(key: bytes, number: int, *words: object) -> np.random.Generator:
     """Return the random generator for a seed and a key."""
+    return np.random.default_rng(int.from_bytes(_key(key, number, *words), "big"))
+
+
+def _key(key: bytes, number: int, *words: object) -> bytes:
     text = ":".join(str(word) for word in (number, *words))
-    digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
-    return np.random.default_rng(int.from_bytes(digest, "big"))
+    return hmac.new(key, text.encode(), hashlib.sha256).digest()
 
 
 def parse(variant: str) -> Seed | None:
     """Return the seed of a variant's name, such as `planted-7` or `planted-public-7`; None for other names."""
     match = VARIANT.fullmatch(variant)
-    return Seed(int(match[2]), bool(match[1])) if match else None
+    return Seed.of(match[2], public=bool(match[1])) if match else None

@@ -14,9 +14,9 @@ from mleredux.plugin.task import Competition, Metric, Submission, Task
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.planting.competition import ANSWERS, REVISION, PlantedCompetition, write
 from mleredux_techniques._kit.planting.composition import ID, keep, planted
-from mleredux_techniques._kit.planting.seeds import Seed
+from mleredux_techniques._kit.planting.seeds import NUMBER, Seed
 
-NAME = re.compile(r"synthetic-(easy-|hard-)?(public-)?(0|[1-9][0-9]{0,8})")
+NAME = re.compile(rf"synthetic-(easy-|hard-)?(public-)?{NUMBER}")
 NOISE = {"easy": 0.5, "medium": 1.0, "hard": 2.0}
 """Standard deviation of the target's noise by difficulty, relative to that of the features' contribution."""
 METRICS = (("log-loss", "minimize"), ("f1", "maximize"), ("rmse", "minimize"))
@@ -26,9 +26,9 @@ _ROWS = 1_200
 
 def synthetic_competition(name: str) -> PlantedCompetition | None:
     """Return the competition `synthetic[-easy|-hard][-public]-SEED`; None for other names."""
-    if (match := NAME.fullmatch(name)) is None:
+    if (match := NAME.fullmatch(name)) is None or (seed := Seed.of(match[3], public=bool(match[2]))) is None:
         return None
-    seed, difficulty = Seed(int(match[3]), bool(match[2])), (match[1] or "medium-").rstrip("-")
+    difficulty = (match[1] or "medium-").rstrip("-")
     grader, direction = METRICS[int(seed.generator("metric", difficulty).integers(len(METRICS)))]
     base = Competition(
         id=name,
@@ -46,7 +46,7 @@ def synthetic_competition(name: str) -> PlantedCompetition | None:
         description=base.description,
         description_obfuscated=base.description,
         origin="no other table",
-        fetch=_fetch,
+        fetch=fetch,
         prepare=partial(_prepare, base=base, seed=seed, difficulty=difficulty),
         submission=base.submission,
         answers=ANSWERS,
@@ -58,7 +58,8 @@ def synthetic_competition(name: str) -> PlantedCompetition | None:
     )
 
 
-def _fetch(raw: Path) -> None:
+def fetch(raw: Path) -> None:
+    """Write raw data, of which generated tables have none."""
     (raw / "empty.txt").write_text("Synthetic tables need no raw data.\n", encoding="utf-8")
 
 
