@@ -24,34 +24,32 @@ class ClassBias(Part):
 class ModelCalibration(Part):
     """The probabilities of one model."""
 
-    model: Name = Field(description="As in the columns of predictions.csv, before the space.")
-    accuracy: Share = Field(description="Share of the rows whose most probable class is right.")
-    confidence: Share = Field(description="Mean of the largest probability of each row.")
-    error: Share = Field(
-        description="Expected calibration error: the mean over rows of |mean confidence - accuracy| of their bin, of "
-        "ten bins of equal width of the largest probability."
-    )
-    verdict: Verdict = Field(
-        description="Overconfident if confidence - accuracy is above 0.02 and above three standard errors, "
-        "underconfident if it is below the negatives of both, else calibrated."
-    )
-    classes: list[ClassBias] = Field(
-        default=[],
-        max_length=200,
-        description="Classes whose mean probability differs from their share of the rows by more than 0.02 and by more "
-        "than three standard errors.",
-    )
-    method: Method = Field(description="The recommended calibration.")
+    model: Name
+    """As in the columns of predictions.csv, before the space."""
+    accuracy: Share
+    """Share of the rows whose most probable class is right."""
+    confidence: Share
+    """Mean of the largest probability of each row."""
+    error: Share
+    """Expected calibration error: the mean over rows of |mean confidence - accuracy| of their bin, of ten bins of equal
+    width of the largest probability."""
+    verdict: Verdict
+    """Overconfident if confidence - accuracy is above 0.02 and above three standard errors, underconfident if it is
+    below the negatives of both, else calibrated."""
+    classes: list[ClassBias] = Field(default=[], max_length=200)
+    """Classes whose mean probability differs from their share of the rows by more than 0.02 and by more than three
+    standard errors."""
+    method: Method
+    """The recommended calibration."""
 
 
 class CalibrationAnalysis(Document):
     """How reliable probabilities are, and how to calibrate and use them."""
 
     models: list[ModelCalibration] = Field(max_length=MOST_MODELS)
-    decision: Literal["argmax", "thresholds"] = Field(
-        description="How the mean of the calibrated probabilities is used: as it is, or times a factor per class that "
-        "is best for the metric."
-    )
+    decision: Literal["argmax", "thresholds"]
+    """How the mean of the calibrated probabilities is used: as it is, or times a factor per class that is best for the
+    metric."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

@@ -17,11 +17,12 @@ class GroupKey(Part):
     """The key of a row's group."""
 
     column: Name
-    separator: Annotated[str, Field(min_length=1, max_length=5)] | None = Field(
-        default=None, description="The group is the text before its first one (`_` in `0013_01`); null: all of it."
-    )
-    second: Name | None = Field(default=None, description="A second column, if the group is a pair of values.")
-    after: bool = Field(default=False, description="Whether the group is the text after the last separator instead.")
+    separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
+    """The group is the text before its first one (`_` in `0013_01`); null: all of it."""
+    second: Name | None = None
+    """A second column, if the group is a pair of values."""
+    after: bool = False
+    """Whether the group is the text after the last separator instead."""
 
 
 class KFold(Part):
@@ -77,7 +78,8 @@ class TimeSeriesSplit(Part):
 
     name: Literal["TimeSeriesSplit"]
     time_column: Name
-    descending: bool = Field(default=False, description="Whether rows with the largest values come first.")
+    descending: bool = False
+    """Whether rows with the largest values come first."""
     n_splits: Splits = 5
     gap: Annotated[int, Field(ge=0, le=100_000)] = 0
 
@@ -88,7 +90,8 @@ class GroupTimeSeriesSplit(Part):
     name: Literal["GroupTimeSeriesSplit"]
     groups: GroupKey
     time_column: Name
-    descending: bool = Field(default=False, description="Whether rows with the largest values come first.")
+    descending: bool = False
+    """Whether rows with the largest values come first."""
     n_splits: Splits = 5
     gap: Annotated[int, Field(ge=0, le=100_000)] = 0
 
@@ -119,42 +122,42 @@ class Groups(Part):
     """Rows that belong together."""
 
     key: GroupKey
-    train_groups: Count = Field(description="Different groups in the training table.")
-    shared_groups: Count = Field(description="Groups of the test table that occur in the training table too.")
+    train_groups: Count
+    """Different groups in the training table."""
+    shared_groups: Count
+    """Groups of the test table that occur in the training table too."""
 
 
 class TimeOrder(Part):
     """A column that orders the rows in time."""
 
     column: Name
-    test_after_train: bool = Field(description="Whether (nearly) all test rows are later than all training rows.")
-    descending: bool = Field(
-        default=False,
-        description="Whether the largest values come first, as of days that are left: the test has the smallest.",
-    )
-    within: Name | None = Field(
-        default=None, description="If test rows are only later than those of their own group: the column of the groups."
-    )
+    test_after_train: bool
+    """Whether (nearly) all test rows are later than all training rows."""
+    descending: bool = False
+    """Whether the largest values come first, as of days that are left: the test has the smallest."""
+    within: Name | None = None
+    """If test rows are only later than those of their own group: the column of the groups."""
 
 
 class CvAnalysis(Document):
     """How to estimate the private test score using only the training table."""
 
-    target: Name = Field(description="The column to predict (the first of several).")
+    target: Name
+    """The column to predict (the first of several)."""
     problem: Literal["binary", "multiclass", "regression"]
     train_rows: Count
     test_rows: Count
-    smallest_class: Count | None = Field(
-        description="Training rows of the rarest class; null if the target is a number."
-    )
-    duplicate_rows: Count = Field(
-        description="Training rows whose features (without ids) all (nearly) equal those of an earlier training row."
-    )
-    shared_rows: Count = Field(
-        description="Test rows whose features (without ids) all (nearly) equal those of a training row."
-    )
-    groups: Groups | None = Field(description="Rows that belong together and were not split; null if none.")
-    time: TimeOrder | None = Field(description="The time order by which the test was split off; null if none.")
+    smallest_class: Count | None
+    """Training rows of the rarest class; null if the target is a number."""
+    duplicate_rows: Count
+    """Training rows whose features (without ids) all (nearly) equal those of an earlier training row."""
+    shared_rows: Count
+    """Test rows whose features (without ids) all (nearly) equal those of a training row."""
+    groups: Groups | None
+    """Rows that belong together and were not split; null if none."""
+    time: TimeOrder | None
+    """The time order by which the test was split off; null if none."""
     method: CvMethod
     rationale: Text = ""
 

@@ -25,15 +25,18 @@ class Fault(Part):
     """One fault of the script."""
 
     kind: FaultKind
-    line: Annotated[int, Field(ge=1)] = Field(description="The number of its line in train.py; the first is 1.")
+    line: Annotated[int, Field(ge=1)]
+    """The number of its line in train.py; the first is 1."""
     explanation: Text = ""
 
 
 class DebuggingAnalysis(Document):
     """The faults of a training script, and the repaired script."""
 
-    faults: list[Fault] = Field(max_length=MOST_FAULTS, description="Each fault once, with the line that is wrong.")
-    script: str = Field(max_length=20_000, description="The whole repaired script.")
+    faults: list[Fault] = Field(max_length=MOST_FAULTS)
+    """Each fault once, with the line that is wrong."""
+    script: str = Field(max_length=20_000)
+    """The whole repaired script."""
 
     def _agrees_with_itself(self) -> None:
         lines = [fault.line for fault in self.faults]

@@ -19,37 +19,33 @@ class Column(Part):
     """The contents of one feature, its relation with the target, and the changes to make."""
 
     column: Name
-    type: ColumnType = Field(
-        description="constant: at most one different value; boolean: true and false; number_as_text: at least ten "
-        "different texts, nearly each one number with at most a currency before or a unit after it; text: prose; "
-        "category: other texts."
-    )
-    distinct: Count = Field(description="Different values in the training table, without missing ones.")
-    sentinel: float | None = Field(
-        default=None, description="The number that stands for a missing value: repeated, and far from all others."
-    )
-    relation: Literal["none", "monotone", "nonmonotone", "values"] = Field(
-        default="none",
-        description="How the column alone tells the target. Numbers: monotone if their order tells about as much as "
-        "their ranges do, nonmonotone if much less. Booleans and texts: by their values, parts, words or lengths.",
-    )
-    like: Name | None = Field(
-        default=None, description="Another numeric feature, if the rank correlation with it is beyond 0.9."
-    )
-    drift: Share | None = Field(
-        default=None,
-        description="The distance of the distributions in the training and the test table, if they differ. Of numbers, "
-        "dates, and the length of prose, the largest difference of the share of values up to one (Kolmogorov-Smirnov); "
-        "of others, of the share of one value.",
-    )
-    actions: list[Action] = Field(default=[], max_length=3, description="Changes before training.")
-    center: float | None = Field(default=None, description="For add_distance.")
+    type: ColumnType
+    """constant: at most one different value; boolean: true and false; number_as_text: at least ten different texts,
+    nearly each one number with at most a currency before or a unit after it; text: prose; category: other texts."""
+    distinct: Count
+    """Different values in the training table, without missing ones."""
+    sentinel: float | None = None
+    """The number that stands for a missing value: repeated, and far from all others."""
+    relation: Literal["none", "monotone", "nonmonotone", "values"] = "none"
+    """How the column alone tells the target. Numbers: monotone if their order tells about as much as their ranges do,
+    nonmonotone if much less. Booleans and texts: by their values, parts, words or lengths."""
+    like: Name | None = None
+    """Another numeric feature, if the rank correlation with it is beyond 0.9."""
+    drift: Share | None = None
+    """The distance of the distributions in the training and the test table, if they differ. Of numbers, dates, and the
+    length of prose, the largest difference of the share of values up to one (Kolmogorov-Smirnov); of others, of the
+    share of one value."""
+    actions: list[Action] = Field(default=[], max_length=3)
+    """Changes before training."""
+    center: float | None = None
+    """For add_distance."""
 
 
 class EdaAnalysis(Document):
     """Table contents, predictive features, differences in the test set, and changes to make before training."""
 
-    columns: list[Column] = Field(max_length=MAX_ITEMS, description="All features.")
+    columns: list[Column] = Field(max_length=MAX_ITEMS)
+    """All features."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

@@ -19,18 +19,17 @@ class EncodedFeature(Part):
 
     column: Name
     type: FeatureType
-    cardinality: Count = Field(description="Distinct values in the training table, without missing ones.")
+    cardinality: Count
+    """Distinct values in the training table, without missing ones."""
     encoding: Encoding
 
 
 class EncodingAnalysis(Document):
     """The type, cardinality and encoding of each feature."""
 
-    features: list[EncodedFeature] = Field(
-        max_length=MAX_ITEMS,
-        description="Every feature that is not purely numeric, each once; a feature that is not listed is treated as "
-        "`numeric` with the encoding `none`, or dropped if it contains texts.",
-    )
+    features: list[EncodedFeature] = Field(max_length=MAX_ITEMS)
+    """Every feature that is not purely numeric, each once; a feature that is not listed is treated as `numeric` with
+    the encoding `none`, or dropped if it contains texts."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

@@ -15,23 +15,24 @@ MOST_MODELS = 50
 class Member(Part):
     """One model, and its part in the blend."""
 
-    model: Name = Field(description="As in the columns of predictions.csv, before the space.")
-    score: float = Field(description="The metric's score of its predictions in predictions.csv.")
-    optimistic: bool = Field(
-        description="Whether this score is too good: its predictions of the test rows have another distribution, as "
-        "those of a model that was fitted to the rows of predictions.csv."
-    )
-    weight: Annotated[float, Field(ge=0, le=1)] = Field(description="Its weight in the blend; 0 to leave it out.")
+    model: Name
+    """As in the columns of predictions.csv, before the space."""
+    score: float
+    """The metric's score of its predictions in predictions.csv."""
+    optimistic: bool
+    """Whether this score is too good: its predictions of the test rows have another distribution, as those of a model
+    that was fitted to the rows of predictions.csv."""
+    weight: Annotated[float, Field(ge=0, le=1)]
+    """Its weight in the blend; 0 to leave it out."""
 
 
 class EnsemblingAnalysis(Document):
     """The value of several models' predictions, and how to blend them."""
 
-    models: list[Member] = Field(max_length=MOST_MODELS, description="Every model, each once.")
-    copies: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(
-        max_length=100,
-        description="Pairs of models with (nearly) the same predictions: a correlation above 0.995 over all columns.",
-    )
+    models: list[Member] = Field(max_length=MOST_MODELS)
+    """Every model, each once."""
+    copies: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(max_length=100)
+    """Pairs of models with (nearly) the same predictions: a correlation above 0.995 over all columns."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

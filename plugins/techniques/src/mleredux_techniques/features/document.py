@@ -18,31 +18,28 @@ class Feature(Part):
     """One feature: its relation with the target, and whether a model should get it."""
 
     column: Name
-    strength: Share = Field(
-        description="How well the values alone rank the target: the largest |2 AUC - 1| of one class against the rest "
-        "(classes of at least five rows), or |Spearman's correlation|; without missing values. 0 for texts."
-    )
-    tells: Tells = Field(
-        description="Whether it tells something of the target by itself (in any form, not only a monotone one), only "
-        "together with another feature, or nothing."
-    )
+    strength: Share
+    """How well the values alone rank the target: the largest |2 AUC - 1| of one class against the rest (classes of at
+    least five rows), or |Spearman's correlation|; without missing values. 0 for texts."""
+    tells: Tells
+    """Whether it tells something of the target by itself (in any form, not only a monotone one), only together with
+    another feature, or nothing."""
     keep: bool
 
 
 class FeaturesAnalysis(Document):
     """The features that a model should get, and the transform of its target."""
 
-    features: list[Feature] = Field(
-        max_length=MAX_ITEMS, description="Every feature, each once; one that is not listed is kept."
-    )
-    pairs: list[Pair] = Field(
-        max_length=500, description="Pairs of features that tell more together than the better one of them."
-    )
-    copies: list[Pair] = Field(
-        max_length=500, description="Pairs of numeric features with |Spearman's correlation| above 0.95."
-    )
-    skewness: float | None = Field(description="The third standardized moment of the target; null if it is a class.")
-    transform: Transform = Field(description="What models predict instead of a numeric target; `none` for classes.")
+    features: list[Feature] = Field(max_length=MAX_ITEMS)
+    """Every feature, each once; one that is not listed is kept."""
+    pairs: list[Pair] = Field(max_length=500)
+    """Pairs of features that tell more together than the better one of them."""
+    copies: list[Pair] = Field(max_length=500)
+    """Pairs of numeric features with |Spearman's correlation| above 0.95."""
+    skewness: float | None
+    """The third standardized moment of the target; null if it is a class."""
+    transform: Transform
+    """What models predict instead of a numeric target; `none` for classes."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

@@ -81,21 +81,20 @@ ImbalanceStrategy = Annotated[
 class ImbalanceAnalysis(Document):
     """Class distribution, severity, and recommended strategies."""
 
-    target: Name = Field(description="The column of classes in the training table.")
-    class_counts: dict[Name, Count] = Field(
-        min_length=1, max_length=MAX_ITEMS, description="Training rows of each class, by its value as text."
-    )
-    majority_class: Name = Field(description="The most frequent class.")
-    minority_class: Name = Field(description="The least frequent class.")
-    imbalance_ratio: Annotated[float, Field(ge=1)] = Field(
-        description="Rows of the most frequent class divided by rows of the least frequent one."
-    )
-    severity: Severity = Field(
-        description="By the ratio: balanced below 1.5, mild below 3, moderate below 10, severe below 100, else extreme."
-    )
-    strategies: list[ImbalanceStrategy] = Field(
-        min_length=1, max_length=3, description="Recommended strategies, best first; the first one is executed."
-    )
+    target: Name
+    """The column of classes in the training table."""
+    class_counts: dict[Name, Count] = Field(min_length=1, max_length=MAX_ITEMS)
+    """Training rows of each class, by its value as text."""
+    majority_class: Name
+    """The most frequent class."""
+    minority_class: Name
+    """The least frequent class."""
+    imbalance_ratio: Annotated[float, Field(ge=1)]
+    """Rows of the most frequent class divided by rows of the least frequent one."""
+    severity: Severity
+    """By the ratio: balanced below 1.5, mild below 3, moderate below 10, severe below 100, else extreme."""
+    strategies: list[ImbalanceStrategy] = Field(min_length=1, max_length=3)
+    """Recommended strategies, best first; the first one is executed."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

@@ -44,18 +44,18 @@ Mitigation = Annotated[DropColumns | DropDuplicates | KeepAll, Field(discriminat
 class Risk(Part):
     """One leak."""
 
-    kind: LeakKind = Field(
-        description="copy: the target re-encoded; noisy_copy: the target with errors; target_encoding: means of "
-        "the target by a category, the row's own included; future_value: known only after the target; id_order: ids "
-        "or the row order reveal the target; interaction: columns that tell it only together; "
-        "duplicate_rows: test rows that are (nearly) in the training table."
-    )
-    columns: list[Name] = Field(max_length=50, description="The columns that leak; none for duplicate_rows.")
-    strength: Share = Field(
-        description="The evidence: how well the column alone predicts the target (see feature_strengths); for "
-        "duplicate_rows the share of affected test rows."
-    )
-    evidence: Text = Field(default="", description="Free text; stored, not scored.")
+    kind: LeakKind
+    """copy: the target re-encoded; noisy_copy: the target with errors; target_encoding: means of the target by a
+    category, the row's own included; future_value: known only after the target; id_order: ids or the row order reveal
+    the target; interaction: columns that tell it only together; duplicate_rows: test rows that are (nearly) in the
+    training table."""
+    columns: list[Name] = Field(max_length=50)
+    """The columns that leak; none for duplicate_rows."""
+    strength: Share
+    """The evidence: how well the column alone predicts the target (see feature_strengths); for duplicate_rows the share
+    of affected test rows."""
+    evidence: Text = ""
+    """Free text; stored, not scored."""
     mitigation: Mitigation
 
 
@@ -69,18 +69,15 @@ class FeatureStrength(Part):
 class LeakageAnalysis(Document):
     """Leaks that would make a score on this data too good to be true."""
 
-    duplicate_rows: Count = Field(
-        description="Training rows whose features (without ids) all (nearly) equal those of an earlier training row."
-    )
-    shared_rows: Count = Field(
-        description="Test rows whose features (without ids) all (nearly) equal those of a training row."
-    )
-    feature_strengths: list[FeatureStrength] = Field(
-        max_length=MAX_ITEMS,
-        description="The five most predictive numeric columns (ids included), strongest first. Strength: for numeric "
-        "targets |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest.",
-    )
-    risks: list[Risk] = Field(max_length=50, description="Leaks, each once; empty if there are none.")
+    duplicate_rows: Count
+    """Training rows whose features (without ids) all (nearly) equal those of an earlier training row."""
+    shared_rows: Count
+    """Test rows whose features (without ids) all (nearly) equal those of a training row."""
+    feature_strengths: list[FeatureStrength] = Field(max_length=MAX_ITEMS)
+    """The five most predictive numeric columns (ids included), strongest first. Strength: for numeric targets
+    |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest."""
+    risks: list[Risk] = Field(max_length=50)
+    """Leaks, each once; empty if there are none."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

@@ -17,27 +17,23 @@ MOST_STEPS = 3
 class MetricAnalysis(Document):
     """Properties of the competition's metric, and the post-processing of the given predictions."""
 
-    asks: Literal["probabilities", "labels", "numbers"] = Field(
-        description="What is scored: probabilities (or scores) of classes, classes, or numbers."
-    )
+    asks: Literal["probabilities", "labels", "numbers"]
+    """What is scored: probabilities (or scores) of classes, classes, or numbers."""
     better: Literal["higher", "lower"]
-    ignores: list[Ignored] = Field(
-        max_length=5, description="Changes of the predictions on which the score never depends."
-    )
-    constant: float | dict[Name, Share] = Field(
-        description="The best constant prediction: a number, or the share of each class (1 for one class if the "
-        "metric asks for labels)."
-    )
-    constant_score: float = Field(description="Its score on the rows of predictions.csv.")
-    score: float = Field(description="The score of the predictions in predictions.csv, as they are.")
-    improve: list[Step] = Field(
-        max_length=len(get_args(Step)),
-        description="The single steps that improve this score by more than three standard errors, of temperature, "
-        "sigmoid, isotonic and thresholds, or of mean, median, log_mean, scale and round.",
-    )
-    steps: list[Step] = Field(
-        min_length=1, max_length=MOST_STEPS, description="The recommended post-processing, first step first."
-    )
+    ignores: list[Ignored] = Field(max_length=5)
+    """Changes of the predictions on which the score never depends."""
+    constant: float | dict[Name, Share]
+    """The best constant prediction: a number, or the share of each class (1 for one class if the metric asks for
+    labels)."""
+    constant_score: float
+    """Its score on the rows of predictions.csv."""
+    score: float
+    """The score of the predictions in predictions.csv, as they are."""
+    improve: list[Step] = Field(max_length=len(get_args(Step)))
+    """The single steps that improve this score by more than three standard errors, of temperature, sigmoid, isotonic
+    and thresholds, or of mean, median, log_mean, scale and round."""
+    steps: list[Step] = Field(min_length=1, max_length=MOST_STEPS)
+    """The recommended post-processing, first step first."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

@@ -18,16 +18,12 @@ class MissingColumn(Part):
     """One column with missing values."""
 
     column: Name
-    missing: Annotated[int, Field(ge=1)] = Field(description="Number of training rows in which it is missing.")
-    mechanism: Mechanism = Field(
-        description="MCAR: completely at random; MAR: depends on other columns or the target; MNAR: depends on the "
-        "value itself."
-    )
-    depends_on: list[Name] = Field(
-        default=[],
-        max_length=20,
-        description="For MAR: the columns on which it depends, strongest first; the target may be one.",
-    )
+    missing: Annotated[int, Field(ge=1)]
+    """Number of training rows in which it is missing."""
+    mechanism: Mechanism
+    """MCAR: completely at random; MAR: depends on other columns or the target; MNAR: depends on the value itself."""
+    depends_on: list[Name] = Field(default=[], max_length=20)
+    """For MAR: the columns on which it depends, strongest first; the target may be one."""
     imputation: Imputation
 
 
@@ -35,19 +31,19 @@ class MissingTogether(Part):
     """Columns with missing values in the same rows."""
 
     columns: list[Name] = Field(min_length=2, max_length=200)
-    rows: Count = Field(description="Number of training rows in which all of them are missing.")
+    rows: Count
+    """Number of training rows in which all of them are missing."""
 
 
 class MissingAnalysis(Document):
     """Missing values, their patterns and mechanisms, and recommended imputations."""
 
-    complete_rows: Count = Field(description="Number of training rows in which no feature is missing.")
-    columns: list[MissingColumn] = Field(
-        max_length=MAX_ITEMS, description="Every feature with missing values, each once."
-    )
-    together: list[MissingTogether] = Field(
-        default=[], max_length=200, description="Groups of columns that are mostly missing in the same rows."
-    )
+    complete_rows: Count
+    """Number of training rows in which no feature is missing."""
+    columns: list[MissingColumn] = Field(max_length=MAX_ITEMS)
+    """Every feature with missing values, each once."""
+    together: list[MissingTogether] = Field(default=[], max_length=200)
+    """Groups of columns that are mostly missing in the same rows."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

@@ -26,29 +26,26 @@ class ScaledFeature(Part):
     """One numeric feature."""
 
     column: Name
-    mean: float = Field(description="In the training table, without missing values.")
-    std: Annotated[float, Field(ge=0)] = Field(description="Standard deviation, computed in the same way.")
-    skewed: bool = Field(description="Whether its skewness is above 1 or below -1.")
-    outliers: bool = Field(
-        description="Whether more than 5 % of its values are more than 1.5 interquartile ranges outside the quartiles."
-    )
+    mean: float
+    """In the training table, without missing values."""
+    std: Annotated[float, Field(ge=0)]
+    """Standard deviation, computed in the same way."""
+    skewed: bool
+    """Whether its skewness is above 1 or below -1."""
+    outliers: bool
+    """Whether more than 5 % of its values are more than 1.5 interquartile ranges outside the quartiles."""
     scaler: Scaler
 
 
 class ScalingAnalysis(Document):
     """The scaling of numeric features, and the models that need none."""
 
-    features: list[ScaledFeature] = Field(
-        max_length=MAX_ITEMS,
-        description="Every numeric feature (except boolean and constant ones), each once; one that is not "
-        "listed is unchanged.",
-    )
-    spread: Annotated[float, Field(ge=1)] = Field(
-        description="The largest standard deviation of these features divided by the smallest."
-    )
-    not_needed_for: list[ModelFamily] = Field(
-        max_length=7, description="Families of models whose predictions don't depend on the scale of the features."
-    )
+    features: list[ScaledFeature] = Field(max_length=MAX_ITEMS)
+    """Every numeric feature (except boolean and constant ones), each once; one that is not listed is unchanged."""
+    spread: Annotated[float, Field(ge=1)]
+    """The largest standard deviation of these features divided by the smallest."""
+    not_needed_for: list[ModelFamily] = Field(max_length=7)
+    """Families of models whose predictions don't depend on the scale of the features."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

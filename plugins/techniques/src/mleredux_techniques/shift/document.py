@@ -14,34 +14,30 @@ class ShiftedFeature(Part):
     """A feature, and its drift from the training table to the test table."""
 
     column: Name
-    distance: Share = Field(
-        description="Between the training and the test table: the Kolmogorov-Smirnov statistic of a number, without "
-        "missing values; the total variation distance of booleans and texts, whose missing values are one more value."
-    )
-    broken: bool = Field(
-        description="Whether its relation with the target in the training rows does not hold in the test, so that it "
-        "does harm. A feature also drifts because the target does, or without telling anything: these are not broken."
-    )
+    distance: Share
+    """Between the training and the test table: the Kolmogorov-Smirnov statistic of a number, without missing values;
+    the total variation distance of booleans and texts, whose missing values are one more value."""
+    broken: bool
+    """Whether its relation with the target in the training rows does not hold in the test, so that it does harm. A
+    feature also drifts because the target does, or without telling anything: these are not broken."""
 
 
 class ShiftAnalysis(Document):
     """The differences between training and test, and how to handle them."""
 
-    features: list[ShiftedFeature] = Field(
-        max_length=MAX_ITEMS, description="Every feature, each once; no texts of more than 50 values."
-    )
-    target: float | dict[Name, Share] = Field(
-        description="What is expected of the test rows: the mean of a numeric target, or the share of each class."
-    )
-    changes: Name | None = Field(
-        description="The feature along which the relation of others with the target changes within the training rows, "
-        "so that those with its smaller values are misleading; null if there is none."
-    )
-    drop: list[Name] = Field(max_length=MAX_ITEMS, description="Features that models do not get.")
-    weights: Literal["none", "covariate", "target"] = Field(description="The weights of the training rows.")
-    recent: Annotated[float, Field(gt=0, le=1)] = Field(
-        description="The share of the training rows that is used, those with the largest `changes`; 1 for all."
-    )
+    features: list[ShiftedFeature] = Field(max_length=MAX_ITEMS)
+    """Every feature, each once; no texts of more than 50 values."""
+    target: float | dict[Name, Share]
+    """What is expected of the test rows: the mean of a numeric target, or the share of each class."""
+    changes: Name | None
+    """The feature along which the relation of others with the target changes within the training rows, so that those
+    with its smaller values are misleading; null if there is none."""
+    drop: list[Name] = Field(max_length=MAX_ITEMS)
+    """Features that models do not get."""
+    weights: Literal["none", "covariate", "target"]
+    """The weights of the training rows."""
+    recent: Annotated[float, Field(gt=0, le=1)]
+    """The share of the training rows that is used, those with the largest `changes`; 1 for all."""
     rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:

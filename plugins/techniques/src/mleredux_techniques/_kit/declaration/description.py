@@ -43,7 +43,7 @@ def compose(task: TechniqueTask, *, obfuscated: bool = False) -> str:
         question=question.rstrip() + "\n",
         planted=data,
         file=task.submission.file,
-        schema=json.dumps(technique.document.model_json_schema(), indent=1),
+        schema=json.dumps(technique.document.model_json_schema(), indent=1).replace("\\n", " "),
         example=example(technique).strip(),
         tolerances=tolerances.strip() or technique.tolerances,
         efficacy=" ".join(efficacy.split()),

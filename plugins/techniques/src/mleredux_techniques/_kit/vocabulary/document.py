@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Self
 
+from mleredux.models.rollout import described
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 MAX_ITEMS = 2_000
@@ -21,9 +22,13 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class Part(BaseModel):
-    """A part of a document. Types are strict, unknown fields are rejected, numbers must be finite."""
+    """A part of a document. Types are strict, unknown fields are rejected, numbers must be finite.
+
+    The docstrings of fields are their descriptions in the schema that agents read.
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    __get_pydantic_json_schema__ = described
 
 
 class Document(Part):

@@ -40,9 +40,8 @@ class OrdinalEncoder(Part):
     """sklearn.preprocessing.OrdinalEncoder; unknown categories are -1."""
 
     name: Literal["OrdinalEncoder"]
-    categories: list[Annotated[str, Field(max_length=500)]] | None = Field(
-        default=None, max_length=MAX_ITEMS, description="In order, lowest first; alphabetical if null."
-    )
+    categories: list[Annotated[str, Field(max_length=500)]] | None = Field(default=None, max_length=MAX_ITEMS)
+    """In order, lowest first; alphabetical if null."""
 
 
 class TargetEncoder(Part):
@@ -63,14 +62,11 @@ class CyclicEncoder(Part):
     """Sine and cosine of the position in a period."""
 
     name: Literal["CyclicEncoder"]
-    period: Annotated[float, Field(gt=0)] | None = Field(
-        default=None,
-        description="In units of the column; null: of numbers, the largest minus the smallest plus 1; of times of day, "
-        "24 hours; of other texts, the number of categories.",
-    )
-    categories: list[Annotated[str, Field(max_length=500)]] | None = Field(
-        default=None, max_length=MAX_ITEMS, description="Of texts, in order; alphabetical if null."
-    )
+    period: Annotated[float, Field(gt=0)] | None = None
+    """In units of the column; null: of numbers, the largest minus the smallest plus 1; of times of day, 24 hours; of
+    other texts, the number of categories."""
+    categories: list[Annotated[str, Field(max_length=500)]] | None = Field(default=None, max_length=MAX_ITEMS)
+    """Of texts, in order; alphabetical if null."""
 
 
 class DatetimeEncoder(Part):

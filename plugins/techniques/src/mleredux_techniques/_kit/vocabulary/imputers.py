@@ -30,9 +30,8 @@ class SimpleImputer(Part):
 
     name: Literal["SimpleImputer"]
     strategy: Literal["mean", "median", "most_frequent", "constant"] = "mean"
-    fill_value: Annotated[str, Field(max_length=200)] | float | None = Field(
-        default=None, description="With strategy `constant`; null: 0 for numbers, `missing` for texts."
-    )
+    fill_value: Annotated[str, Field(max_length=200)] | float | None = None
+    """With strategy `constant`; null: 0 for numbers, `missing` for texts."""
     add_indicator: bool = False
 
 
