@@ -13,7 +13,7 @@ import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import class_names
 from mleredux_techniques._kit.judging.marks import claimed, close, component, facts_of, listing, soft_f1, versus
@@ -24,7 +24,6 @@ from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.judging.study import OnPredictions
 from mleredux_techniques.calibration.document import CalibrationAnalysis, Method
 
-Array = np.ndarray[Any, Any]
 Choice = tuple[Mapping[str, Method], str]
 """The calibration method of each model, and the decision rule."""
 
@@ -75,7 +74,7 @@ def describe(known: Known, names: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _side(apart: np.ndarray[Any, Any]) -> tuple[int, bool]:
+def _side(apart: Array) -> tuple[int, bool]:
     """Return the sign of a mean difference that counts, else 0, and whether it is too close to the bound."""
     mean, error = float(apart.mean()), float(apart.std() / np.sqrt(len(apart)))
     bound = max(LEAST, ERRORS * error)

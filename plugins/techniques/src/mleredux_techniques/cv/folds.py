@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import GroupColumn
+from mleredux_techniques._kit.data.dataset import Array, Frame, GroupColumn, Series
 from mleredux_techniques._kit.data.structure import in_time
 from mleredux_techniques.cv.document import (
     CvMethod,
@@ -17,10 +17,6 @@ from mleredux_techniques.cv.document import (
     TimeSeriesSplit,
 )
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 Fold = tuple[Array, Array]
 
 QUANTILES = 10
@@ -31,7 +27,7 @@ class CannotSplit(ValueError):
     """The method can't be executed on these rows; the message says why."""
 
 
-def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool, seed: int) -> list[Fold]:
+def folds(method: CvMethod, frame: Frame, target: Array, *, classes: bool, seed: int) -> list[Fold]:
     """Return row numbers for training and evaluation in each fold.
 
     Args:
@@ -59,7 +55,7 @@ def folds(method: CvMethod, frame: pd.DataFrame, target: Array, *, classes: bool
 
 
 def _splitter(
-    method: CvMethod, frame: pd.DataFrame, target: Array, classes: bool, seed: int
+    method: CvMethod, frame: Frame, target: Array, classes: bool, seed: int
 ) -> tuple[Any, Array, Array, Array | None]:
     """Return scikit-learn's splitter, the rows in the order it expects, their strata, and their groups, if any."""
     from sklearn import model_selection
@@ -79,7 +75,7 @@ def _splitter(
     return getattr(model_selection, name)(**options), order, _strata(target, classes), groups
 
 
-def _groups(frame: pd.DataFrame, method: GroupKFold | StratifiedGroupKFold | GroupTimeSeriesSplit) -> Array:
+def _groups(frame: Frame, method: GroupKFold | StratifiedGroupKFold | GroupTimeSeriesSplit) -> Array:
     key = GroupColumn(**method.groups.model_dump())
     for name in (key.column, key.second):
         if name is not None:
@@ -87,7 +83,7 @@ def _groups(frame: pd.DataFrame, method: GroupKFold | StratifiedGroupKFold | Gro
     return key.of(frame).to_numpy(dtype=str)
 
 
-def _column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+def _column(frame: Frame, name: str) -> Series:
     if name not in frame.columns:
         raise CannotSplit(f"There is no column {name!r} to split by.")
     return frame[name]
@@ -100,7 +96,7 @@ def _strata(target: Array, classes: bool) -> Array:
     return np.asarray(ranks * QUANTILES // max(len(target), 1))
 
 
-def _in_time(values: pd.Series[Any], descending: bool) -> Array:
+def _in_time(values: Series, descending: bool) -> Array:
     moments = in_time(values).to_numpy(dtype=float)
     if np.isnan(moments).mean() > 0.5:
         raise CannotSplit(f"The column {values.name!r} contains neither times nor numbers to order the rows by.")

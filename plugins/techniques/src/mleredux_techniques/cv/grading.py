@@ -14,18 +14,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, GroupColumn, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.near import duplicates
 from mleredux_techniques._kit.data.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
 from mleredux_techniques._kit.data.structure import Structure, candidates, moments, structure_of
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.marks import close, counted, facts_of, finding, listing, repeated, same, versus
-from mleredux_techniques._kit.judging.plans import Array, rows_of, split_losses
+from mleredux_techniques._kit.judging.plans import rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import Model, predict
 from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
 from mleredux_techniques._kit.judging.scorer import scorer
@@ -42,9 +42,6 @@ from mleredux_techniques.cv.document import (
     TimeSeriesSplit,
 )
 from mleredux_techniques.cv.folds import CannotSplit, folds
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 MEASURE = "distance of the estimated score from that of the test; 0 is best; score: {metric}"
 NAIVE = KFold(name="KFold")
@@ -281,7 +278,7 @@ def _in_order(dataset: Dataset) -> dict[str, Any]:
     return {"time_column": dataset.time, "descending": dataset.falling, "n_splits": 3}
 
 
-def _rows(dataset: Dataset, number: int) -> tuple[pd.DataFrame, Array, Array]:
+def _rows(dataset: Dataset, number: int) -> tuple[Frame, Array, Array]:
     """Return rows (at most `MAX_ROWS`, in complete groups), and the positions of training and test rows.
 
     Args:
@@ -333,7 +330,7 @@ def _spread(count: int) -> list[int]:
     return [int(place) for place in np.unique(np.linspace(0, count - 1, min(count, MAX_FOLDS)).round())]
 
 
-def _features(one: Pool, split: Split) -> tuple[pd.DataFrame, Array]:
+def _features(one: Pool, split: Split) -> tuple[Frame, Array]:
     """Return the numeric columns of all rows, and a matrix of their texts, encoded by training categories."""
     dataset = one.dataset
     texts = dataset.of_kind("text")
@@ -344,7 +341,7 @@ def _features(one: Pool, split: Split) -> tuple[pd.DataFrame, Array]:
     return numbers, encoded[:, np.ptp(encoded, axis=0) > 0]
 
 
-def _loss(instance: Instance, one: Pool, features: tuple[pd.DataFrame, Array], split: Split) -> float:
+def _loss(instance: Instance, one: Pool, features: tuple[Frame, Array], split: Split) -> float:
     """Return the mean loss of the models, with median imputation and standardization fitted on the training rows."""
     numbers, encoded = features
     filled = numbers.fillna(numbers.iloc[split.train].median()).fillna(0.0).to_numpy()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Kind
+from mleredux_techniques._kit.data.dataset import Dataset, Frame, GroupColumn, Kind
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.generation import reworded
 from mleredux_techniques._kit.planting.instances import (
@@ -21,9 +21,6 @@ from mleredux_techniques._kit.planting.instances import (
     with_columns,
     with_level,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DATES = ("recorded", "logged", "entered", "noted", "filed")
 START = np.datetime64("2019-01-01")
@@ -69,7 +66,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return merged(resized(made), [] if kind == "none" else [kind])
 
 
-def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, Any]:
+def _grouped(dataset: Dataset, rows: Frame, rng: np.random.Generator) -> tuple[Frame, Any]:
     """Repeat fewer objects as noisy measurements: features get a little noise, targets stay unchanged."""
     size = int(rng.integers(5, 9))
     things = rng.permutation(len(rows))[: max(12, len(rows) // size)]
@@ -84,7 +81,7 @@ def _grouped(dataset: Dataset, rows: pd.DataFrame, rng: np.random.Generator) -> 
     return made, codes
 
 
-def _drifting(dataset: Dataset, rows: pd.DataFrame, moments: Any, rng: np.random.Generator) -> Any:
+def _drifting(dataset: Dataset, rows: Frame, moments: Any, rng: np.random.Generator) -> Any:
     """Return a column whose relation with the target reverses over time."""
     apart = replace(dataset, train=rows, test=rows.iloc[:0])
     level = levels(apart, rng, noise=0.3)[0]

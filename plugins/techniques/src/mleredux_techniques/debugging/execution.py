@@ -10,20 +10,15 @@ import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mleredux_programs import run_confined
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instance
 from mleredux_techniques._kit.data.splits import class_names, outputs
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques.debugging.scripts import SUBMISSION, VALIDATION
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 EXCHANGED = (0.0, 0.1, 0.2, 0.05)
 """Share of the rows whose targets are exchanged, by variation."""
 OVERLAP = 1 / (len(EXCHANGED) - 1)
@@ -63,7 +58,7 @@ def losses(instance: Instance, metric: str, texts: Sequence[str]) -> Array:
     return made
 
 
-def _variation(dataset: Dataset, number: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _variation(dataset: Dataset, number: int) -> tuple[Frame, Frame]:
     """Return the training and the test rows of a variation, with their targets."""
     rng = np.random.default_rng(number)
     kept = rng.permutation(len(dataset.train)) % len(EXCHANGED) != number
@@ -76,7 +71,7 @@ def _variation(dataset: Dataset, number: int) -> tuple[pd.DataFrame, pd.DataFram
     return train, test
 
 
-def _loss(instance: Instance, metric: str, test: pd.DataFrame, submission: bytes, validation: bytes) -> float:
+def _loss(instance: Instance, metric: str, test: Frame, submission: bytes, validation: bytes) -> float:
     import pandas as pd
 
     dataset = instance.dataset

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.marks import component, facts_of, soft_f1, versus
@@ -99,9 +99,9 @@ def measure(document: DebuggingAnalysis, instance: Instance) -> Efficacy:
     return replace(made, training=None)  # judged with labels of the private test set
 
 
-def results(instance: Instance, scripts: Sequence[str]) -> list[np.ndarray[Any, Any]]:
+def results(instance: Instance, scripts: Sequence[str]) -> list[Array]:
     """Return the losses of scripts by variation; new scripts are executed together."""
-    known: dict[str, np.ndarray[Any, Any]] = remembered(instance.dataset, "losses of scripts", dict)
+    known: dict[str, Array] = remembered(instance.dataset, "losses of scripts", dict)
     new = [text for text in dict.fromkeys(scripts) if text not in known]
     if new:
         known.update(zip(new, losses(instance, script_of(instance.dataset).metric, new), strict=True))
@@ -141,7 +141,7 @@ def gap(instance: Instance) -> Difference:
     return min((difference(alone, sound, OVERLAP) for alone in known["alone"]), key=lambda one: one.ratio)
 
 
-def _left(found: np.ndarray[Any, Any], known: dict[str, Any]) -> np.ndarray[Any, Any]:
+def _left(found: Array, known: dict[str, Any]) -> Array:
     """Return, for each variation, the remaining share of the faults' harm, averaged over faults."""
     sound, alone = np.array(known["sound"]), np.array(known["alone"])
     harm = np.maximum(alone - sound, 1e-9)

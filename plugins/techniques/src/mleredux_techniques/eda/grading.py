@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool
@@ -25,7 +25,6 @@ from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques.eda import profile
 from mleredux_techniques.eda.document import ACTIONS, EdaAnalysis
 
-Array = np.ndarray[Any, Any]
 Changes = Sequence[Sequence[Any]]
 """Actions, each with its column, and with the sentinel or the center."""
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mleredux_techniques._kit.data.association import ranks
 from mleredux_techniques._kit.data.columns import is_free_text
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Series
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import group_codes
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 from mleredux_techniques._kit.data.views import in_bins, views_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mleredux_techniques.eda.document import ColumnType
 
-Array = np.ndarray[Any, Any]
 AMOUNT = r"^[^\w.+-]*([-+]?\d[\d ,']*(?:\.\d+)?)\s*([^\d\s]*)$"
 UNITS, MANY = 5, 10
 REPEATED, APART = 0.005, 0.1
@@ -30,7 +27,7 @@ DRIFTS = (0.08, 0.12)
 CHANCE, CHANCE_SURE = 1e-2, 1e-5
 
 
-def type_of(values: pd.Series[Any], kind: str) -> ColumnType:
+def type_of(values: Series, kind: str) -> ColumnType:
     """Return the type of a column of the training table."""
     if values.nunique() <= 1:
         return "constant"
@@ -44,7 +41,7 @@ def type_of(values: pd.Series[Any], kind: str) -> ColumnType:
     return "text" if is_free_text(values) else "category"
 
 
-def amounts(values: pd.Series[Any]) -> pd.Series[Any]:
+def amounts(values: Series) -> Series:
     """Return the numbers in texts; NaN if a text contains none."""
     import pandas as pd
 

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.instances import clean, levels, merged, with_columns
 
-Array = np.ndarray[Any, Any]
 MARKS = (-999.0, 9999.0, -99999.0, 999999.0)
 TEXTS = ("{:.1f} kg", "${:,.2f}", "{:.1f}%", "{:.0f} m")
 NOISE = 0.4

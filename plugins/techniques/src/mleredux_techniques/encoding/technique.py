@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared, without_table
 from mleredux_techniques._kit.declaration.spec import WITH_TABLES
-from mleredux_techniques._kit.planting.instances import Array, fresh_names, levels, merged, with_columns
+from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, with_columns
 
 SCALES = (
     ("very low", "low", "medium", "high", "very high"),

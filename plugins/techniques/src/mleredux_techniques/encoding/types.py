@@ -10,20 +10,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import FEW_CODES, amounts, is_free_text
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Series
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.structure import looks_like_time
 from mleredux_techniques._kit.data.views import in_bins, of_values
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 UNIQUE = 0.9
 REPEATED = 5
 """Values that repeat less often may be identifiers."""
@@ -69,7 +65,7 @@ def describe(dataset: Dataset, name: str, judge: Judge) -> dict[str, Any]:
     return {"types": _of_number(values, distinct, name, judge)}
 
 
-def _of_text(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -> dict[str, Any]:
+def _of_text(values: Series, distinct: int, name: str, judge: Judge) -> dict[str, Any]:
     if is_free_text(values):
         return {"types": ["text"]}
     if amounts(values) is not None:
@@ -182,7 +178,7 @@ def _levels(judge: Judge, name: str) -> Levels | None:
     return Levels(names.tolist(), sizes / len(y), means[:, best], float(within[best] / len(y)))
 
 
-def _of_number(values: pd.Series[Any], distinct: int, name: str, judge: Judge) -> list[str]:
+def _of_number(values: Series, distinct: int, name: str, judge: Judge) -> list[str]:
     few = ["ordinal"] if distinct <= FEW_CODES else []
     if (values % 1 != 0).any():
         return ["numeric", *few]
@@ -218,13 +214,13 @@ def _names_groups(judge: Judge, name: str) -> bool:
     return bool(values.groupby(judge.groups).nunique().mean() <= ONE and values.nunique() > judge.groups.max() / 2)
 
 
-def _are_numbered(values: pd.Series[Any]) -> bool:
+def _are_numbered(values: Series) -> bool:
     """Return whether distinct integers are so close together that measurements would repeat."""
     span = float(values.max() - values.min()) + 1
     return len(values) ** 2 / (2 * span) > 10
 
 
-def _are_moments(values: pd.Series[Any]) -> bool:
+def _are_moments(values: Series) -> bool:
     """Return whether integers are days as YYYYMMDD, or seconds or milliseconds since 1970, from 1990 to 2040."""
     import pandas as pd
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import parts_of
 from mleredux_techniques._kit.judging.marks import claimed, component, facts_of, listing, soft_f1, versus
@@ -22,7 +22,6 @@ from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques._kit.judging.study import Losses, Stage, Study
 from mleredux_techniques.ensembling.document import EnsemblingAnalysis
 
-Array = np.ndarray[Any, Any]
 Models = dict[str, Known]
 Weights = Mapping[str, float]
 ROUNDS = 12

@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from mleredux_techniques._kit.data.association import ranks, strengths
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Series
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split
@@ -39,10 +39,6 @@ from mleredux_techniques._kit.vocabulary.encoders import DropFeature
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
 from mleredux_techniques.features.document import FeaturesAnalysis, Transform
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 Change = Callable[[Array], Array]
 Choice = tuple[frozenset[str], Transform]
 """The features to leave out, and the transform."""
@@ -135,7 +131,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     return tells, pairs, unsure
 
 
-def _smallest(y: Array, inflation: Array, views: list[Array], values: pd.Series[Any], kind: str) -> float:
+def _smallest(y: Array, inflation: Array, views: list[Array], values: Series, kind: str) -> float:
     """Return the smallest p-value over a column's views and its order, times their number (Bonferroni)."""
     told = [chance(y, inflation, view) for view in views]
     known = values.notna().to_numpy()
@@ -158,7 +154,7 @@ def _error(y: Array, classes: bool) -> float:
     return float(several * 2 * ((rows + 1) / (12 * smallest * (rows - smallest))) ** 0.5)
 
 
-def _views(values: pd.Series[Any], kind: str) -> list[Array]:
+def _views(values: Series, kind: str) -> list[Array]:
     """Return encodings of a column: few and many ranges, its frequent values, and whether it is missing."""
     if kind == "text":
         texts = values.fillna("").astype(str)

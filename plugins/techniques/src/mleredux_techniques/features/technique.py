@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.instances import (
     clean,
@@ -21,7 +21,6 @@ from mleredux_techniques._kit.planting.instances import (
 )
 from mleredux_techniques.features.grading import KEY
 
-Array = np.ndarray[Any, Any]
 NOISE = 0.9
 """Noise shared by all planted columns, so that together they do not reveal the classes."""
 

@@ -21,7 +21,7 @@ import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, assign_folds, pool
 from mleredux_techniques._kit.judging.comparison import Difference, difference
@@ -42,8 +42,6 @@ from mleredux_techniques.imbalance.document import (
     TunedThresholdClassifierCV,
 )
 from mleredux_techniques.imbalance.samplers import resample, row_weights
-
-Array = np.ndarray[Any, Any]
 
 _NONE, _WEIGHTS = NoStrategy(name="none"), ClassWeight(name="class_weight")
 _UNDER = RandomUnderSampler(name="RandomUnderSampler")

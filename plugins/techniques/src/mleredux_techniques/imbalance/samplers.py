@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from mleredux_techniques._kit.data.dataset import Array
 from mleredux_techniques.imbalance.document import SMOTE, ClassWeight, RandomOverSampler, RandomUnderSampler
 
-Array = np.ndarray[Any, Any]
 Sampler = RandomOverSampler | RandomUnderSampler | SMOTE
 
 

@@ -14,7 +14,7 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data import association
 from mleredux_techniques._kit.data.association import ranks, spearman, strength, strengths
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.near import duplicates, twins_tell
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
@@ -116,7 +116,7 @@ def _orders(dataset: Dataset, told: dict[str, float]) -> list[dict[str, Any]]:
     judge = Judge(dataset)
     asked = np.zeros(len(dataset.test))
 
-    def reveals(values: np.ndarray[Any, Any], rank: float) -> bool:
+    def reveals(values: Array, rank: float) -> bool:
         skill = float(judge.inside(in_bins("order", values, asked)).max())
         in_order = rank >= _order_threshold(dataset) and skill >= ORDER / 2
         if not in_order and skill < max(ORDER, SURE / math.sqrt(len(values))):
@@ -135,7 +135,7 @@ def _orders(dataset: Dataset, told: dict[str, float]) -> list[dict[str, Any]]:
     return [{"kinds": ["id_order"], "columns": names, "strength": value, "planted": False} for names, value in found]
 
 
-def _sorted_by(order: np.ndarray[Any, Any], dataset: Dataset, name: str) -> bool:
+def _sorted_by(order: Array, dataset: Dataset, name: str) -> bool:
     """Return whether a feature explains the order of the rows."""
     if dataset.kinds[name] != "text":
         values = dataset.train[name].to_numpy(dtype=float)

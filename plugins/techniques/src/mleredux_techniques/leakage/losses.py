@@ -5,17 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import is_free_text
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.data.skill import Judge, Skill, overlap
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 from mleredux_techniques._kit.data.views import View, in_bins, of_values, views_of
-
-Array = np.ndarray[Any, Any]
 
 LOST = 0.2
 """A column leaks if it loses this much skill on the test set, or less if nearly nothing is left."""

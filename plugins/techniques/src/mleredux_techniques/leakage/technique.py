@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.generation import reworded
 from mleredux_techniques._kit.planting.instances import (
-    Array,
     fresh_names,
     levels,
     lively,

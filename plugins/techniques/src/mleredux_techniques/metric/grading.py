@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from mleredux.errors import MlereduxError, NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import difference
 from mleredux_techniques._kit.judging.marks import claimed, component, facts_of, listing, same, versus
 from mleredux_techniques._kit.judging.postprocessing import Known, Step, applied, powered, weighted
@@ -21,7 +21,6 @@ from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques._kit.judging.study import OnPredictions
 from mleredux_techniques.metric.document import MetricAnalysis
 
-Array = np.ndarray[Any, Any]
 Steps = Sequence[Step]
 MODEL = "model"
 NAIVE: Steps = ("none",)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Series
 from mleredux_techniques._kit.data.splits import assign_folds
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 from mleredux_techniques._kit.data.views import View, in_bins, of_values
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 ROWS = 4_000
 PERMUTATIONS = 99
 SURE = 1e-3
@@ -65,7 +61,7 @@ def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]
     return found
 
 
-def _drivers(dataset: Dataset, name: str, values: pd.Series[Any]) -> Iterator[_Driver]:
+def _drivers(dataset: Dataset, name: str, values: Series) -> Iterator[_Driver]:
     """Return candidate drivers of a gap: a column's values, the components of its dates, and its missingness."""
     import pandas as pd
 

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.association import separation
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared, without_table
 from mleredux_techniques._kit.declaration.spec import WITH_TABLES
 from mleredux_techniques._kit.planting.instances import (
-    Array,
     fresh_names,
     levels,
     merged,

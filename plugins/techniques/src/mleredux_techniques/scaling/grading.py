@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import undecided
 from mleredux_techniques._kit.judging.marks import (
     claimed,
@@ -68,7 +68,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     return {"features": features, "spread": max(deviations) / min(deviations)}
 
 
-def _describe(values: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _describe(values: Array) -> dict[str, Any]:
     mean, std = float(values.mean()), float(values.std())
     first, low, middle, high, last = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95])
     reach = 1.5 * (high - low)
@@ -83,7 +83,7 @@ def _describe(values: np.ndarray[Any, Any]) -> dict[str, Any]:
     }
 
 
-def skewness(values: np.ndarray[Any, Any]) -> float:
+def skewness(values: Array) -> float:
     """Return the third standardized moment of known values; 0 if they are constant."""
     spread = float(values.std()) if len(values) else 0.0
     return float((((values - values.mean()) / spread) ** 3).mean()) if spread else 0.0

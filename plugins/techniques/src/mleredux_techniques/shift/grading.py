@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
@@ -26,7 +26,6 @@ from mleredux_techniques._kit.vocabulary.encoders import DropFeature
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
 from mleredux_techniques.shift.document import ShiftAnalysis
 
-Array = np.ndarray[Any, Any]
 ROWS, PARTS = 2_400, 20
 DRIFTS, RECENT, BINS = 0.1, 0.5, 16
 """Features with a larger distance count as drifting; recent rows are this share of all, unless planted."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.instances import (
     clean,
@@ -20,7 +20,6 @@ from mleredux_techniques._kit.planting.instances import (
 )
 from mleredux_techniques.shift.grading import KEY
 
-Array = np.ndarray[Any, Any]
 NOISE = 0.8
 """Noise shared by all planted columns, so that together they do not reveal the target."""
 

@@ -12,14 +12,14 @@ import ast
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from mleredux_programs import run_confined
 from pydantic import BaseModel, ConfigDict
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.judging.comparison import difference
@@ -32,7 +32,6 @@ from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
 if TYPE_CHECKING:
     from mleredux.plugin.task import Task
 
-Array = np.ndarray[Any, Any]
 SWITCH = "MLEREDUX_WITHOUT"
 FILE = "technique_use.json"
 SECONDS = 600.0

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset
-
-Array = np.ndarray[Any, Any]
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 
 
 def ranks(values: Array) -> Array:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Kind
-
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_techniques._kit.data.dataset import Kind, Series
 
 REGRESSION_METRICS = frozenset(
     {"mae", "mape", "mcrmse", "mean-angular-error", "median-absolute-error", "mse", "r2", "rmse", "rmsle"}
@@ -37,7 +34,7 @@ _WORDS, _NUMBERS = 2, 0.6
 """Words for missing amounts, and the minimum share of the other texts that must be amounts."""
 
 
-def kind_of(values: pd.Series[Any]) -> Kind:
+def kind_of(values: Series) -> Kind:
     """Return the kind of a column, based on its values."""
     import pandas as pd
 
@@ -49,11 +46,11 @@ def kind_of(values: pd.Series[Any]) -> Kind:
     return "boolean" if len(known) and _are_booleans(known) else "text"
 
 
-def _are_booleans(known: pd.Series[Any]) -> bool:
+def _are_booleans(known: Series) -> bool:
     return {str(value).lower() for value in known.unique()[:5]} <= _BOOLEANS
 
 
-def normalised(values: pd.Series[Any], kind: Kind) -> pd.Series[Any]:
+def normalised(values: Series, kind: Kind) -> Series:
     """Convert a column to the form of `Dataset`: booleans as 0.0/1.0/NaN, texts as `str` or NaN, numbers unchanged."""
     import pandas as pd
 
@@ -68,7 +65,7 @@ def normalised(values: pd.Series[Any], kind: Kind) -> pd.Series[Any]:
     return texts.where(texts.notna() & (texts != ""), np.nan)
 
 
-def as_classes(values: pd.Series[Any]) -> pd.Series[Any]:
+def as_classes(values: Series) -> Series:
     """Return classes as texts: `True`, `0`, `cultivar_1`; integers without a decimal point."""
     return values.map(class_name).astype(object)
 
@@ -81,7 +78,7 @@ def class_name(value: Any) -> str:
     return text[:-2] if text.endswith(".0") and text[:-2].lstrip("-").isdigit() else text
 
 
-def is_numeric_target(values: pd.Series[Any], metric: str) -> bool:
+def is_numeric_target(values: Series, metric: str) -> bool:
     """Return whether a target is numeric rather than a class."""
     if kind_of(values) != "number":
         return False
@@ -93,7 +90,7 @@ def is_numeric_target(values: pd.Series[Any], metric: str) -> bool:
     return bool((known % 1 != 0).any() or known.nunique() > MAX_CLASSES_OF_NUMBERS)
 
 
-def is_free_text(values: pd.Series[Any]) -> bool:
+def is_free_text(values: Series) -> bool:
     """Return whether a text column contains prose: many distinct values of several words each."""
     known = values.dropna()
     if kind_of(values) != "text" or not len(known):
@@ -102,7 +99,7 @@ def is_free_text(values: pd.Series[Any]) -> bool:
     return bool(known.nunique() > 0.5 * len(known) and texts.str.count(r"\s").mean() >= 4)
 
 
-def same_spelling(values: pd.Series[Any], known: set[str]) -> pd.Series[Any]:
+def same_spelling(values: Series, known: set[str]) -> Series:
     """Return classes spelled like the known ones, e.g. if one file has `True` and the other `1`."""
     if set(values) <= known:
         return values
@@ -112,7 +109,7 @@ def same_spelling(values: pd.Series[Any], known: set[str]) -> pd.Series[Any]:
     return values
 
 
-def amounts(values: pd.Series[Any]) -> pd.Series[Any] | None:
+def amounts(values: Series) -> Series | None:
     """Return the numbers in texts with a sign, separators or a unit; None if the texts are not numbers, or few, or
     codes with leading zeros, or have several points. Missing values stay missing, and a few words (`unknown`) become
     missing.

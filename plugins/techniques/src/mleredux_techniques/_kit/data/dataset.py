@@ -8,11 +8,20 @@ import io
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
     from mleredux.plugin.task import Task
+
+    Frame: TypeAlias = pd.DataFrame
+    Series: TypeAlias = pd.Series[Any]
+else:
+    Frame = Series = Any
+
+Array = np.ndarray[Any, Any]
 
 MAX_TRAIN_ROWS = 10_000
 """Maximum number of training rows on which strategies are executed."""
@@ -50,7 +59,7 @@ class GroupColumn:
         return texts.str.rpartition(self.separator)[2] if self.after else texts.str.partition(self.separator)[0]
 
 
-def _texts(values: pd.Series[Any]) -> pd.Series[str]:
+def _texts(values: Series) -> Series:
     """Return values as texts; numbers that differ only by rounding give equal texts."""
     if values.dtype.kind == "f":
         values = values.map("{:.12g}".format, na_action="ignore")

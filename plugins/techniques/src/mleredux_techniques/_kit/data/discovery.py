@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mleredux.errors import DataError, NotApplicable
@@ -19,15 +19,11 @@ from mleredux_techniques._kit.data.columns import (
     normalised,
     same_spelling,
 )
-from mleredux_techniques._kit.data.dataset import Dataset, Problem
+from mleredux_techniques._kit.data.dataset import Dataset, Frame, Problem, Series
 from mleredux_techniques._kit.data.folders import labeled
 from mleredux_techniques._kit.data.images import Place, with_images
 from mleredux_techniques._kit.data.structure import structure_of
 from mleredux_techniques._kit.data.tables import columns_of, find_tables, read_table, stem
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 _WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
 
@@ -134,13 +130,13 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
     return replace(draft, group=found.group, time=found.time, falling=falling, known_leaks=declared), source
 
 
-def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+def _frame(columns: dict[str, Any]) -> Frame:
     import pandas as pd
 
     return pd.DataFrame(columns)
 
 
-def _target(values: pd.Series[Any], problem: Problem) -> pd.Series[Any]:
+def _target(values: Series, problem: Problem) -> Series:
     return values.astype(float) if problem == "regression" else as_classes(values)
 
 
@@ -181,8 +177,8 @@ def _find_train(task: Task, public: Path, wanted: tuple[str, ...]) -> tuple[Path
 
 
 def _images_with_labels(
-    task: Task, public: Path, wanted: tuple[str, ...], answers: pd.DataFrame
-) -> tuple[pd.DataFrame, list[Place]] | None:
+    task: Task, public: Path, wanted: tuple[str, ...], answers: Frame
+) -> tuple[Frame, list[Place]] | None:
     """Return a table of ids and labels of training images labeled by their paths, and the images' locations."""
     rows = [name for name in answers.columns if name not in wanted]
     target = wanted[0] if len(wanted) == 1 else "label"
@@ -213,7 +209,7 @@ def _target_of_classes(path: Path, extra: list[str], wanted: tuple[str, ...]) ->
     return None
 
 
-def _answers(task: Task, prepared: Path) -> pd.DataFrame:
+def _answers(task: Task, prepared: Path) -> Frame:
     path = prepared / "private" / task.answers
     if not path.is_file():
         raise NotApplicable(f"The answers of {task.id} are not a table, so the test rows have no labels.")
@@ -223,7 +219,7 @@ def _answers(task: Task, prepared: Path) -> pd.DataFrame:
         raise NotApplicable(f"The answers of {task.id} are not a readable table ({error.message})") from error
 
 
-def _ids(task: Task, train: pd.DataFrame, test: pd.DataFrame) -> tuple[str, ...]:
+def _ids(task: Task, train: Frame, test: Frame) -> tuple[str, ...]:
     """Return the id columns: the declared ones (except prose, which is a feature), else those named like ids."""
     declared = [name for name in task.submission.id_columns if name in train.columns]
     found = [name for name in declared if not is_free_text(train[name])]
@@ -236,12 +232,12 @@ def _ids(task: Task, train: pd.DataFrame, test: pd.DataFrame) -> tuple[str, ...]
 
 def _labels(
     task: Task,
-    test: pd.DataFrame,
-    answers: pd.DataFrame,
+    test: Frame,
+    answers: Frame,
     targets: tuple[str, ...],
     wanted: tuple[str, ...],
     ids: tuple[str, ...],
-) -> pd.DataFrame:
+) -> Frame:
     """Return the true targets of the test rows, in row order."""
     truth = _decoded(task, answers, targets, wanted)
     keys = [name for name in ids if name in test.columns and name in answers.columns]
@@ -255,14 +251,14 @@ def _labels(
     return truth.reset_index(drop=True)
 
 
-def _keys(frame: pd.DataFrame, names: list[str]) -> pd.Series[Any]:
+def _keys(frame: Frame, names: list[str]) -> Series:
     texts = frame[names[0]].map(class_name)
     for name in names[1:]:
         texts = texts + "\0" + frame[name].map(class_name)
     return texts.rename(0)
 
 
-def _decoded(task: Task, answers: pd.DataFrame, targets: tuple[str, ...], wanted: tuple[str, ...]) -> pd.DataFrame:
+def _decoded(task: Task, answers: Frame, targets: tuple[str, ...], wanted: tuple[str, ...]) -> Frame:
     """Return the targets in the form of the training table: unchanged, or the class with the highest value."""
     if set(targets) <= set(answers.columns):
         return answers[list(targets)]

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import class_name
+from mleredux_techniques._kit.data.dataset import Frame
 from mleredux_techniques._kit.data.images import NAMED, Place, images_below
 
-if TYPE_CHECKING:
-    import pandas as pd
 
-
-def labeled(
-    public: Path, classes: set[str], row: str, target: str, text: str
-) -> tuple[pd.DataFrame, list[Place]] | None:
+def labeled(public: Path, classes: set[str], row: str, target: str, text: str) -> tuple[Frame, list[Place]] | None:
     """Return a table of the training images with their labels, in random order, and the images' locations.
 
     The column `row` contains file names, or numbers if the names are not unique or contain the label.

@@ -11,14 +11,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_techniques._kit.data.dataset import Array, Frame, Series
 
-Array = np.ndarray[Any, Any]
 Place = tuple[Path, str | None]
 """A file, or an archive and its member."""
 
@@ -38,8 +36,8 @@ COLUMNS = (*(f"image {name}" for name in (*_FILE, *_COLORS)), *THUMBNAIL)
 
 
 def with_images(
-    public: Path, train: pd.DataFrame, test: pd.DataFrame, known: Sequence[Place] = ()
-) -> tuple[pd.DataFrame, pd.DataFrame, tuple[str, ...]]:
+    public: Path, train: Frame, test: Frame, known: Sequence[Place] = ()
+) -> tuple[Frame, Frame, tuple[str, ...]]:
     """Return at most `MAX_IMAGES` rows of both tables with image descriptions, and the thumbnail's columns; the
     unchanged tables if they share no column that names readable images.
 
@@ -96,7 +94,7 @@ def _key(value: Any) -> str:
     return str(value).rpartition("/")[2].lower()
 
 
-def _names_images(columns: list[pd.Series[Any]], places: dict[str, list[Place]]) -> bool:
+def _names_images(columns: list[Series], places: dict[str, list[Place]]) -> bool:
     heads = [values.dropna().head(_SAMPLE) for values in columns]
     return all(len(head) and np.mean([_key(value) in places for value in head]) >= NAMED for head in heads)
 

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import is_free_text
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Series
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 NEAR = 0.05
 """Rows are nearly equal if their distance is below this share of the typical distance between neighbours."""
 NEAR_IMAGES = 0.2
@@ -67,7 +62,7 @@ def twins_tell(dataset: Dataset) -> float | None:
     return float((told * true).sum() / max(np.sqrt((told**2).sum() * (true**2).sum()), 1e-12))
 
 
-def _plain(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:
+def _plain(dataset: Dataset, frame: Frame) -> Series:
     """Return a key of each row's features, ignoring case, punctuation and spaces in prose."""
     import pandas as pd
 
@@ -148,7 +143,7 @@ def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
     return repeated, shared
 
 
-def _is_measured(values: pd.Series[Any]) -> bool:
+def _is_measured(values: Series) -> bool:
     return bool(values.nunique() > max(20, 0.1 * len(values)))
 
 
@@ -162,7 +157,7 @@ def _scaled(dataset: Dataset, names: list[str]) -> tuple[Array, Array]:
     return found[0], found[1]
 
 
-def _alike(frame: pd.DataFrame, other: pd.DataFrame, names: list[str]) -> Array:
+def _alike(frame: Frame, other: Frame, names: list[str]) -> Array:
     """Return, for each row, whether most of the other columns are equal."""
     if not names:
         return np.ones(len(frame), dtype=bool)

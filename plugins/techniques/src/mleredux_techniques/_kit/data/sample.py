@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from mleredux_techniques._kit.data.dataset import MAX_TEST_ROWS, MAX_TRAIN_ROWS, Dataset
+from mleredux_techniques._kit.data.dataset import MAX_TEST_ROWS, MAX_TRAIN_ROWS, Dataset, Frame
 from mleredux_techniques._kit.data.splits import draw, group_codes
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _SEED = 20_240_601
 
@@ -32,6 +28,6 @@ def sampled(dataset: Dataset) -> Dataset:
     return replace(dataset, train=train, test=test, sample=sentence)
 
 
-def _draw(dataset: Dataset, frame: pd.DataFrame, most: int, seed: int) -> pd.DataFrame:
-    chosen: pd.DataFrame = frame.iloc[draw(group_codes(dataset, frame), len(frame), most, seed=seed)]
+def _draw(dataset: Dataset, frame: Frame, most: int, seed: int) -> Frame:
+    chosen: Frame = frame.iloc[draw(group_codes(dataset, frame), len(frame), most, seed=seed)]
     return chosen if len(chosen) == len(frame) else chosen.reset_index(drop=True)

@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.data.splits import assign_folds, group_codes
 from mleredux_techniques._kit.data.structure import moments
 from mleredux_techniques._kit.data.views import View
 
-Array = np.ndarray[Any, Any]
 FOLDS = 5
 SMOOTH = 5.0
 MAX_OUTPUTS = 20

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame
 from mleredux_techniques._kit.data.structure import moments
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 
 FOLDS = 5
 REPEATS = 2
@@ -52,7 +46,7 @@ class Pool:
 
     dataset: Dataset
     """The dataset that the rows come from."""
-    frame: pd.DataFrame
+    frame: Frame
     y: Array
     codes: Array
     names: tuple[str, ...]
@@ -107,7 +101,7 @@ def class_names(dataset: Dataset) -> tuple[str, ...]:
     return tuple(sorted({*dataset.train[dataset.target].astype(str), *dataset.test[dataset.target].astype(str)}))
 
 
-def outputs(dataset: Dataset, frame: pd.DataFrame) -> tuple[Array, Array]:
+def outputs(dataset: Dataset, frame: Frame) -> tuple[Array, Array]:
     """Return the outputs of the reference models, and class codes (or the numbers)."""
     if dataset.problem == "regression":
         numbers = frame[dataset.target].to_numpy(dtype=float)
@@ -117,7 +111,7 @@ def outputs(dataset: Dataset, frame: pd.DataFrame) -> tuple[Array, Array]:
     return np.eye(len(names))[codes], codes
 
 
-def group_codes(dataset: Dataset, frame: pd.DataFrame) -> Array:
+def group_codes(dataset: Dataset, frame: Frame) -> Array:
     """Return the group of each row as a number; without groups, each row is its own."""
     if dataset.group is None:
         return np.arange(len(frame))

@@ -5,16 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, GroupColumn, Series
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 SEPARATORS = ("_", "-", "/", ":")
 MAX_SHARED = 0.02
 """Maximum share of test rows whose group occurs in the training table, for a split by group."""
@@ -106,7 +101,7 @@ def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
     return sorted(found, key=lambda name: (dataset.kinds[name] != "text", name in dataset.ids))
 
 
-def follows(train: pd.Series[Any], test: pd.Series[Any]) -> bool:
+def follows(train: Series, test: Series) -> bool:
     """Return whether all but 2 % of the test times are at or after all but 2 % of the training times."""
     first, last = test.quantile(MAX_SHARED), train.quantile(1 - MAX_SHARED)
     return bool(first >= last and first > train.median() and test.max() > train.max())
@@ -271,18 +266,18 @@ def _order(dataset: Dataset, name: str) -> int:
     return int(np.sign(apart)) if abs(apart) > 4 * error else 0
 
 
-def _moments_of(dataset: Dataset, name: str) -> list[pd.Series[Any]]:
+def _moments_of(dataset: Dataset, name: str) -> list[Series]:
     return [in_time(frame[name]).dropna() for frame in (dataset.train, dataset.test)]
 
 
-def moments(dataset: Dataset, frame: pd.DataFrame) -> pd.Series[Any]:
+def moments(dataset: Dataset, frame: Frame) -> Series:
     """Return the time of each row as numbers that increase over time, from the dataset's time column."""
     assert dataset.time is not None
     passed = in_time(frame[dataset.time])
     return -passed if dataset.falling else passed
 
 
-def looks_like_time(values: pd.Series[Any]) -> bool:
+def looks_like_time(values: Series) -> bool:
     """Return whether a text column contains dates."""
     if values.dtype.kind in "ifub":
         return False
@@ -291,7 +286,7 @@ def looks_like_time(values: pd.Series[Any]) -> bool:
     return bool(len(known)) and bool(dates.mean() > 0.95)
 
 
-def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
+def in_time(values: Series) -> Series:
     """Return dates as seconds since 1970, numbers unchanged, anything else as NaN."""
     import pandas as pd
 
@@ -300,7 +295,7 @@ def in_time(values: pd.Series[Any]) -> pd.Series[Any]:
     if (periods := values.dropna().astype(str).str.extract(_PERIOD)).notna().all(axis=1).mean() > 0.95:
         passed = (periods["number"].astype(float) - 1) * periods["kind"].str.lower().map(_DAYS)
         passed += (periods["year"].astype(float) - 1970) * 365.2425
-        seconds: pd.Series[Any] = (passed * 86_400).reindex(values.index)
+        seconds: Series = (passed * 86_400).reindex(values.index)
         return seconds
     # 25/03/2021 shows that 04/03/2021 is a day in March
     first = values.dropna().astype(str).str.extract(r"^(\d{1,2})[-/.]\d{1,2}[-/.]\d{2,4}", expand=False)

@@ -6,12 +6,11 @@ import itertools
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mleredux.errors import DataError
 
-if TYPE_CHECKING:
-    import pandas as pd
+from mleredux_techniques._kit.data.dataset import Frame
 
 MAX_ROWS = 1_000_000
 """Maximum number of rows of a table that questions and answers use."""
@@ -51,7 +50,7 @@ def columns_of(path: Path) -> list[str]:
         return []
 
 
-def read_table(path: Path, rows: int = MAX_ROWS) -> pd.DataFrame:
+def read_table(path: Path, rows: int = MAX_ROWS) -> Frame:
     """Read a table with the defaults of pandas; all formats share the missing-value texts of pandas.read_csv.
 
     Args:
@@ -90,14 +89,14 @@ def exact() -> dict[str, Any]:
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _records(path: Path) -> pd.DataFrame:
+def _records(path: Path) -> Frame:
     """Read a list of JSON objects."""
     if path.stat().st_size > _JSON_BYTES:
         raise ValueError("it is too large")
     return _frame(json.loads(path.read_bytes()))
 
 
-def _frame(content: Any) -> pd.DataFrame:
+def _frame(content: Any) -> Frame:
     """Convert records to a table; nested values become JSON text."""
     import pandas as pd
 
@@ -112,7 +111,7 @@ def _flat(value: Any) -> Any:
     return None if isinstance(value, str) and value in MISSING else value
 
 
-def _unmarked(frame: pd.DataFrame) -> pd.DataFrame:
+def _unmarked(frame: Frame) -> Frame:
     """Convert texts that denote missing values to missing values."""
     import numpy as np
 

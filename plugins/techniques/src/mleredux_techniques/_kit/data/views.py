@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Kind
+from mleredux_techniques._kit.data.dataset import Array, Kind, Series
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 MAX_BINS = 32
 ROWS_A_BIN = 25
 MAX_TOKENS = 30
@@ -44,7 +40,7 @@ class View:
     flat: bool
 
 
-def views_of(train: pd.Series[Any], test: pd.Series[Any], kind: Kind) -> Iterator[View]:
+def views_of(train: Series, test: Series, kind: Kind) -> Iterator[View]:
     """Return the views of a column: bins and digits of numbers; parts, lengths and words of texts; parts of dates."""
     if kind != "text":
         yield from _of_numbers("", train.to_numpy(dtype=float), test.to_numpy(dtype=float))
@@ -106,7 +102,7 @@ def _decimals(values: Array) -> Array:
     return np.array([len(repr(value).partition(".")[2]) for value in values.tolist()], dtype=float)
 
 
-def _of_dates(train: pd.Series[Any], test: pd.Series[Any]) -> Iterator[View]:
+def _of_dates(train: Series, test: Series) -> Iterator[View]:
     import pandas as pd
 
     seconds = in_time(train).to_numpy(dtype=float), in_time(test).to_numpy(dtype=float)
@@ -116,7 +112,7 @@ def _of_dates(train: pd.Series[Any], test: pd.Series[Any]) -> Iterator[View]:
         yield of_values(part, getattr(ours, part).to_numpy(dtype=float), getattr(theirs, part).to_numpy(dtype=float))
 
 
-def _of_texts(train: pd.Series[Any], test: pd.Series[Any]) -> Iterator[View]:
+def _of_texts(train: Series, test: Series) -> Iterator[View]:
     """Return the views of texts, computed once per distinct text."""
     import pandas as pd
 

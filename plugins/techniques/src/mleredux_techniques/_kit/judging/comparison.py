@@ -10,17 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mleredux_techniques._kit.data.dataset import Array
 from mleredux_techniques._kit.judging.reference import NAMES
 from mleredux_techniques._kit.judging.results import Efficacy, Figure
 
 if TYPE_CHECKING:
     from mleredux_techniques._kit.judging.scorer import Scorer
 
-Array = np.ndarray[Any, Any]
 Losses = Sequence[float] | Array
 
 CONFIDENCE = 0.975

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, pool
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
@@ -16,7 +16,6 @@ from mleredux_techniques._kit.judging.results import Efficacy
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
 
-Array = np.ndarray[Any, Any]
 Plan = Mapping[str, Preprocessing]
 """Maps column names to treatments; other columns get the default treatment."""
 Option = TypeVar("Option")

@@ -5,16 +5,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
+from mleredux_techniques._kit.data.dataset import Array, Frame
 from mleredux_techniques._kit.judging.scorer import Scorer
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 Change = Callable[[Array], Array]
 Step = Literal[
     "none", "temperature", "sigmoid", "isotonic", "thresholds", "labels", "clip", "mean", "median", "log_mean", "scale",
@@ -42,7 +39,7 @@ class Known:
 
     told: Array
     codes: Array
-    frame: pd.DataFrame
+    frame: Frame
 
 
 def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer, *, rough: bool = False) -> Array:

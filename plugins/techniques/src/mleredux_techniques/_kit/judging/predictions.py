@@ -8,12 +8,12 @@ shifted by a share of their standard deviation, or moved close to the truth.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.splits import assign_folds, class_names, outputs, pool
@@ -23,10 +23,6 @@ from mleredux_techniques._kit.judging.reference import MODELS, predict
 from mleredux_techniques._kit.judging.scorer import Scorer
 from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 FILE = "predictions.csv"
 ROWS = 1_200
 DIGITS = 6
@@ -91,7 +87,7 @@ def of_test(dataset: Dataset) -> dict[str, Any]:
     return {"rows": list(range(len(test))), "values": values, "truth": None}
 
 
-def _places(dataset: Dataset, frame: pd.DataFrame) -> Array:
+def _places(dataset: Dataset, frame: Frame) -> Array:
     """Return the training table row numbers of a pool's rows, which `pool` draws in order."""
     from mleredux_techniques._kit.data.splits import draw, group_codes
 

@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-Array = np.ndarray[Any, Any]
+from mleredux_techniques._kit.data.dataset import Array
+
 Model = Literal["linear", "trees", "neighbors", "network"]
 MODELS: tuple[Model, ...] = ("linear", "trees", "neighbors", "network")
 NAMES = "a linear model, trees, nearest neighbors and a small neural network"

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from mleredux.errors import MlereduxError
@@ -25,14 +25,10 @@ from mleredux.plugin.task import Metric, Submission, Task
 from mleredux_tables import Table, read_table
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import class_names
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 Asked = Literal["class columns", "scores", "labels", "numbers"]
 """The predictions that a metric expects: class probabilities, a score for the second class, classes, or numbers."""
 
@@ -87,7 +83,7 @@ class Scorer:
         """Convert a loss back to the metric's score."""
         return -loss if self.task.direction == "maximize" else loss
 
-    def loss(self, frame: pd.DataFrame, truth: Array, predicted: Array) -> float:
+    def loss(self, frame: Frame, truth: Array, predicted: Array) -> float:
         """Return the loss: the score, negated if higher is better.
 
         Args:
@@ -99,7 +95,7 @@ class Scorer:
         score = self.constant if math.isnan(score) else score
         return min(self.shown(score), self.shown(self.perfect) + WORST * self.unit)
 
-    def score(self, frame: pd.DataFrame, truth: Array, predicted: Array) -> float:
+    def score(self, frame: Frame, truth: Array, predicted: Array) -> float:
         """Return the metric's score of predictions.
 
         Raises:
@@ -156,7 +152,7 @@ class Scorer:
         grader: Grader = current().get("graders", chosen) if isinstance(chosen, str) else chosen
         return grader
 
-    def _table(self, frame: pd.DataFrame, columns: dict[str, Any]) -> pd.DataFrame:
+    def _table(self, frame: Frame, columns: dict[str, Any]) -> Frame:
         """Return rows with the given columns, and all others that the metric may need."""
         import pandas as pd
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
-import numpy as np
-
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.splits import Pool, pool
@@ -31,7 +29,6 @@ from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.vocabulary.document import Part
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
 
-Array = np.ndarray[Any, Any]
 Option = TypeVar("Option")
 Stage = Literal["scored", "chosen", "quick"]
 """The purpose of measuring losses: the score, the selection of the strong option, or the gap of planted data."""

@@ -13,7 +13,7 @@ from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Competition, Submission, Task
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Dataset, Frame, Instance
 from mleredux_techniques._kit.data.discovery import discover
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.planting.composition import ID, keep, planted
@@ -21,8 +21,6 @@ from mleredux_techniques._kit.planting.pictures import keep_sketches
 from mleredux_techniques._kit.planting.seeds import Seed
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mleredux_techniques._kit.data.splits import Pool
     from mleredux_techniques._kit.vocabulary.preprocessing import Rows
 
@@ -145,7 +143,7 @@ def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
     (private / BOARD).write_text("score\n" + "".join(f"{score:.6f}\n" for score in scores), encoding="utf-8")
 
 
-def _frame(columns: dict[str, Any]) -> pd.DataFrame:
+def _frame(columns: dict[str, Any]) -> Frame:
     import pandas as pd
 
     return pd.DataFrame(columns)

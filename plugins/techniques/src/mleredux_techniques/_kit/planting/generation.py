@@ -9,18 +9,13 @@ columns.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import is_free_text
-from mleredux_techniques._kit.data.dataset import Dataset
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Series
 
 TRAIN_ROWS, TEST_ROWS = 1_000, 450
 MAX_FEATURES = 16
@@ -56,7 +51,7 @@ def generated(
     target, told, bins = _targets(dataset, rows, rng)
     numbers = [*(name for name in features if kinds[name] == "number"), *others]
     prose = [name for name in features if kinds[name] == "text" and is_free_text(donors[name])]
-    parts: list[pd.DataFrame] = []
+    parts: list[Frame] = []
     for one in np.unique(told):
         members = np.flatnonzero(bins == one)
         wanted = np.flatnonzero(told == one)
@@ -125,7 +120,7 @@ def _copula(values: Any, count: int, rng: np.random.Generator) -> Array:
     return np.asarray(made)
 
 
-def _spliced(texts: pd.Series[Any], count: int, rng: np.random.Generator) -> list[str]:
+def _spliced(texts: Series, count: int, rng: np.random.Generator) -> list[str]:
     """Splice texts from the beginning of one given text and the end of another; no result equals a given text."""
     words = [str(text).split() for text in texts.dropna()] or [[]]
     given = {tuple(text) for text in words}
@@ -137,7 +132,7 @@ def _spliced(texts: pd.Series[Any], count: int, rng: np.random.Generator) -> lis
     return made
 
 
-def reworded(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+def reworded(dataset: Dataset, frame: Frame, rng: np.random.Generator) -> Frame:
     """Return rows whose prose omits some words, so that texts nearly equal those of other rows."""
     made = frame.copy()
     for name in dataset.of_kind("text"):

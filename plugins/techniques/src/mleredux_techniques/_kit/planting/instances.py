@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import is_free_text
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Kind
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 WORDS = ("batch", "series", "unit", "lot", "case", "panel", "station", "cohort", "channel", "rack", "line", "source")
 TEST_SHARE = 0.3
 LEVEL = "level of the target"
@@ -120,7 +116,7 @@ def with_columns(dataset: Dataset, columns: dict[str, tuple[Any, Any, Kind]], rn
     return replace(dataset, train=train[order], test=test[order], features=tuple(features), kinds=kinds)
 
 
-def pooled(dataset: Dataset) -> pd.DataFrame:
+def pooled(dataset: Dataset) -> Frame:
     """Return all rows, training rows first."""
     import pandas as pd
 
@@ -177,7 +173,7 @@ def with_level(dataset: Dataset, rng: np.random.Generator, noise: float = 0.0) -
     return replace(dataset, train=dataset.train.assign(**{LEVEL: ours}), test=dataset.test.assign(**{LEVEL: theirs}))
 
 
-def noisy_target(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> Array:
+def noisy_target(dataset: Dataset, frame: Frame, rng: np.random.Generator) -> Array:
     """Return the common part of levels: the target, or its classes in random order, with noise."""
     if dataset.problem == "regression":
         signal = standardised(frame[dataset.target].to_numpy(dtype=float)) * float(rng.choice([-1, 1]))
@@ -187,7 +183,7 @@ def noisy_target(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator
     return standardised(signal + COMMON_NOISE * rng.standard_normal(len(frame)))
 
 
-def target_signal(dataset: Dataset, frame: pd.DataFrame, rng: np.random.Generator) -> Array:
+def target_signal(dataset: Dataset, frame: Frame, rng: np.random.Generator) -> Array:
     """Return the target as standardized numbers: unchanged, or one class against the rest."""
     if dataset.problem == "regression":
         values = dataset.train[dataset.target].to_numpy(dtype=float)

@@ -9,22 +9,19 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, Kind, load, save
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Kind, load, save
 from mleredux_techniques._kit.data.images import COLUMNS, SIDE, THUMBNAIL, describe
 from mleredux_techniques._kit.planting.composition import FOLDER, anonymous
 from mleredux_techniques._kit.planting.generation import generated
 from mleredux_techniques._kit.planting.instances import merged, target_signal
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mleredux_techniques._kit.declaration.spec import TechniqueSpec
 
-Array = np.ndarray[Any, Any]
 ROWS = 800
 SKETCHES = "pictures"
 COLUMN_KINDS = ("future_value", "copy", "noisy_copy", "target_encoding")
@@ -69,7 +66,7 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
         shares[1] = shares[0]
     look = _Look(rng)
     files: dict[str, bytes] = {}
-    described: list[pd.DataFrame] = []
+    described: list[Frame] = []
     for place, (name, frame) in enumerate((("train", beside.train), ("test", beside.test))):
         marks = rng.random((len(frame), len(WAYS))) < shares[place]
         marks[:, -1] = 1e3 * pixels[place].mean(axis=(1, 2)) % 1 < shares[place, -1]  # copies get the same marks
@@ -104,7 +101,7 @@ def without_descriptions(dataset: Dataset) -> Dataset:
     return replace(dataset, train=dataset.train[others], test=dataset.test[others])
 
 
-def _pixels(frame: pd.DataFrame, sketches: Dataset) -> Array:
+def _pixels(frame: Frame, sketches: Dataset) -> Array:
     """Return thumbnails of shape (rows, `SIDE`, `SIDE`) from 0 to 1; absent pixels get their training mean."""
     usual = sketches.train[list(THUMBNAIL)].mean()
     table = frame.reindex(columns=list(THUMBNAIL)).fillna(usual).to_numpy(dtype=float)
@@ -150,7 +147,7 @@ class _Look:
         return file.getvalue()
 
 
-def _described(contents: list[bytes], frame: pd.DataFrame) -> pd.DataFrame:
+def _described(contents: list[bytes], frame: Frame) -> Frame:
     import pandas as pd
 
     return pd.DataFrame([describe(content) for content in contents], index=frame.index, columns=list(COLUMNS))

@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
+from mleredux_techniques._kit.data.dataset import Array
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Part
-
-Array = np.ndarray[Any, Any]
 
 MAX_COLUMNS = 300
 """Maximum number of columns per feature: rarer categories share one column, rarer words are omitted."""

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from mleredux_techniques._kit.data.dataset import Frame
 from mleredux_techniques._kit.vocabulary.document import Part
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 DONORS = 1_000
 """Maximum number of training rows that KNNImputer and IterativeImputer are fitted on."""
@@ -58,9 +56,7 @@ Imputation = Annotated[
 """The imputation of a column: an imputer with its parameters, chosen by `name`."""
 
 
-def fill(
-    train: pd.DataFrame, held_out: pd.DataFrame, imputations: dict[str, Imputation], *, seed: int
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def fill(train: Frame, held_out: Frame, imputations: dict[str, Imputation], *, seed: int) -> tuple[Frame, Frame]:
     """Impute numeric columns, fitted on the training rows.
 
     KNNImputer and IterativeImputer use all columns, standardized; a column without known training values becomes 0.
@@ -88,9 +84,7 @@ def fill(
     return filled[0].fillna(0.0), filled[1].fillna(0.0)
 
 
-def fill_texts(
-    train: pd.DataFrame, held_out: pd.DataFrame, imputations: dict[str, Imputation]
-) -> tuple[pd.DataFrame, pd.DataFrame]:
+def fill_texts(train: Frame, held_out: Frame, imputations: dict[str, Imputation]) -> tuple[Frame, Frame]:
     """Impute text columns; imputations that apply only to numbers are replaced by `most_frequent`."""
     import pandas as pd
 
@@ -140,7 +134,7 @@ def imputer_of(imputation: Imputation, *, columns: int, seed: int) -> Any:
     return pipeline.make_pipeline(preprocessing.StandardScaler(), tool)
 
 
-def _donors(train: pd.DataFrame, seed: int) -> pd.DataFrame:
+def _donors(train: Frame, seed: int) -> Frame:
     import numpy as np
 
     return train.iloc[np.sort(np.random.default_rng(seed).permutation(len(train))[:DONORS])]

@@ -10,12 +10,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import amounts, is_free_text
-from mleredux_techniques._kit.data.dataset import Kind
+from mleredux_techniques._kit.data.dataset import Array, Frame, Kind, Series
 from mleredux_techniques._kit.vocabulary.encoders import (
     MAX_COLUMNS,
     DropFeature,
@@ -28,10 +28,6 @@ from mleredux_techniques._kit.vocabulary.encoders import (
 from mleredux_techniques._kit.vocabulary.imputers import DropColumn, Imputation, SimpleImputer, fill, fill_texts
 from mleredux_techniques._kit.vocabulary.scalers import NoScaler, Scaler, StandardScaler, scaler_of
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-Array = np.ndarray[Any, Any]
 Step = tuple[str, Any, Any]
 
 PLAIN_CATEGORIES = 20
@@ -71,8 +67,8 @@ class Rows:
         how: The treatments of columns.
     """
 
-    train: pd.DataFrame
-    held_out: pd.DataFrame
+    train: Frame
+    held_out: Frame
     columns: dict[str, Kind]
     codes: Array
     classes: bool
@@ -112,7 +108,7 @@ def _with_amounts(rows: Rows) -> Rows:
     """Return the rows with amounts parsed as numbers, in the text columns that are kept unencoded."""
     import pandas as pd
 
-    read: dict[str, tuple[pd.Series[Any], pd.Series[Any]]] = {}
+    read: dict[str, tuple[Series, Series]] = {}
     for name, kind in rows.columns.items():
         if kind == "text" and isinstance(rows.how.get(name, _PLAIN).encoding, NoEncoding):
             found = amounts(pd.concat([rows.train[name], rows.held_out[name]], ignore_index=True))
@@ -140,7 +136,7 @@ def _is_dropped(rows: Rows, name: str, how: Preprocessing) -> bool:
     return many or isinstance(how.encoding, NoEncoding)
 
 
-def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple[Frame, Frame]:
     """Return the kept columns, imputed; numbers that are encoded become texts."""
     import pandas as pd
 
@@ -166,7 +162,7 @@ def _encoding(how: Preprocessing) -> Encoding | None:
     return None if isinstance(how.encoding, NoEncoding) else how.encoding
 
 
-def _steps(rows: Rows, train: pd.DataFrame, wanted: dict[str, Preprocessing]) -> list[Step]:
+def _steps(rows: Rows, train: Frame, wanted: dict[str, Preprocessing]) -> list[Step]:
     """Return the steps of a ColumnTransformer: one per scaler with its numeric columns, and one per encoded column.
 
     Constant numbers become 0.
@@ -187,7 +183,7 @@ def _steps(rows: Rows, train: pd.DataFrame, wanted: dict[str, Preprocessing]) ->
 
 
 def _transformed(
-    steps: Sequence[Step], train: pd.DataFrame, held_out: pd.DataFrame, codes: Array
+    steps: Sequence[Step], train: Frame, held_out: Frame, codes: Array
 ) -> tuple[tuple[Array, Array], list[int]]:
     """Return the outputs of all steps side by side, for training and held-out rows, and the number of columns of each.
 

@@ -9,7 +9,8 @@ import pandas as pd
 from sklearn import feature_extraction, pipeline, preprocessing
 from sklearn.base import BaseEstimator, TransformerMixin
 
-Array = np.ndarray[Any, Any]
+from mleredux_techniques._kit.data.dataset import Array, Series
+
 _TIME = r"^(\d{1,2}):(\d{2})"
 
 
@@ -127,13 +128,13 @@ class Words(feature_extraction.text.TfidfVectorizer):  # type: ignore[misc]
         return super().transform(raw_documents) if self.vocabulary_ else np.zeros((len(raw_documents), 0))
 
 
-def _hours(texts: pd.Series[Any]) -> pd.Series[Any]:
+def _hours(texts: Series) -> Series:
     """Return times of day in hours; NaN if a text is not a time of day."""
     parts = texts.str.extract(_TIME).astype(float)
     return parts[0] + parts[1] / 60
 
 
-def _dates(texts: pd.Series[Any]) -> Array:
+def _dates(texts: Series) -> Array:
     numbers = pd.to_numeric(texts, errors="coerce")
     size = numbers.abs().median()
     compact = texts.str.len().isin([8, 14]).mean() > 0.5
