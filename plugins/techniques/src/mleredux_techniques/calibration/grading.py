@@ -16,7 +16,7 @@ from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import class_names
-from mleredux_techniques._kit.judging.marks import claimed, close, component, facts_of, listing, soft_f1, versus
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.postprocessing import Known, applied
 from mleredux_techniques._kit.judging.predictions import KEY, each_model, out_of_fold, table
 from mleredux_techniques._kit.judging.results import Facts
@@ -83,42 +83,34 @@ def _side(apart: Array) -> tuple[int, bool]:
 
 def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the figures."""
+    sheet = Sheet(__file__)
     true: dict[str, dict[str, Any]] = truth["models"]
     given = {one.model: one for one in document.models}
     measured, exact = set(), 0
     for name, one in given.items():
         if name in true:
-            near = [close(getattr(one, key), true[name][key], 0.02, 0.003) == 1 for key in ("accuracy", "confidence")]
-            measured |= {name} if all(near) else set()
-            exact += all(near) and close(one.error, true[name]["error"], 0.02, 0.003) == 1
-    told = listing(
-        f"{name} {one['accuracy']:.3f}, {one['confidence']:.3f}, {one['error']:.3f}" for name, one in true.items()
-    )
-    parts = [
-        component(
-            "figures",
-            0.2,
-            soft_f1(exact, len(given), len(true)),
-            versus(len(given), {name: [round(one[key], 4) for key in FIGURES] for name, one in true.items()}),
-            f"Accuracy, confidence and calibration error: {told}. {exact} of {len(true)} were correct.",
-        )
-    ]
+            near = [close(getattr(one, key), true[name][key], 0.02, 0.003) == 1 for key in FIGURES]
+            measured |= {name} if all(near[:2]) else set()
+            exact += all(near)
+    figures = {name: [one[key] for key in FIGURES] for name, one in true.items()}
+    known = {name: [round(value, 4) for value in values] for name, values in figures.items()}
+    listed = listing(f"{name} {', '.join(f'{value:.3f}' for value in values)}" for name, values in figures.items())
+    score = soft_f1(exact, len(given), len(true))
+    sheet.mark("figures", score, len(given), known, listed=listed, exact=exact, all=len(true))
     unsure = {name for name, one in true.items() if one["unsure"]}
-    are = {(n, one["verdict"]) for n, one in true.items() if one["verdict"] != "calibrated" and n not in unsure}
-    said = {(name, one.verdict) for name, one in given.items() if one.verdict != "calibrated" and name not in unsure}
+    are, said = (
+        {(name, verdict) for name, verdict in of if verdict != "calibrated" and name not in unsure}
+        for of in ([(n, one["verdict"]) for n, one in true.items()], [(n, one.verdict) for n, one in given.items()])
+    )
     biased = {(n, c, side) for n, one in true.items() for c, side in one["classes"].items()}
     open_ = {(name, item) for name, one in true.items() for item in one["open"]}
     claims = {(name, class_name(item.name), item.side) for name, one in given.items() for item in one.classes}
     claims = {claim for claim in claims if claim[:2] not in open_}
-    for part, asked, right, what in (
-        ("verdict", said, are, "Models that are not calibrated:"),
-        ("classes", claims, biased, "Classes predicted too often or too seldom:"),
-    ):
-        known = {" ".join(claim) for claim in asked if claim[0] in measured}
-        shown = (" ".join(claim) for claim in right)
-        decides = len(unsure) < len(true)
-        parts.append(claimed(part, 0.4, known, shown, what, false=len(asked) - len(known), decides=decides))
-    return facts_of(parts)
+    for part, asked, right in (("verdict", said, are), ("classes", claims, biased)):
+        named = {" ".join(claim) for claim in asked if claim[0] in measured}
+        decides, false = len(unsure) < len(true), len(asked) - len(named)
+        sheet.claims(part, named, map(" ".join, right), false=false, decides=decides)
+    return sheet.facts()
 
 
 class Calibrations(OnPredictions[Choice]):

@@ -24,7 +24,7 @@ from mleredux_techniques._kit.data.near import duplicates
 from mleredux_techniques._kit.data.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
 from mleredux_techniques._kit.data.structure import Structure, candidates, moments, structure_of
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.judging.marks import close, counted, facts_of, finding, listing, repeated, same, versus
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, repeated
 from mleredux_techniques._kit.judging.plans import rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import Model, predict
 from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
@@ -115,24 +115,17 @@ def _groups(dataset: Dataset, groups: Sequence[GroupColumn]) -> list[dict[str, A
 
 def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the tables."""
-    parts = [
-        counted(f"{name} rows", 0.05, getattr(document, f"{name}_rows"), rows, f"There are {rows:,} {name} rows.", 0.01)
-        for name in ("train", "test")
-        if (rows := truth[f"{name}_rows"])
-    ]
-    if truth["smallest_class"] is not None:
-        told = f"The rarest class has {truth['smallest_class']:,} rows, which limits the number of folds."
-        parts.append(counted("smallest class", 0.1, document.smallest_class or 0, truth["smallest_class"], told))
-    told = f"The target is {_PROBLEMS[truth['problem']]}."
-    return facts_of(
-        [
-            *parts,
-            *repeated(document, truth),
-            *_structure(_assess_groups(document, truth), _assess_time(document, truth)),
-            same("problem", 0.01, document.problem, truth["problem"], told),
-            same("target", 0.01, document.target, truth["target"], f"The column to predict is {truth['target']!r}."),
-        ]
-    )
+    sheet = Sheet(__file__)
+    for name in ("train", "test"):
+        if rows := truth[f"{name}_rows"]:
+            sheet.number(f"{name} rows", getattr(document, f"{name}_rows"), rows)
+    if (fewest := truth["smallest_class"]) is not None:
+        sheet.number("smallest class", document.smallest_class or 0, fewest)
+    sheet.add(*repeated(document, truth))
+    sheet.add(*_structure(_assess_groups(sheet, document, truth), _assess_time(sheet, document, truth)))
+    sheet.same("problem", document.problem, truth["problem"], what=_PROBLEMS[truth["problem"]])
+    sheet.same("target", document.target, truth["target"])
+    return sheet.facts()
 
 
 def _structure(groups: Figure, time: Figure) -> list[Figure]:
@@ -145,14 +138,13 @@ def _with_key(groups: list[dict[str, Any]], key: dict[str, Any] | None) -> dict[
     return next((one for one in groups if one["key"] == key), None)
 
 
-def _assess_groups(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
+def _assess_groups(sheet: Sheet, document: CvAnalysis, truth: dict[str, Any]) -> Figure:
     groups, true = document.groups, truth["groups"]
     given = groups.model_dump() if groups else None
     key = groups.key.model_dump() if groups else None
     if not true:
-        told = "No column names groups that the split kept together: values of every candidate occur in both tables."
         claimed = groups is not None and _with_key(truth["either"], key) is None
-        return finding("groups", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed))
+        return sheet.figure("groups", float(not claimed), given, None, of=(0, int(claimed)))
     score, named, first = 0.0, _with_key(true, key), true[0]["key"]
     if groups is not None and named is not None:
         score = 0.5 + 0.25 * close(groups.train_groups, named["train_groups"])
@@ -163,11 +155,7 @@ def _assess_groups(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
         score = 0.25
     part = f" ({'after' if first['after'] else 'before'} {first['separator']!r})" if first["separator"] else ""
     pair = f" and {first['second']!r}" if first["second"] else ""
-    told = (
-        f"The rows of one {first['column']!r}{part}{pair} were kept together: {true[0]['train_groups']:,} groups in "
-        f"the training table, {true[0]['shared_groups']:,} of the test's among them."
-    )
-    return finding("groups", 0.4, score, versus(given, true), told, true=1, given=1)
+    return sheet.figure("groups", score, given, true, of=(1, 1), key=f"{first['column']!r}{part}{pair}", first=true[0])
 
 
 def _is_part(key: dict[str, Any] | None, true: dict[str, Any]) -> bool:
@@ -180,24 +168,21 @@ def _ordered_by(document: CvAnalysis) -> str | None:
     return time.column if time and (time.test_after_train or time.within) else None
 
 
-def _assess_time(document: CvAnalysis, truth: dict[str, Any]) -> Figure:
-    given, true, times = _ordered_by(document), truth["time"], truth["times"]
+def _assess_time(sheet: Sheet, document: CvAnalysis, truth: dict[str, Any]) -> Figure:
+    given, times = _ordered_by(document), truth["times"]
     if truth["within"] and document.time is not None:
         given = document.time.column
     as_groups = document.groups is not None and bool(_with_key(truth["either"], document.groups.key.model_dump()))
-    if true is None:
-        told = "By no column are the test rows later than the training rows."
+    if truth["time"] is None:
         claimed = given is not None and not (truth["either"] and given in times)
-        return finding("time", 0.4, float(not claimed), versus(given, None), told, true=0, given=int(claimed))
+        return sheet.figure("time", float(not claimed), given, None, of=(0, int(claimed)))
     falling = truth.get("falling", ())
-    shown = (f"{name!r}, descending" if name in falling else repr(name) for name in times)
-    told = f"The test rows are later than the training rows in {listing(shown)}" + (
-        f", within each {truth['within']!r}." if truth["within"] else "."
-    )
+    listed = listing(f"{name!r}, descending" if name in falling else repr(name) for name in times)
     score = float(given in times or as_groups)
     if given in times and document.time is not None and document.time.descending != (given in falling):
         score = 0.5
-    return finding("time", 0.4, score, versus(given, times), told, true=1, given=1)
+    within = f", within each {truth['within']!r}" if truth["within"] else ""
+    return sheet.figure("time", score, given, times, of=(1, 1), listed=listed, within=within)
 
 
 def measure(document: CvAnalysis, instance: Instance) -> Efficacy:

@@ -16,7 +16,7 @@ import numpy as np
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.judging.marks import component, facts_of, soft_f1, versus
+from mleredux_techniques._kit.judging.marks import Sheet, soft_f1
 from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques.debugging.document import DebuggingAnalysis
@@ -60,16 +60,13 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 def assess(document: DebuggingAnalysis, truth: dict[str, Any]) -> Facts:
     """Score the diagnosis."""
-    known = truth["faults"]
-    credits = 0.0
-    for fault in known:
-        credits += max((_credit(fault, claim.kind, claim.line) for claim in document.faults), default=0.0)
-    lines = [f"{one['line']} ({one['kind']}): `{one['right'].strip()}`" for one in known]
-    told = f"Lines with faults, repaired: {'; '.join(lines)}."
+    sheet, known = Sheet(__file__), truth["faults"]
+    credits = [max((_credit(fault, one.kind, one.line) for one in document.faults), default=0.0) for fault in known]
+    lines = "; ".join(f"{one['line']} ({one['kind']}): `{one['right'].strip()}`" for one in known)
     given = [{"kind": claim.kind, "line": claim.line} for claim in document.faults]
     right = [{"kind": one["kind"], "line": one["line"]} for one in known]
-    score = soft_f1(credits, len(given), len(known))
-    return facts_of([component("faults", 1.0, score, versus(given, right), told, decides=True)])
+    sheet.mark("faults", soft_f1(sum(credits), len(given), len(known)), given, right, lines=lines)
+    return sheet.facts()
 
 
 def _credit(fault: dict[str, Any], kind: str, line: int) -> float:

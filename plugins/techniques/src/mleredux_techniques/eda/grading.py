@@ -17,7 +17,7 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool
-from mleredux_techniques._kit.judging.marks import component, facts_of, finding, informed, listing, shortened, versus
+from mleredux_techniques._kit.judging.marks import Sheet, informed, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.plans import by_split, loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.results import Facts
@@ -31,12 +31,7 @@ Changes = Sequence[Sequence[Any]]
 NEAR = 0.03
 ALIKE = (0.85, 0.9, 0.95)
 FIRST = 200
-PARTS = (
-    ("sentinel", 0.2, "Numbers that stand for missing values"),
-    ("relation", 0.25, "Columns that tell the target"),
-    ("like", 0.1, "Numbers that are alike"),
-    ("drift", 0.3, "Columns that differ in the test"),
-)
+PARTS = ("sentinel", "relation", "like", "drift")
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
@@ -81,28 +76,24 @@ def _alike(dataset: Dataset, columns: dict[str, dict[str, Any]]) -> None:
 
 def assess(document: EdaAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the tables."""
+    sheet = Sheet(__file__)
     true: dict[str, dict[str, Any]] = truth["columns"]
     given = {one.column: one for one in document.columns}
-    right = {
-        n
-        for n, one in given.items()
-        if n in true and (one.type, one.distinct) == (true[n]["type"], true[n]["distinct"])
-    }
-    types = shortened({name: [told["type"], told["distinct"]] for name, told in true.items()})
-    share = 2 * len(right) / (len(given) + len(true))
-    parts = [component("columns", 0.15, share, shortened(types), f"{len(right)} of {len(true)} columns were correct.")]
-    for part, weight, what in PARTS:
+    known = {name: [told["type"], told["distinct"]] for name, told in true.items()}
+    right = {name for name, one in given.items() if known.get(name) == [one.type, one.distinct]}
+    score = soft_f1(len(right), len(given), len(true))
+    sheet.mark("columns", score, len(given), shortened(known), right=len(right), all=len(true))
+    for part in PARTS:
         closed = {name for name, told in true.items() if part not in told["open"]}
-        are = {name: true[name][part] for name in closed if true[name][part]}
+        are = {name: told[part] for name, told in true.items() if name in closed and told[part]}
         claims = {name: claim for name, one in given.items() if (claim := getattr(one, part)) not in (None, "none")}
         claims = {name: claim for name, claim in claims.items() if name in closed or name not in true}
         credit = sum(_worth(claims[name], are[name]) for name in right & set(claims) & set(are))
         false, hits = set(claims) - set(are), len(set(claims) & set(are))
-        shown = listing(f"{name} ({_told(value)})" for name, value in are.items())
+        listed = listing(f"{name} ({_told(value)})" for name, value in are.items())
         score = informed(credit, len(false) + hits - credit, len(are), len(closed - set(are)) + hits)
-        value = versus(shortened(claims), shortened(are))
-        parts.append(finding(part, weight, score, value, f"{what}: {shown}.", true=len(are), given=len(claims)))
-    return facts_of(parts)
+        sheet.mark(part, score, shortened(claims), shortened(are), of=(len(are), len(claims)), listed=listed)
+    return sheet.facts()
 
 
 def _worth(claim: Any, true: Any) -> float:

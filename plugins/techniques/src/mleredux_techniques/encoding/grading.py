@@ -18,7 +18,7 @@ from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.structure import looks_like_time
 from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import close, component, facts_of, listing, versus
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened
 from mleredux_techniques._kit.judging.results import Efficacy, Facts
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.encoders import (
@@ -70,6 +70,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the columns; a correct type earns credit only with a correct cardinality."""
+    sheet = Sheet(__file__)
     facts: dict[str, dict[str, Any]] = truth["features"]
     needed = {name for name, fact in facts.items() if "numeric" not in fact["types"]}
     given = {feature.column: feature for feature in document.features}
@@ -95,28 +96,16 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
 
     types = listing(f"{name} {' or '.join(facts[name]['types'])}" for name in sorted(needed))
     distinct = listing(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
-    shown = sorted(claimed)[:50], sorted(needed)[:50]
-    counted = sum(exact[name] * credit(name) for name in right)
-    told = f"Features that are not purely numeric: {types}. Wrong or missing: "
-    return facts_of(
-        [
-            component(
-                "types",
-                0.5,
-                2 * sum(map(credit, right)) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0,
-                versus({n: given[n].type for n in shown[0]}, {n: facts[n]["types"] for n in shown[1]}),
-                f"{told}{listing(sorted((needed | claimed) - right))}.",
-                decides=bool(decided | (claimed - needed)),
-            ),
-            component(
-                "cardinalities",
-                0.5,
-                counted / sum_of(needed | claimed) if claimed | needed else 1.0,
-                versus({n: given[n].cardinality for n in shown[0]}, {n: facts[n]["cardinality"] for n in shown[1]}),
-                f"Distinct values: {distinct}. {sum(exact[name] for name in right):g} of {len(needed)} were correct.",
-            ),
-        ]
-    )
+    stated, known = {name: given[name] for name in sorted(claimed)}, {name: facts[name] for name in sorted(needed)}
+    score = 2 * sum(map(credit, right)) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0
+    wrong = listing(sorted((needed | claimed) - right))
+    told = shortened({n: one.type for n, one in stated.items()}), shortened({n: f["types"] for n, f in known.items()})
+    sheet.mark("types", score, *told, decides=bool(decided | (claimed - needed)), listed=types, wrong=wrong)
+    score = sum(exact[name] * credit(name) for name in right) / sum_of(needed | claimed) if claimed | needed else 1.0
+    figures = {"listed": distinct, "right": sum(exact[name] for name in right), "all": len(needed)}
+    counts = {n: one.cardinality for n, one in stated.items()}, {n: f["cardinality"] for n, f in known.items()}
+    sheet.mark("cardinalities", score, *map(shortened, counts), **figures)
+    return sheet.facts()
 
 
 def _is_right(given: EncodedFeature, fact: dict[str, Any]) -> bool:

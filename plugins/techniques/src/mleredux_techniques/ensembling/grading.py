@@ -14,7 +14,7 @@ import numpy as np
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import parts_of
-from mleredux_techniques._kit.judging.marks import claimed, component, facts_of, listing, soft_f1, versus
+from mleredux_techniques._kit.judging.marks import Sheet, listing, soft_f1
 from mleredux_techniques._kit.judging.postprocessing import Known
 from mleredux_techniques._kit.judging.predictions import KEY, each_model, known_of, of_test, out_of_fold, table
 from mleredux_techniques._kit.judging.results import Facts
@@ -75,27 +75,22 @@ def describe(ours: Models, theirs: Models, judge: Scorer) -> dict[str, Any]:
 
 def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the scores."""
+    sheet = Sheet(__file__)
     true: dict[str, dict[str, Any]] = truth["models"]
     given = {one.model: one for one in document.models}
     known = {name: fact["score"] for name, fact in true.items()}
     far = {n: np.clip(abs(score - truth["perfect"]) / truth["unit"], FLOOR, 1) for n, score in known.items()}
     off = {n: abs(one.score - known[n]) / (truth["unit"] * far[n]) for n, one in given.items() if n in true}
     credits = {name: 1.0 if much <= CLOSE else 0.5 if much <= 5 * CLOSE else 0.0 for name, much in off.items()}
-    told = listing(f"{name} {one['score']:.4g}" for name, one in true.items())
-    are = {name for name, one in true.items() if one["optimistic"]}
+    listed, stated = listing(f"{n} {score:.4g}" for n, score in known.items()), {n: m.score for n, m in given.items()}
+    rounded, score = {n: round(score, 5) for n, score in known.items()}, sum(credits.values())
+    sheet.mark("scores", soft_f1(score, len(given), len(true)), stated, rounded, listed=listed)
     said = {name for name, one in given.items() if one.optimistic}
     sure = {name for name in said if credits.get(name) == 1}
+    sheet.claims("optimistic", sure, (n for n, one in true.items() if one["optimistic"]), false=len(said - sure))
     pairs, unsure = ({tuple(pair) for pair in truth[key]} for key in ("copies", "unsure"))
-    claims = {tuple(sorted(pair)) for pair in document.copies} - unsure
-    shown = versus({n: one.score for n, one in given.items()}, {n: round(one["score"], 5) for n, one in true.items()})
-    what = "Models whose score does not hold on the test:"
-    return facts_of(
-        [
-            component("scores", 0.3, soft_f1(sum(credits.values()), len(given), len(true)), shown, f"Scores: {told}."),
-            claimed("optimistic", 0.4, sure, are, what, false=len(said - sure), decides=True),
-            claimed("copies", 0.3, claims, pairs, "Copies:"),
-        ]
-    )
+    sheet.claims("copies", {tuple(sorted(pair)) for pair in document.copies} - unsure, pairs)
+    return sheet.facts()
 
 
 class Blends(Study[Weights]):

@@ -21,16 +21,7 @@ from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split
 from mleredux_techniques._kit.data.views import in_bins
 from mleredux_techniques._kit.judging import plans
-from mleredux_techniques._kit.judging.marks import (
-    close,
-    component,
-    facts_of,
-    finding,
-    listing,
-    shortened,
-    soft_f1,
-    versus,
-)
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.plans import by_split, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import Model, predict
 from mleredux_techniques._kit.judging.results import Facts
@@ -238,9 +229,11 @@ def _copies(dataset: Dataset) -> tuple[list[list[str]], list[list[str]]]:
 
 def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the measurements."""
-    true, tells = truth["strengths"], truth["tells"]
+    sheet, true, tells = Sheet(__file__), truth["strengths"], truth["tells"]
     given = {one.column: one for one in document.features}
     right = {name for name, one in given.items() if name in true and close(one.strength, true[name], 0.02, 0.01) == 1}
+    score = soft_f1(len(right), len(given), len(true))
+    sheet.mark("strengths", score, len(given), shortened(true), right=len(right), all=len(true))
     nothing = sorted(name for name, what in tells.items() if what == "nothing")
     said = sorted(name for name, one in given.items() if one.tells == "nothing" and tells.get(name, "nothing") in KINDS)
     shares = []
@@ -248,34 +241,21 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
         members = [name for name, what in tells.items() if what in kinds]
         credits = [CONFUSED.get((tells[name], given[name].tells), 0.0) for name in members if name in right]
         shares += [sum(credits) / len(members)] if members else []
-    told, shown = f"{len(right)} of {len(true)} were correct.", versus(len(given), shortened(true))
-    parts = [
-        component("strengths", 0.2, soft_f1(len(right), len(given), len(true)), shown, told),
-        finding(
-            "tells",
-            0.4,
-            sum(shares) - (len(shares) - 1),
-            versus(said, nothing),
-            f"Features without information: {listing(nothing)}.",
-            true=len(tells),
-            given=len(said),
-        ),
-    ]
-    for name, weight in (("pairs", 0.25), ("copies", 0.15)):
+    score = sum(shares) - (len(shares) - 1)
+    sheet.mark("tells", score, said, nothing, of=(len(tells), len(said)), listed=listing(nothing))
+    for name in ("pairs", "copies"):
         known, either = ({tuple(pair) for pair in truth[key]} for key in (name, f"open {name}"))
         every = {tuple(sorted(pair)) for pair in getattr(document, name)}
         claims = every - set(sorted(every & either)[:MOST_OPEN])
         wanted = min(len(known), WANTED_PAIRS) if name == "pairs" else len(known)
         hits = min(len(claims & known), wanted)
         score = soft_f1(hits, hits + len(claims - known), wanted)
-        told = f"{name.capitalize()}: {listing(' and '.join(pair) for pair in sorted(known))}."
-        value = versus(sorted(claims), sorted(known))
-        parts.append(finding(name, weight, score, value, told, true=len(known), given=len(claims)))
+        listed = listing(" and ".join(pair) for pair in sorted(known))
+        sheet.mark(name, score, sorted(claims), sorted(known), of=(len(known), len(claims)), listed=listed)
     if (skewed := truth["skewness"]) is not None:
         credit = 0.0 if document.skewness is None else close(document.skewness, skewed, 0.02, 0.01)
-        told = f"The skewness of the target is {skewed:.3f}."
-        parts.append(component("skewness", 0.1, credit, versus(document.skewness, round(skewed, 4)), told))
-    return facts_of(parts)
+        sheet.mark("skewness", credit, document.skewness, round(skewed, 4))
+    return sheet.facts()
 
 
 class Selections(OnRows[Choice]):

@@ -25,7 +25,7 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, assign_folds, pool
 from mleredux_techniques._kit.judging.comparison import Difference, difference
-from mleredux_techniques._kit.judging.marks import close, component, counted, facts_of, listing, same, shortened, versus
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened
 from mleredux_techniques._kit.judging.plans import by_split, choosing_pool, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
 from mleredux_techniques._kit.judging.results import Efficacy, Facts
@@ -89,42 +89,21 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the counts."""
+    sheet = Sheet(__file__)
     counts: dict[str, int] = truth["counts"]
     given = {class_name(name): count for name, count in document.class_counts.items()}
     right = sum(close(given[name], count) for name, count in counts.items() if name in given)
-    largest, smallest = max(counts.values()), min(counts.values())
-    told = listing(f"{name} {count:,}" for name, count in counts.items())
-    commonest, rarest = ([name for name, count in counts.items() if count == edge] for edge in (largest, smallest))
-    named = class_name(document.majority_class), class_name(document.minority_class)
-    ratio = truth["ratio"]
-    shown = versus(shortened(given), shortened(counts))
-    parts = [
-        component(
-            "class counts",
-            0.45,
-            right / max(len(counts), len(given)),
-            shown,
-            f"Rows by class: {told}. {right:g} of {len(counts)} were correct.",
-        ),
-        counted(
-            "imbalance ratio",
-            0.25,
-            document.imbalance_ratio,
-            ratio,
-            f"The largest class has {ratio:.4g} times as many rows as the smallest.",
-        ),
-    ]
-    for name, claim, edge, among, what in (
-        ("majority class", named[0], largest, commonest, "most"),
-        ("minority class", named[1], smallest, rarest, "least"),
-    ):
-        told = f"The {what} frequent class has {edge:,} rows: {listing(among)}."
-        parts.append(component(name, 0.1, float(claim in among), versus(claim, among), told))
-    severity, target = truth["severity"], truth["target"]
-    told = f"The severity of a ratio of {ratio:.4g} is {severity}."
-    parts.append(same("severity", 0.08, document.severity, severity, told))
-    parts.append(same("target", 0.02, document.target, target, f"The column of classes is {target!r}."))
-    return facts_of(parts)
+    listed, score = listing(f"{name} {count:,}" for name, count in counts.items()), right / max(len(counts), len(given))
+    shown = {"listed": listed, "right": right, "all": len(counts)}
+    sheet.mark("class counts", score, shortened(given), shortened(counts), **shown)
+    sheet.number("imbalance ratio", document.imbalance_ratio, truth["ratio"])
+    for name, edge in (("majority", max(counts.values())), ("minority", min(counts.values()))):
+        claim = class_name(getattr(document, f"{name}_class"))
+        among = [name for name, count in counts.items() if count == edge]
+        sheet.mark(f"{name} class", float(claim in among), claim, among, rows=edge, listed=listing(among))
+    sheet.same("severity", document.severity, truth["severity"], ratio=truth["ratio"])
+    sheet.same("target", document.target, truth["target"])
+    return sheet.facts()
 
 
 class Strategies(OnRows[ImbalanceStrategy]):

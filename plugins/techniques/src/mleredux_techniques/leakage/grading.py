@@ -19,7 +19,7 @@ from mleredux_techniques._kit.data.near import duplicates, twins_tell
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.views import in_bins
-from mleredux_techniques._kit.judging.marks import component, facts_of, finding, listing, repeated, soft_f1, versus
+from mleredux_techniques._kit.judging.marks import Sheet, listing, repeated, shortened, soft_f1
 from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
 from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
 from mleredux_techniques.leakage.losses import losses
@@ -177,16 +177,18 @@ def _strength_of(leak: dict[str, Any], told: dict[str, float], shared: float) ->
 
 def assess(document: LeakageAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the tables and the planted truth."""
-    told = _assess_strengths(document, truth["strengths"])
-    measured = not truth["strengths"] or (told.score or 0.0) > 0.5
-    risks = _assess_risks(document, truth["leaks"], set(truth.get("unjudged", ())), measured)
-    return facts_of([*repeated(document, truth), told, *risks])
+    sheet = Sheet(__file__)
+    sheet.add(*repeated(document, truth))
+    measured = _assess_strengths(sheet, document, truth["strengths"])
+    _assess_risks(sheet, document, truth["leaks"], set(truth.get("unjudged", ())), measured)
+    return sheet.facts()
 
 
-def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figure:
+def _assess_strengths(sheet: Sheet, document: LeakageAnalysis, told: dict[str, float]) -> bool:
+    """Mark the strengths; return whether enough of them were measured, for risks to count."""
     wanted = min(TOP, len(told))
     if not wanted:
-        return component("feature strengths", 0.0, 1.0, None, "There are no numeric columns.")
+        return True
     least = sorted(told.values(), reverse=True)[wanted - 1]
     given = {item.column: item.strength for item in document.feature_strengths}
     right = [
@@ -194,20 +196,14 @@ def _assess_strengths(document: LeakageAnalysis, told: dict[str, float]) -> Figu
         for name, value in given.items()
         if name in told and told[name] >= least - 0.02 and abs(value - told[name]) <= 0.01
     ]
-    best = dict(list(told.items())[:wanted])
-    return component(
-        "feature strengths",
-        0.25,
-        2 * min(len(right), wanted) / (len(given) + wanted),
-        versus(dict(list(given.items())[:20]), best),
-        f"The strongest columns: {listing(f'{name} {value:.3f}' for name, value in best.items())}; {len(right)} named "
-        "with their strength.",
-    )
+    best, score = shortened(told, wanted), soft_f1(min(len(right), wanted), len(given), wanted)
+    listed = listing(f"{name} {value:.3f}" for name, value in best.items())
+    return sheet.mark("feature strengths", score, shortened(given, 20), best, listed=listed, right=len(right)) > 0.5
 
 
 def _assess_risks(
-    document: LeakageAnalysis, true: list[dict[str, Any]], unjudged: set[str], measured: bool
-) -> list[Figure]:
+    sheet: Sheet, document: LeakageAnalysis, true: list[dict[str, Any]], unjudged: set[str], measured: bool
+) -> None:
     share, note = (1.0, "") if measured else (GUESSED, " Counts a third, because too few column strengths are correct.")
     credit, handled, met, count = 0.0, 0.0, set[int](), 0
     claims = _claims(document.risks, true)
@@ -233,27 +229,12 @@ def _assess_risks(
     shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
     told = f" {'; '.join(shown[:5])}." if shown else ""
     open_ = f" Not judged: {listing(sorted(unjudged))}, which tell as much on the test." if unjudged else ""
-    return [
-        finding(
-            "risks",
-            0.5,
-            share * score,
-            versus([f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], named),
-            f"Leaks in these data: {listing(named)}. {credit:g} of them were found, with {count} claims.{note}{told}"
-            f"{open_}",
-            true=len(true),
-            given=count,
-        ),
-        finding(
-            "mitigations",
-            0.05,
-            share * (handled / max(len(true), count) if true else float(not count)),
-            versus([risk.mitigation.name for risk in document.risks[:20]], len(true)),
-            f"Leaks are mitigated by dropping their columns, or the duplicates.{note}",
-            true=len(true),
-            given=count,
-        ),
-    ]
+    given, of = [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], (len(true), count)
+    figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{told}{open_}"}
+    sheet.mark("risks", share * score, given, named, of=of, **figures)
+    score = handled / max(len(true), count) if true else float(not count)
+    names = [risk.mitigation.name for risk in document.risks[:20]]
+    sheet.mark("mitigations", share * score, names, len(true), of=of, note=note)
 
 
 def _claims(risks: list[Risk], true: list[dict[str, Any]]) -> list[tuple[Risk, list[str], int | None]]:

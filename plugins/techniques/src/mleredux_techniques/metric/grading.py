@@ -13,7 +13,7 @@ from mleredux.errors import MlereduxError, NotApplicable
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.marks import claimed, component, facts_of, listing, same, versus
+from mleredux_techniques._kit.judging.marks import Sheet, listing
 from mleredux_techniques._kit.judging.postprocessing import Known, Step, applied, powered, weighted
 from mleredux_techniques._kit.judging.predictions import KEY, OVERLAP, distorted, listed, losses, out_of_fold, table
 from mleredux_techniques._kit.judging.results import Facts
@@ -130,32 +130,20 @@ def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> d
 
 def assess(document: MetricAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the grader's scores."""
+    sheet = Sheet(__file__)
+    sheet.same("asks", document.asks, truth["asks"])
+    sheet.same("better", document.better, truth["better"])
+    sheet.claims("ignores", document.ignores, truth["ignores"])
+    sheet.claims("improve", set(document.improve) - set(truth["unsure"]), truth["improve"])
     best = truth["classes"] if truth.get("classes") else "any" if truth.get("any") else truth["constant"]
-    claims, gains = set(document.improve) - set(truth["unsure"]), truth["improve"]
-    parts = [
-        same("asks", 0.05, document.asks, truth["asks"], f"The metric asks for {truth['asks']}."),
-        same("better", 0.05, document.better, truth["better"], f"The {truth['better']} score is the better one."),
-        claimed("ignores", 0.15, document.ignores, truth["ignores"], "The score never depends on:"),
-        claimed("improve", 0.25, claims, gains, "These steps improve it:"),
-    ]
-    parts.append(
-        component(
-            "best constant",
-            0.02 if truth.get("any") else 0.1,
-            _credit(document, truth),
-            versus(document.constant, best),
-            _told(truth),
-            decides=True,
-        )
-    )
-    for name, told in (("constant_score", "The best constant"), ("score", "The given predictions")):
-        if truth[name] is None:
-            continue
-        off = abs(getattr(document, name) - truth[name]) / truth["unit"]
-        credit = 1.0 if off <= CLOSE else 0.5 if off <= 5 * CLOSE else 0.0
-        shown = versus(getattr(document, name), round(truth[name], 6))
-        parts.append(component(name, 0.15, credit, shown, f"{told} scored {truth[name]:.5g}."))
-    return facts_of(parts)
+    weight = 0.02 if truth.get("any") else 0.1
+    sheet.mark("best constant", _credit(document, truth), document.constant, best, told=_told(truth), weight=weight)
+    for name in ("constant_score", "score"):
+        if truth[name] is not None:
+            off = abs(getattr(document, name) - truth[name]) / truth["unit"]
+            credit = 1.0 if off <= CLOSE else 0.5 if off <= 5 * CLOSE else 0.0
+            sheet.mark(name, credit, getattr(document, name), round(truth[name], 6), reached=truth[name])
+    return sheet.facts()
 
 
 def _told(truth: dict[str, Any]) -> str:

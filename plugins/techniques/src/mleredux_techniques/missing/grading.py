@@ -15,18 +15,8 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import (
-    claimed,
-    close,
-    component,
-    counted,
-    facts_of,
-    finding,
-    listing,
-    shortened,
-    versus,
-)
-from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened, soft_f1
+from mleredux_techniques._kit.judging.results import Efficacy, Facts
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.imputers import (
     DropColumn,
@@ -49,6 +39,8 @@ IMPUTERS: tuple[Imputation, ...] = tuple(
 """Candidate imputations of numbers for the strong choice, the simplest first."""
 
 JUDGED_COLUMNS = 60
+MECHANISMS = 0.55
+"""The weight of the mechanisms, if any can be judged."""
 GUESSED, OPEN = 0.2, 0.5
 """Credit for MAR with a wrong column or confused with MNAR, and for MNAR that the data can't decide."""
 
@@ -92,30 +84,22 @@ def _together(dataset: Dataset, columns: list[str]) -> list[list[Any]]:
 
 def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the table."""
+    sheet = Sheet(__file__)
     counts: dict[str, int] = truth["counts"]
     given = {item.column: item for item in document.columns}
     marks = {name: close(item.missing, counts[name]) for name, item in given.items() if name in counts}
-    complete = truth["complete_rows"]
-    told = listing(f"{name} {count:,}" for name, count in counts.items())
-    rows = f"{complete:,} training rows have no missing feature."
-    return facts_of(
-        [
-            counted("complete rows", 0.02, document.complete_rows, complete, rows, 0.01),
-            claimed("columns with missing values", 0.03, given, counts, "Missing values are in:", decides=False),
-            component(
-                "missing counts",
-                0.07,
-                sum(marks.values()) / len(set(counts) | set(given)),
-                versus({name: item.missing for name, item in list(given.items())[:50]}, shortened(counts)),
-                f"Missing values by column: {told}. {sum(marks.values()):g} of {len(counts)} were correct.",
-            ),
-            _assess_together(document, truth),
-            *_assess_mechanisms(document, truth, {name for name, mark in marks.items() if mark == 1}),
-        ]
-    )
+    sheet.number("complete rows", document.complete_rows, truth["complete_rows"])
+    sheet.claims("columns with missing values", given, counts)
+    stated, right = {name: item.missing for name, item in given.items()}, sum(marks.values())
+    shown = {"listed": listing(f"{n} {count:,}" for n, count in counts.items()), "right": right, "all": len(counts)}
+    score = right / len(set(counts) | set(given))
+    sheet.mark("missing counts", score, shortened(stated), shortened(counts), **shown)
+    _assess_together(sheet, document, truth)
+    _assess_mechanisms(sheet, document, truth, {name for name, mark in marks.items() if mark == 1})
+    return sheet.facts()
 
 
-def _assess_together(document: MissingAnalysis, truth: dict[str, Any]) -> Figure:
+def _assess_together(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any]) -> None:
     true = {frozenset(pair[:2]): pair[2] for pair in truth["together"]}
     given: dict[frozenset[str], tuple[int, float]] = {}
     for group in document.together:
@@ -125,20 +109,13 @@ def _assess_together(document: MissingAnalysis, truth: dict[str, Any]) -> Figure
     right = [
         two for two, (rows, least) in given.items() if two in true and least * true[two] <= rows <= 1.1 * true[two]
     ]
-    score = 2 * len(right) / (len(given) + len(true)) if given or true else 1.0
-    return finding(
-        "missing together",
-        0.08,
-        score,
-        versus(len(given), [" + ".join(pair[:2]) for pair in truth["together"][:20]]),
-        f"{len(true)} pairs of columns are mostly missing in the same rows; {len(right)} were found.",
-        true=len(true),
-        given=len(given),
-    )
+    shown, score = [" + ".join(pair[:2]) for pair in truth["together"][:20]], soft_f1(len(right), len(given), len(true))
+    counts = len(true), len(given)
+    sheet.mark("missing together", score, len(given), shown, of=counts, count=len(true), right=len(right))
 
 
-def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: set[str]) -> list[Figure]:
-    """Score the mechanisms; each counts equally, whether it is rare or frequent."""
+def _assess_mechanisms(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any], right: set[str]) -> None:
+    """Mark the mechanisms; each counts equally, whether it is rare or frequent."""
     facts: dict[str, dict[str, Any]] = truth["mechanisms"]
     given = {item.column: item for item in document.columns}
     credits: dict[str, list[float]] = {}
@@ -156,45 +133,28 @@ def _assess_mechanisms(document: MissingAnalysis, truth: dict[str, Any], right: 
         judged |= said not in fact.get("unjudged", ())
         credits.setdefault(fact["mechanism"], []).append(worth)
     score = sum(sum(values) / len(values) for values in credits.values()) / max(len(credits), 1)
-    open_ = sum(fact.get("unjudged", ()) != () for fact in facts.values())
-    parts = [
-        component(
-            "mechanisms",
-            0.55 if credits else 0.0,
-            score**2,
-            versus(
-                {name: given[name].mechanism for name in list(facts)[:50] if name in given},
-                {name: fact["mechanism"] for name, fact in list(facts.items())[:50]},
-            ),
-            f"Mechanisms: {listing(name + ' ' + fact['mechanism'] for name, fact in facts.items())}. "
-            f"{sum(map(sum, credits.values())):g} of {sum(map(len, credits.values()))} were correct (MAR and MNAR "
-            "confused, or MAR with a wrong column, count a fifth). "
-            f"Of {open_} columns whose gaps nothing predicts, MNAR can't be judged, and counts half.",
-            decides=judged,
-        )
-    ]
-    driven = {name: fact for name, fact in facts.items() if fact["mechanism"] == "MAR" and fact["depends_on"]}
+    said_of = {name: given[name].mechanism for name in facts if name in given}
+    true = {name: fact["mechanism"] for name, fact in facts.items()}
+    figures = {
+        "weight": MECHANISMS if credits else 0.0,
+        "listed": listing(f"{name} {fact['mechanism']}" for name, fact in facts.items()),
+        "right": sum(map(sum, credits.values())),
+        "all": sum(map(len, credits.values())),
+        "unjudged": sum(fact.get("unjudged", ()) != () for fact in facts.values()),
+    }
+    sheet.mark("mechanisms", score**2, shortened(said_of), shortened(true), decides=judged, **figures)
     driven = {
         name: fact
-        for name, fact in driven.items()
-        if not (name in right and given[name].mechanism == "MNAR" and "MNAR" in fact.get("accepted", ()))
+        for name, fact in facts.items()
+        if fact["mechanism"] == "MAR"
+        and fact["depends_on"]
+        and not (name in right and given[name].mechanism == "MNAR" and "MNAR" in fact.get("accepted", ()))
     }
     if driven:
-        hits = {name: _hit(given[name].depends_on, fact) for name, fact in driven.items() if name in right}
-        parts.append(
-            component(
-                "depends on",
-                0.25,
-                sum(hits.values()) / len(driven),
-                versus(
-                    {name: given[name].depends_on for name in list(driven)[:50] if name in given},
-                    {name: fact["depends_on"] for name, fact in list(driven.items())[:50]},
-                ),
-                f"For {sum(hits.values()):g} of {len(driven)} columns that are MAR, the first column named (both, if "
-                "only two together tell) is among those that predict the gap best.",
-            )
-        )
-    return parts
+        hits = sum(_hit(given[name].depends_on, fact) for name, fact in driven.items() if name in right)
+        named = shortened({name: given[name].depends_on for name in driven if name in given})
+        known = shortened({name: fact["depends_on"] for name, fact in driven.items()})
+        sheet.mark("depends on", hits / len(driven), named, known, hits=hits, all=len(driven))
 
 
 def _hit(named: list[str], fact: dict[str, Any]) -> float:

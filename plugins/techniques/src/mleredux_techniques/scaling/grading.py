@@ -14,18 +14,7 @@ from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import (
-    claimed,
-    close,
-    component,
-    counted,
-    facts_of,
-    finding,
-    informed,
-    listing,
-    shortened,
-    versus,
-)
+from mleredux_techniques._kit.judging.marks import Sheet, close, informed, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.results import Efficacy, Facts
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.scalers import (
@@ -101,55 +90,35 @@ def _verdict(feature: dict[str, Any], figure: str, threshold: float) -> bool | N
 
 def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the columns."""
+    sheet = Sheet(__file__)
     true: dict[str, dict[str, Any]] = truth["features"]
     given = {feature.column: feature for feature in document.features}
-    right = [
+    right = {
         name
         for name, feature in given.items()
         if name in true
         and abs(feature.mean - true[name]["mean"]) <= 0.02 * true[name]["std"]
         and close(feature.std, true[name]["std"]) == 1
-    ]
-    told = listing(f"{name} {fact['mean']:.4g} ± {fact['std']:.4g}" for name, fact in true.items())
-    parts = [
-        component(
-            "mean and standard deviation",
-            0.2,
-            2 * len(right) / (len(given) + len(true)),
-            {
-                "right": len(right),
-                "given": len(given),
-                "true": shortened({name: [round(f["mean"], 6), round(f["std"], 6)] for name, f in true.items()}),
-            },
-            f"Mean ± standard deviation: {told}. {len(right)} of {len(true)} were correct.",
-        )
-    ]
-    for field, figure, threshold, described in (
-        ("skewed", "skewness", SKEWED, "are skewed (skewness beyond 1)"),
-        ("outliers", "outlying", OUTLYING, "have more than 5 % outliers"),
-    ):
+    }
+    figures = {name: [round(fact["mean"], 6), round(fact["std"], 6)] for name, fact in true.items()}
+    listed = listing(f"{name} {fact['mean']:.4g} ± {fact['std']:.4g}" for name, fact in true.items())
+    shown = {"listed": listed, "right": len(right), "all": len(true)}
+    score = soft_f1(len(right), len(given), len(true))
+    sheet.mark("mean and standard deviation", score, len(given), shortened(figures), **shown)
+    for field, figure, threshold in (("skewed", "skewness", SKEWED), ("outliers", "outlying", OUTLYING)):
         verdicts = {name: _verdict(feature, figure, threshold) for name, feature in true.items()}
         are = {name for name, verdict in verdicts.items() if verdict}
         open_ = {name for name, verdict in verdicts.items() if verdict is None}
         said = {name for name, feature in given.items() if getattr(feature, field)}
-        sure, unmeasured = (said & set(right)) - open_, len(said - set(right))
+        sure, unmeasured = (said & right) - open_, len(said - right)
         others = len(true) - len(are) - len(open_) + unmeasured
-        parts.append(
-            finding(
-                field,
-                0.35,
-                informed(len(sure & are), len(sure - are) + unmeasured, len(are), others),
-                versus(sorted(said)[:50], {name: round(true[name][figure], 4) for name in sorted(are)[:50]}),
-                f"{len(are)} features {described}: {listing(sorted(are))}.",
-                true=len(are),
-                given=len(sure) + unmeasured,
-            )
-        )
-    told = f"The largest standard deviation is {truth['spread']:.4g} times the smallest."
-    parts.append(counted("spread", 0.06, document.spread, round(truth["spread"], 4), told, 0.05))
-    told = "Trees split at thresholds, so only the order of values matters; they are:"
-    trees = claimed("models that don't need it", 0.04, document.not_needed_for, INDIFFERENT, told, decides=False)
-    return facts_of([*parts, trees])
+        score = informed(len(sure & are), len(sure - are) + unmeasured, len(are), others)
+        known = {name: round(true[name][figure], 4) for name in sorted(are)[:50]}
+        counts, shown = (len(are), len(sure) + unmeasured), {"count": len(are), "listed": listing(sorted(are))}
+        sheet.mark(field, score, sorted(said)[:50], known, of=counts, **shown)
+    sheet.number("spread", document.spread, round(truth["spread"], 4), spread=truth["spread"])
+    sheet.claims("models that don't need it", document.not_needed_for, INDIFFERENT)
+    return sheet.facts()
 
 
 class Scalings(OfColumns):

@@ -16,7 +16,7 @@ from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
 from mleredux_techniques._kit.data.structure import in_time, moments
 from mleredux_techniques._kit.data.views import in_bins, of_values
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.marks import claimed, close, facts_of, finding, shortened, soft_f1, versus
+from mleredux_techniques._kit.judging.marks import Sheet, close, shortened, soft_f1
 from mleredux_techniques._kit.judging.plans import of_best, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, predict
 from mleredux_techniques._kit.judging.results import Facts
@@ -85,53 +85,23 @@ def _target(dataset: Dataset, values: Array) -> tuple[dict[str, float], dict[str
 
 def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with both tables."""
-    true: dict[str, float] = truth["distances"]
+    sheet, true = Sheet(__file__), truth["distances"]
     given = {one.column: one for one in document.features}
     right = {name for name in {*given} & {*true} if close(given[name].distance, true[name], 0.02, 0.01) == 1}
-    broken, unsure = {*truth["broken"]}, {*truth["unsure"]}
-    said = {name for name, one in given.items() if one.broken} - unsure
+    score, counts = soft_f1(len(right), len(given), len(true)), (len(true), len(given))
+    sheet.mark("distances", score, len(given), shortened(true), of=counts, right=len(right), all=len(true))
+    said = {name for name, one in given.items() if one.broken} - {*truth["unsure"]}
+    sheet.claims("broken", said & right, truth["broken"], false=len(said - right))
     bound = max(TOLERATED, truth["move"] / (4 if truth["moved"] else 1))
     target = _expected(document)
     off = _apart(target, truth["target"], truth["spread"])
-    changes, column = truth["changes"], document.changes
-    what = "Features that do harm in the test:"
-    sure = said & right
-    shown = f"In the test, the target is {_shown(truth['target'])}; in the training rows {_shown(truth['train'])}."
-    return facts_of(
-        [
-            finding(
-                "distances",
-                0.15,
-                soft_f1(len(right), len(given), len(true)),
-                versus(len(given), shortened(true)),
-                f"{len(right)} of {len(true)} were correct.",
-                true=len(true),
-                given=len(given),
-                decides=False,
-            ),
-            claimed("broken", 0.35, sure, broken, what, false=len(said - sure)),
-            finding(
-                "target",
-                0.25,
-                1.0 if off <= bound else 0.5 if off <= 2 * bound else 0.0,
-                versus(target, truth["target"]),
-                shown,
-                true=int(truth["moved"]),
-                given=int(off > bound),
-            ),
-            finding(
-                "changes",
-                0.25,
-                float(column == changes or column in truth["open"]),
-                versus(column, changes),
-                f"The relation with the target changes along {changes}."
-                if changes
-                else "No relation changes along a time.",
-                true=int(changes is not None),
-                given=int(column is not None and column not in truth["open"]),
-            ),
-        ]
-    )
+    shown = {"test": _shown(truth["target"]), "train": _shown(truth["train"])}
+    score = 1.0 if off <= bound else 0.5 if off <= 2 * bound else 0.0
+    sheet.mark("target", score, target, truth["target"], of=(int(truth["moved"]), int(off > bound)), **shown)
+    changes, column, either = truth["changes"], document.changes, truth["open"]
+    score, claimed = float(column == changes or column in either), column is not None and column not in either
+    sheet.mark("changes", score, column, changes, of=(int(changes is not None), int(claimed)))
+    return sheet.facts()
 
 
 def _expected(document: ShiftAnalysis) -> dict[str, float]:

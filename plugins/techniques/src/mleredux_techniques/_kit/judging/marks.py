@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from mleredux_techniques._kit.judging.results import Facts, Figure
@@ -62,16 +64,6 @@ def component(name: str, weight: float, score: float, value: Any, explanation: s
     return Figure(name, value, explanation, round(min(1.0, max(0.0, score)), 4), weight, decides)
 
 
-def same(name: str, weight: float, given: Any, true: Any, explanation: str) -> Figure:
-    """Return a component that is correct if both values are equal."""
-    return component(name, weight, float(given == true), versus(given, true), explanation)
-
-
-def counted(name: str, weight: float, given: float, true: float, explanation: str, tolerance: float = 0.02) -> Figure:
-    """Return a component for a number, within a tolerance as in `close`."""
-    return component(name, weight, close(given, true, tolerance), versus(given, true), explanation)
-
-
 def finding(
     name: str,
     weight: float,
@@ -93,23 +85,6 @@ def finding(
     return figure if found else replace(figure, weight=weight * NOTHING, empty=True)
 
 
-def claimed(
-    name: str, weight: float, said: Iterable[Any], are: Iterable[Any], explanation: str, *, false: int = 0,
-    decides: bool | None = None,
-) -> Figure:  # fmt: skip
-    """Return a component for a set of things to find, scored by F1; the explanation ends with their list.
-
-    Args:
-        false: Further claims that are certainly wrong.
-    """
-    said, are = sorted(set(said)), sorted(set(are))
-    shown = [" and ".join(one) if isinstance(one, tuple) else str(one) for one in are]
-    score, given = soft_f1(len(set(said) & set(are)), len(said) + false, len(are)), len(said) + false
-    told = f"{explanation} {listing(shown)}."
-    value = versus(said[:MOST_SHOWN], are[:MOST_SHOWN])
-    return finding(name, weight, score, value, told, true=len(are), given=given, decides=decides)
-
-
 def repeated(document: Any, truth: dict[str, Any]) -> list[Figure]:
     """Return the components for duplicate rows: `duplicate_rows` and `shared_rows`."""
     what = {
@@ -124,6 +99,69 @@ def repeated(document: Any, truth: dict[str, Any]) -> list[Figure]:
         for name, told in what.items()
         for given, true in [(getattr(document, name), truth[name])]
     ]  # fmt: skip
+
+
+class Sheet:
+    """The marks of one document: a figure for each question of the technique's `questions.toml`.
+
+    The file has a table for each question: its `weight`, a sentence with figures in braces (`says`, or `none` if there
+    is nothing to find), and optionally its `tolerance`, and `decides` as in `Figure`.
+    """
+
+    def __init__(self, module: str) -> None:
+        """Read the questions next to a module, given as `__file__`."""
+        self._questions = tomllib.loads(Path(module).with_name("questions.toml").read_text(encoding="utf-8"))
+        self._figures: list[Figure] = []
+
+    def figure(
+        self, name: str, score: float, given: Any, true: Any, *, of: tuple[int, int] | None = None, **told: Any
+    ) -> Figure:
+        """Return the figure of a question.
+
+        Args:
+            of: The number of things to find, and of claims; None if the question always has an answer.
+            told: Figures for the sentence; `weight` and `decides` replace those of the file.
+        """
+        asked = {**self._questions[name], **told}
+        says = asked["none"] if of and not of[0] and "none" in asked else asked["says"]
+        said = says.format(**{"given": given, "true": true, **told})
+        value, decides = versus(given, true), asked.get("decides")
+        if of is None:
+            return component(name, asked["weight"], score, value, said, decides=bool(decides))
+        return finding(name, asked["weight"], score, value, said, true=of[0], given=of[1], decides=decides)
+
+    def mark(self, name: str, score: float, given: Any, true: Any, **told: Any) -> float:
+        """Add the figure of a question, with the arguments of `figure`; return its score."""
+        self._figures.append(self.figure(name, score, given, true, **told))
+        return self._figures[-1].score or 0.0
+
+    def same(self, name: str, given: Any, true: Any, **told: Any) -> None:
+        """Mark an answer that is correct if it equals the truth."""
+        self.mark(name, float(given == true), given, true, **told)
+
+    def number(self, name: str, given: float, true: float, **told: Any) -> None:
+        """Mark a number, within the question's tolerance as in `close`."""
+        self.mark(name, close(given, true, self._questions[name].get("tolerance", 0.02)), given, true, **told)
+
+    def claims(self, name: str, said: Iterable[Any], are: Iterable[Any], *, false: int = 0, **told: Any) -> None:
+        """Mark a set of things to find by F1; the sentence shows their list as `listed`.
+
+        Args:
+            false: Further claims that are certainly wrong.
+        """
+        said, are = sorted(set(said)), sorted(set(are))
+        listed = listing(" and ".join(one) if isinstance(one, tuple) else str(one) for one in are)
+        given = len(said) + false
+        score = soft_f1(len(set(said) & set(are)), given, len(are))
+        self.mark(name, score, said[:MOST_SHOWN], are[:MOST_SHOWN], of=(len(are), given), listed=listed, **told)
+
+    def add(self, *figures: Figure) -> None:
+        """Add figures."""
+        self._figures += figures
+
+    def facts(self) -> Facts:
+        """Return all marks."""
+        return facts_of(self._figures)
 
 
 def facts_of(parts: list[Figure]) -> Facts:
