@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Share, once
 
 Verdict = Literal["calibrated", "overconfident", "underconfident"]
 Method = Literal["none", "temperature", "sigmoid", "isotonic"]
@@ -50,7 +50,6 @@ class CalibrationAnalysis(Document):
     decision: Literal["argmax", "thresholds"]
     """How the mean of the calibrated probabilities is used: as it is, or times a factor per class that is best for the
     metric."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((one.model for one in self.models), "models")

@@ -10,15 +10,14 @@ from functools import partial
 from typing import Any, get_args
 
 import numpy as np
-from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import class_names
 from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.postprocessing import Known, applied
-from mleredux_techniques._kit.judging.predictions import KEY, each_model, out_of_fold, table
+from mleredux_techniques._kit.judging.predictions import KEY, each_model, out_of_fold
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.judging.study import OnPredictions
@@ -41,10 +40,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     Raises:
         NotApplicable: The target is a number.
     """
-    if dataset.problem == "regression":
-        raise NotApplicable(
-            f"calibration does not apply to {dataset.task}: its target {dataset.target!r} is a number, not a class."
-        )
+    need_classes(dataset, "calibration")
     return {}
 
 
@@ -163,12 +159,7 @@ class Calibrations(OnPredictions[Choice]):
 
 
 STUDY = Calibrations()
-measure, gap = STUDY.measure, STUDY.gap
-
-
-def files(dataset: Dataset) -> dict[str, str]:
-    """Return the public file."""
-    return {"predictions.csv": table(dataset, STUDY.predictions(dataset))}
+measure, gap, files = STUDY.measure, STUDY.gap, STUDY.files
 
 
 def reference(instance: Instance) -> dict[str, Any]:

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset
+from mleredux_techniques._kit.data.dataset import Dataset, need_classes
 from mleredux_techniques._kit.declaration.package import declared, of_numbers
 from mleredux_techniques._kit.judging.predictions import CLASSES, KEY
 from mleredux_techniques._kit.judging.reference import MODELS
 from mleredux_techniques._kit.planting.instances import clean, merged
-from mleredux_techniques.calibration.grading import truth
 
 NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel")
 
@@ -29,7 +28,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     Raises:
         NotApplicable: The target is a number.
     """
-    truth(dataset)
+    need_classes(dataset, "calibration")
     made = clean(dataset, "calibration", rng)
     count, kinds = len(made.classes), set()
     plans: dict[str, dict[str, Any]] = {}

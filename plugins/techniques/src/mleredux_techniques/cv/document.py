@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import Count, Document, Name, Part, Text
+from mleredux_techniques._kit.vocabulary.document import Count, Document, Name, Part
 from mleredux_techniques._kit.vocabulary.recommendation import spelled
 
 Splits = Annotated[int, Field(ge=2, le=20)]
@@ -159,7 +159,6 @@ class CvAnalysis(Document):
     time: TimeOrder | None
     """The time order by which the test was split off; null if none."""
     method: CvMethod
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         method = self.method

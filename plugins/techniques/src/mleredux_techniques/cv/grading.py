@@ -193,7 +193,7 @@ def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
         found = np.array([_once(instance, methods, number) for number in range(TESTS)])
     except CannotSplit as error:
         told = f"The recommended method can't be executed: {error}"
-        return Efficacy(0.0, 0.0, None, None, None, [Figure("efficacy", 0.0, told, score=0.0, weight=1.0)])
+        return Efficacy(0.0, 0.0, parts=[Figure("efficacy", 0.0, told, score=0.0, weight=1.0)])
     rows = len(dataset.train) + len(dataset.test)
     sample = dataset.sample
     if rows > MAX_ROWS:

@@ -80,7 +80,7 @@ def measure(document: DebuggingAnalysis, instance: Instance) -> Efficacy:
     changed = lines_changed(instance.truth["script"], document.script)
     if changed > MOST_CHANGED:
         told = f"{changed} lines of the script were changed, more than {MOST_CHANGED}: that is not a repair."
-        return Efficacy(0.0, 0.0, None, None, None, [Figure("efficacy", changed, told, 0.0, 1.0)])
+        return Efficacy(0.0, 0.0, parts=[Figure("efficacy", changed, told, 0.0, 1.0)])
     found = results(instance, [document.script])[0]
     told = f"the submitted script, with {changed} lines changed and results on {np.isfinite(found).sum()} variations"
     judged = replace(scorer(instance.dataset, instance.base), constant=1.0, perfect=0.0)

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, once
 
 ColumnType = Literal["constant", "boolean", "number", "number_as_text", "date", "text", "category"]
 Action = Literal["mark_missing", "to_number", "add_distance"]
@@ -46,7 +46,6 @@ class EdaAnalysis(Document):
 
     columns: list[Column] = Field(max_length=MAX_ITEMS)
     """All features."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((one.column for one in self.columns), "columns")

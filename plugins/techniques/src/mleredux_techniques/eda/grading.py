@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool
@@ -41,7 +40,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         NotApplicable: There are no features.
     """
     if not dataset.features:
-        raise NotApplicable(f"eda does not apply to {dataset.task}: its tables have no features in common.")
+        raise refusal(dataset, "eda", "its tables have no features in common")
     judge = Judge(sampled(dataset))
     columns: dict[str, dict[str, Any]] = {}
     for name in dataset.features:

@@ -96,8 +96,7 @@ def _by_order(values: Array, y: Array) -> float:
 def correlations(dataset: Dataset, names: list[str]) -> Array:
     """Return the |rank correlations| of non-constant numbers; missing values get the mean rank."""
     ranked = dataset.train[names].rank()
-    told = np.atleast_2d(np.corrcoef(ranked.fillna(ranked.mean()).to_numpy(dtype=float), rowvar=False))
-    return np.asarray(np.abs(told))
+    return ranked.fillna(ranked.mean()).corr().abs().to_numpy()
 
 
 def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, bool]:

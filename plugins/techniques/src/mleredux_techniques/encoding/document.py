@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, once
 from mleredux_techniques._kit.vocabulary.encoders import Encoding
 from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 
@@ -30,7 +30,6 @@ class EncodingAnalysis(Document):
     features: list[EncodedFeature] = Field(max_length=MAX_ITEMS)
     """Every feature that is not purely numeric, each once; a feature that is not listed is treated as `numeric` with
     the encoding `none`, or dropped if it contains texts."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((feature.column for feature in self.features), "features")

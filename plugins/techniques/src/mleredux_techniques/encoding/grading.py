@@ -10,10 +10,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from mleredux.errors import NotApplicable
-
 from mleredux_techniques._kit.data.columns import amounts, is_free_text
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.structure import looks_like_time
@@ -63,8 +61,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     codes = {"numeric", "nominal", "ordinal"}  # integers with few values, which may be names
     if all({"numeric", "constant"} & set(fact["types"]) and not codes <= set(fact["types"]) for fact in facts.values()):
         what = "all features of its tables are numbers" if facts else "its tables have no features"
-        hint = f"Try encoding+planted-1@{dataset.task}." if facts else None
-        raise NotApplicable(f"encoding does not apply to {dataset.task}: {what}.", hint=hint)
+        raise refusal(dataset, "encoding", what, planted=bool(facts))
     return {"features": facts}
 
 

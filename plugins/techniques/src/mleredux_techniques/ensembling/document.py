@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, once
 
 MOST_MODELS = 50
 
@@ -33,7 +33,6 @@ class EnsemblingAnalysis(Document):
     """Every model, each once."""
     copies: list[Annotated[list[Name], Field(min_length=2, max_length=2)]] = Field(max_length=100)
     """Pairs of models with (nearly) the same predictions: a correlation above 0.995 over all columns."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((one.model for one in self.models), "models")

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, once
 
 Tells = Literal["alone", "together", "nothing"]
 Transform = Literal["none", "sqrt", "log1p", "rank"]
@@ -40,7 +40,6 @@ class FeaturesAnalysis(Document):
     """The third standardized moment of the target; null if it is a class."""
     transform: Transform
     """What models predict instead of a numeric target; `none` for classes."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((one.column for one in self.features), "features")

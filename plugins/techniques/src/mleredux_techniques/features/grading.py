@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mleredux_techniques._kit.data.association import ranks, strengths
+from mleredux_techniques._kit.data.association import ranks, skewness, strengths
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Series
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
@@ -75,11 +75,6 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         "open copies": open_copies,
         "skewness": None if values is None else skewness(values),
     }
-
-
-def skewness(values: Array) -> float:
-    """Return the third standardized moment; 0 for constants."""
-    return float((((values - values.mean()) / (values.std() or 1.0)) ** 3).mean())
 
 
 def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]], list[list[str]]]:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part
 from mleredux_techniques._kit.vocabulary.recommendation import spelled
 
 Severity = Literal["balanced", "mild", "moderate", "severe", "extreme"]
@@ -95,7 +95,6 @@ class ImbalanceAnalysis(Document):
     """By the ratio: balanced below 1.5, mild below 3, moderate below 10, severe below 100, else extreme."""
     strategies: list[ImbalanceStrategy] = Field(min_length=1, max_length=3)
     """Recommended strategies, best first; the first one is executed."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         counts = self.class_counts

@@ -18,10 +18,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes, refusal
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, assign_folds, pool
 from mleredux_techniques._kit.judging.comparison import Difference, difference
@@ -71,13 +70,10 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     Raises:
         NotApplicable: The target is a number.
     """
-    if dataset.problem == "regression":
-        raise NotApplicable(
-            f"imbalance does not apply to {dataset.task}: its target {dataset.target!r} is a number, not a class."
-        )
+    need_classes(dataset, "imbalance")
     counts = {str(name): int(count) for name, count in dataset.train[dataset.target].value_counts().items()}
     if len(counts) < 2:
-        raise NotApplicable(f"imbalance does not apply to {dataset.task}: its training table has only one class.")
+        raise refusal(dataset, "imbalance", "its training table has only one class")
     ratio = max(counts.values()) / min(counts.values())
     return {
         "target": dataset.target,
@@ -263,12 +259,11 @@ def _tuned(inner: Array, y: Array, told: Array, how: TunedThresholdClassifierCV)
 
 
 def _reached(scoring: str, truth: Array, guess: Array) -> float:
-    classes = np.unique(truth)
-    if scoring == "accuracy":
-        return float((truth == guess).mean())
-    if scoring == "balanced_accuracy":
-        return float(np.mean([(guess[truth == one] == one).mean() for one in classes]))
-    rarest = classes[[(truth == one).sum() for one in classes].index(min((truth == one).sum() for one in classes))]
-    wanted = classes if len(classes) > 2 else [rarest]
-    hits = [(((guess == one) & (truth == one)).sum(), (guess == one).sum() + (truth == one).sum()) for one in wanted]
-    return float(np.mean([2 * both / max(total, 1) for both, total in hits]))
+    """Return the score of predicted classes; F1 of the rarest of two classes, or else its mean over classes."""
+    from sklearn import metrics
+
+    if scoring != "f1":
+        return float(getattr(metrics, f"{scoring}_score")(truth, guess))
+    classes, sizes = np.unique(truth, return_counts=True)
+    wanted = classes if len(classes) > 2 else classes[[sizes.argmin()]]
+    return float(metrics.f1_score(truth, guess, labels=wanted, average="macro", zero_division=0.0))

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.data.columns import AREAS
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Dataset, Kind, need_classes
 from mleredux_techniques._kit.declaration.package import declared, of_numbers
 from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, resized, with_columns
 
@@ -25,10 +24,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Thin out one or more classes in both tables, to a ratio from 10 to 25 (with groups 3 to 5) if possible, and add
     weakly predictive columns.
     """
-    if dataset.problem == "regression":
-        raise NotApplicable(
-            f"imbalance does not apply to {dataset.task}: its target {dataset.target!r} is a number, not a class."
-        )
+    need_classes(dataset, "imbalance")
     classes = [str(name) for name in rng.permutation(sorted(set(dataset.train[dataset.target])))]
     thinned = classes[: int(rng.integers(1, max(2, len(classes) // 2 + 1)))]
     ratio = float(rng.uniform(3, 5) if dataset.group else np.exp(rng.uniform(np.log(10), np.log(25))))

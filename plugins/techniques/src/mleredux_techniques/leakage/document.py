@@ -78,7 +78,6 @@ class LeakageAnalysis(Document):
     |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest."""
     risks: list[Risk] = Field(max_length=50)
     """Leaks, each once; empty if there are none."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((item.column for item in self.feature_strengths), "feature_strengths")

@@ -10,11 +10,10 @@ import math
 from typing import Any
 
 import numpy as np
-from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data import association
 from mleredux_techniques._kit.data.association import ranks, spearman, strength, strengths
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.near import duplicates, twins_tell
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
@@ -51,10 +50,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     told = strengths(dataset)
     found, unjudged = leaks(dataset, told, shared)
     if not (told or repeated or shared or found):
-        raise NotApplicable(
-            f"leakage does not apply to {dataset.task}: its tables have no numeric column, repeated row or leak.",
-            hint=f"Try leakage+planted-1@{dataset.task}.",
-        )
+        raise refusal(dataset, "leakage", "its tables have no numeric column, repeated row or leak", planted=True)
     return {
         "duplicate_rows": repeated,
         "shared_rows": shared,
@@ -291,14 +287,8 @@ def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
     else:
         score, sentence = None, "There is no leak in this data, and nothing would be dropped: only the facts count."
     head = Figure("efficacy", score, sentence, score=score, weight=1.0 if score is not None else 0.0)
-    return Efficacy(
-        score,
-        None if score is None else 0.0,
-        None if score is None else 0.0,
-        None if score is None else 1.0,
-        score,
-        [head, *figures],
-    )
+    parts = [head, *figures]
+    return Efficacy(parts=parts) if score is None else Efficacy(score, 0.0, 0.0, 1.0, score, parts)
 
 
 def _removed(leak: dict[str, object], dropped: set[str], acted: set[str]) -> bool:

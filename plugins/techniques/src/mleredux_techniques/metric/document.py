@@ -8,7 +8,7 @@ from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.judging.postprocessing import Step
-from mleredux_techniques._kit.vocabulary.document import Document, Name, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import Document, Name, Share, once
 
 Ignored = Literal["sharpening", "class_weights", "shift", "scale", "order_preserving"]
 MOST_STEPS = 3
@@ -34,7 +34,6 @@ class MetricAnalysis(Document):
     and thresholds, or of mean, median, log_mean, scale and round."""
     steps: list[Step] = Field(min_length=1, max_length=MOST_STEPS)
     """The recommended post-processing, first step first."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once(self.ignores, "ignores")

@@ -15,7 +15,7 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import difference
 from mleredux_techniques._kit.judging.marks import Sheet, listing
 from mleredux_techniques._kit.judging.postprocessing import Known, Step, applied, powered, weighted
-from mleredux_techniques._kit.judging.predictions import KEY, OVERLAP, distorted, listed, losses, out_of_fold, table
+from mleredux_techniques._kit.judging.predictions import KEY, OVERLAP, distorted, listed, losses, out_of_fold
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques._kit.judging.study import OnPredictions
@@ -216,12 +216,7 @@ class PostProcessing(OnPredictions[Steps]):
 
 
 STUDY = PostProcessing()
-measure, gap = STUDY.measure, STUDY.gap
-
-
-def files(dataset: Dataset) -> dict[str, str]:
-    """Return the public file."""
-    return {"predictions.csv": table(dataset, STUDY.predictions(dataset))}
+measure, gap, files = STUDY.measure, STUDY.gap, STUDY.files
 
 
 def reference(instance: Instance) -> dict[str, Any]:

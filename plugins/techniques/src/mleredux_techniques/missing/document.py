@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, once
 from mleredux_techniques._kit.vocabulary.imputers import Imputation
 from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 
@@ -44,7 +44,6 @@ class MissingAnalysis(Document):
     """Every feature with missing values, each once."""
     together: list[MissingTogether] = Field(default=[], max_length=200)
     """Groups of columns that are mostly missing in the same rows."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((item.column for item in self.columns), "columns")

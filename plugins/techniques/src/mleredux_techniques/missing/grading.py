@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Dataset, Instance
+from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
 from mleredux_techniques._kit.judging.comparison import undecided
 from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.results import Efficacy, Facts
@@ -55,10 +54,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     gaps = train.isna()
     counts = {str(name): int(count) for name, count in gaps.sum().items() if count}
     if not counts:
-        raise NotApplicable(
-            f"missing does not apply to {dataset.task}: no feature of its training table has missing values.",
-            hint=f"Try missing+planted-1@{dataset.task}.",
-        )
+        raise refusal(dataset, "missing", "no feature of its training table has missing values", planted=True)
     planted = {item["column"]: item for item in dataset.planted.get("missing", ())}
     judged = list(counts)[:JUDGED_COLUMNS]
     found = mechanisms(dataset, [name for name in judged if name not in planted])

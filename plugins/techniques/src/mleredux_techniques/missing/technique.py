@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.association import separation
+from mleredux_techniques._kit.data.association import ranks, separation
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared, without_table
 from mleredux_techniques._kit.declaration.spec import WITH_TABLES
@@ -99,7 +99,7 @@ def _telling(dataset: Dataset, column: str, driver: str) -> list[str]:
     for name in dataset.of_kind("number", "boolean"):
         known = dataset.train[name].notna().to_numpy()
         if name != column and min((gap & known).sum(), (~gap & known).sum()) >= FEWEST:
-            told[name] = separation(dataset.train[name].to_numpy(dtype=float)[known], gap[known])
+            told[name] = separation(ranks(dataset.train[name].to_numpy(dtype=float)[known]), gap[known])
     return [
         driver,
         *(name for name, strength in told.items() if name != driver and strength >= 0.9 * told.get(driver, 1.0)),

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, once
 from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 from mleredux_techniques._kit.vocabulary.scalers import Scaler
 
@@ -46,7 +46,6 @@ class ScalingAnalysis(Document):
     """The largest standard deviation of these features divided by the smallest."""
     not_needed_for: list[ModelFamily] = Field(max_length=7)
     """Families of models whose predictions don't depend on the scale of the features."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((feature.column for feature in self.features), "features")

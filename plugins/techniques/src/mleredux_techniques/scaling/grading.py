@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
+from mleredux_techniques._kit.data.association import skewness
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.judging.comparison import undecided
 from mleredux_techniques._kit.judging.marks import Sheet, close, informed, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.results import Efficacy, Facts
@@ -49,10 +49,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         if len(np.unique(values)) > 2:
             features[name] = _describe(values)
     if not features:
-        raise NotApplicable(
-            f"scaling does not apply to {dataset.task}: its training table has no numeric feature with more than two "
-            "values."
-        )
+        raise refusal(dataset, "scaling", "its training table has no numeric feature with more than two values")
     deviations = [feature["std"] for feature in features.values()]
     return {"features": features, "spread": max(deviations) / min(deviations)}
 
@@ -70,12 +67,6 @@ def _describe(values: Array) -> dict[str, Any]:
         "outlying": float(((values < low - reach) | (values > high + reach)).mean()),
         "open": [name for name, is_open in (("skewness", even), ("outlying", wild)) if is_open],
     }
-
-
-def skewness(values: Array) -> float:
-    """Return the third standardized moment of known values; 0 if they are constant."""
-    spread = float(values.std()) if len(values) else 0.0
-    return float((((values - values.mean()) / spread) ** 3).mean()) if spread else 0.0
 
 
 def _verdict(feature: dict[str, Any], figure: str, threshold: float) -> bool | None:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, Text, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, once
 
 
 class ShiftedFeature(Part):
@@ -38,7 +38,6 @@ class ShiftAnalysis(Document):
     """The weights of the training rows."""
     recent: Annotated[float, Field(gt=0, le=1)]
     """The share of the training rows that is used, those with the largest `changes`; 1 for all."""
-    rationale: Text = ""
 
     def _agrees_with_itself(self) -> None:
         once((one.column for one in self.features), "features")

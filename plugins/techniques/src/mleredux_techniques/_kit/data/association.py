@@ -6,6 +6,9 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset
 
+FEWEST = 5
+"""Minimum number of rows of a class, and of the others, for its separation."""
+
 
 def ranks(values: Array) -> Array:
     """Return average ranks from 1; ties share their mid-rank."""
@@ -14,13 +17,17 @@ def ranks(values: Array) -> Array:
     return np.asarray(rankdata(values), dtype=float)
 
 
-def separation(values: Array, positive: Array) -> float:
-    """Return |2 AUC - 1| of ranking rows by value to separate the classes; 0 if either class is empty."""
-    count = int(positive.sum())
-    others = len(values) - count
-    if not count or not others:
+def skewness(values: Array) -> float:
+    """Return the third standardized moment; 0 for constants."""
+    return float((((values - values.mean()) / (values.std() or 1.0)) ** 3).mean()) if len(values) else 0.0
+
+
+def separation(ranked: Array, positive: Array, fewest: int = 1) -> float:
+    """Return |2 AUC - 1| of ranks that separate two classes; 0 if either has fewer rows than the given number."""
+    count, others = int(positive.sum()), int((~positive).sum())
+    if min(count, others) < fewest:
         return 0.0
-    auc = (ranks(values)[positive].sum() - count * (count + 1) / 2) / (count * others)
+    auc = (ranked[positive].sum() - count * (count + 1) / 2) / (count * others)
     return float(abs(2 * auc - 1))
 
 
@@ -45,16 +52,8 @@ def strength(values: Array, dataset: Dataset) -> float:
         return 0.0
     if dataset.problem == "regression":
         return spearman(values, target.astype(float))
-    names, codes = np.unique(target.astype(str), return_inverse=True)
-    sizes = np.bincount(codes, minlength=len(names))
-    ranked = ranks(values)
-    sums = np.bincount(codes, weights=ranked, minlength=len(names))
-    others = len(values) - sizes
-    usable = (sizes >= 5) & (others >= 5)
-    if not usable.any():
-        return 0.0
-    auc = (sums - sizes * (sizes + 1) / 2)[usable] / (sizes * others)[usable]
-    return float(np.abs(2 * auc - 1).max())
+    ranked, classes = ranks(values), target.astype(str)
+    return max(separation(ranked, classes == name, FEWEST) for name in np.unique(classes))
 
 
 def strengths(dataset: Dataset) -> dict[str, float]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
+from mleredux.errors import NotApplicable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -126,6 +127,26 @@ class Dataset:
     def of_kind(self, *kinds: Kind) -> list[str]:
         """Return the features of the given kinds."""
         return [name for name in self.features if self.kinds[name] in kinds]
+
+
+def refusal(dataset: Dataset, technique: str, why: str, *, planted: bool = False) -> NotApplicable:
+    """Return the reason why a technique does not apply to the data.
+
+    Args:
+        planted: Whether to hint at a planted variant.
+    """
+    hint = f"Try {technique}+planted-1@{dataset.task}." if planted else None
+    return NotApplicable(f"{technique} does not apply to {dataset.task}: {why}.", hint=hint)
+
+
+def need_classes(dataset: Dataset, technique: str) -> None:
+    """Check that the target is a class.
+
+    Raises:
+        NotApplicable: The target is a number.
+    """
+    if dataset.problem == "regression":
+        raise refusal(dataset, technique, f"its target {dataset.target!r} is a number, not a class")
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def combined(facts: float, efficacy: float | None, *, decided: bool = True) -> f
 def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) -> Efficacy:
     """Grade the efficacy. A recommendation that can't be executed scores 0."""
     if not instance.dataset.features:
-        return Efficacy(None, None, None, None, None)
+        return Efficacy()
     try:
         with one_thread():  # floating-point sums depend on their order
             return technique.measure(document, instance)
@@ -123,7 +123,7 @@ def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) 
         raise
     except Exception as error:  # errors that a document causes in the models are charged to the document
         told = f"The recommendation could not be executed ({one_line(error)})."
-        return Efficacy(0.0, 0.0, None, None, None, [Figure("carried out", False, told[:500], 0.0, 1.0)])
+        return Efficacy(0.0, 0.0, parts=[Figure("carried out", False, told[:500], 0.0, 1.0)])
 
 
 def _plain(value: Any) -> Any:

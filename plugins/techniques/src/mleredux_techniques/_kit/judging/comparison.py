@@ -159,7 +159,7 @@ def judge(
 
 def undecided(sentence: str) -> Efficacy:
     """Return a result without a score: the data can't distinguish a good recommendation from a bad one."""
-    return Efficacy(None, None, None, None, None, [Figure("efficacy", None, f"{sentence} Only the facts count.")])
+    return Efficacy(parts=[Figure("efficacy", None, f"{sentence} Only the facts count.")])
 
 
 def _ratio_error(gains: Array, gaps: Array, overlap: float) -> float:

@@ -64,11 +64,11 @@ class Efficacy:
             set; None if not available.
     """
 
-    score: float | None
-    uncertainty: float | None
-    naive: float | None
-    strong: float | None
-    chosen: float | None
+    score: float | None = None
+    uncertainty: float | None = None
+    naive: float | None = None
+    strong: float | None = None
+    chosen: float | None = None
     parts: list[Figure] = field(default_factory=list)
     training: float | None = None
 

@@ -21,7 +21,7 @@ from mleredux_techniques._kit.data.splits import Pool, pool
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, losses
 from mleredux_techniques._kit.judging.postprocessing import Known
-from mleredux_techniques._kit.judging.predictions import KEY, OVERLAP, REPEATS, known_of
+from mleredux_techniques._kit.judging.predictions import FILE, KEY, OVERLAP, REPEATS, known_of, table
 from mleredux_techniques._kit.judging.predictions import losses as losses_of_predictions
 from mleredux_techniques._kit.judging.reference import MODELS, NAMES, Model
 from mleredux_techniques._kit.judging.results import Efficacy
@@ -186,6 +186,10 @@ class OnPredictions(Study[Option]):
             held: The predictions of each model for the held-out rows.
             split: The split's name.
         """
+
+    def files(self, dataset: Dataset) -> dict[str, str]:
+        """Return the public file."""
+        return {FILE: table(dataset, self.predictions(dataset))}
 
     def known(self, instance: Instance) -> dict[str, Known]:
         """Return the predictions by model."""

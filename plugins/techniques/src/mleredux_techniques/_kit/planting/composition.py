@@ -13,11 +13,10 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.data.columns import AREAS
-from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance, load, save
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance, load, refusal, save
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.planting.generation import generated
 from mleredux_techniques._kit.planting.seeds import Seed
@@ -199,8 +198,6 @@ def refuse_undecided(dataset: Dataset, technique: str) -> None:
     """
     ratio = dataset.planted.get("gaps", {}).get(technique)
     if ratio is not None and ratio < DECIDED:
-        raise NotApplicable(
-            f"{technique} does not apply to {dataset.task}: by its metric {dataset.metric}, good advice is not "
-            f"significantly better than naive advice on this instance.",
-            hint="Use another seed, or a competition with another metric.",
-        )
+        advice = f"by its metric {dataset.metric}, good advice is not significantly better than naive advice"
+        why = f"{advice} on this instance; use another seed, or a competition with another metric"
+        raise refusal(dataset, technique, why)

@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.columns import is_free_text
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Kind, refusal
 
 WORDS = ("batch", "series", "unit", "lot", "case", "panel", "station", "cohort", "channel", "rack", "line", "source")
 TEST_SHARE = 0.3
@@ -92,9 +91,7 @@ def need(dataset: Dataset, technique: str, found: list[str], count: int, what: s
         NotApplicable: There are too few columns.
     """
     if len(found) < count:
-        raise NotApplicable(
-            f"{technique}+planted does not apply to {dataset.task}: it needs {count} {what}, but has {len(found)}."
-        )
+        raise refusal(dataset, f"{technique}+planted", f"it needs {count} {what}, but has {len(found)}")
 
 
 def standardised(values: Array) -> Array:

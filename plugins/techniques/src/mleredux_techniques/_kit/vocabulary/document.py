@@ -35,6 +35,7 @@ class Document(Part):
     """The document that an agent submits."""
 
     notes: Text = Field(default="", description="Free text; stored, not scored.")
+    rationale: Text = ""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
