@@ -197,15 +197,15 @@ def test_cpus_that_a_killed_controller_leased_return(
     soon = changed(("_STUCK_SECONDS, _LONGEST_PAUSE = 30.0, 600.0", "_STUCK_SECONDS, _LONGEST_PAUSE = 5.0, 10.0"))
     started_through(soon, ray_cluster.env["MLEREDUX_RAY_PYTHON"], tmp_path, monkeypatch)
     executor, limits = RayExecutor(), Limits(memory_mb=256, cpus=1, gpus=0)
-    jobs = executor.give([Ticket(f"run-{n}", tmp_path, ("/bin/sleep", "600"), limits, 600) for n in range(6)])
+    jobs = executor.submit([JobSpec(f"run-{n}", tmp_path, ("/bin/sleep", "600"), limits, 600) for n in range(6)])
     time.sleep(moment)
     ray_cluster.stop_controller()
     ray_cluster.start_controller()
     try:
-        until(lambda: {status.state for status in executor.news(jobs).values()} == {"running"}, 120)
+        until(lambda: {status.state for status in executor.poll(jobs).values()} == {"running"}, 120)
     finally:
         for job in jobs:
-            executor.stop(job)
+            executor.cancel(job)
 
 
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
