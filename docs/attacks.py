@@ -41,7 +41,7 @@ AREAS = {
         "tests/containers/test_container_build.py tests/containers/test_container_egress.py "
         "tests/containers/test_container_layers.py"
     ),
-    "networks by host": "core/tests/test_core_egress.py",
+    "networks by host": "kits/containers/tests/test_containers_egress.py",
     "obfuscation": "tests/containers/test_container_obfuscation.py",
     "secrets": "core/tests/test_core_masking.py",
     "conduct": "plugins/audit/conduct/tests",

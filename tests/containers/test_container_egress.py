@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.protocols import BuildRequest
-from mleredux._core.sandboxes.egress import Egress, Rule, variables
+from mleredux._core.sandboxes.egress import Rule, variables
 from mleredux._core.stages.failures import failure_of
 from mleredux.errors import BuildFailed
 from mleredux.models import Agent, Build, HostUse
+from mleredux_containers.egress import Egress
 
 LOOK = """
 import glob, json, os, socket, sys, urllib.error, urllib.request

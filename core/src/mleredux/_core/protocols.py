@@ -225,6 +225,33 @@ class Layout:
     """The URL of the gateway, without a path; empty if there is none."""
 
 
+class Egress(Protocol):
+    """The only way out of a sandbox to allowed hosts, for one run."""
+
+    path: Path
+    """The Unix socket of the proxy."""
+
+    def start(self) -> None:
+        """Start serving."""
+
+    def stop(self) -> None:
+        """Stop serving, and record the traffic of each host."""
+
+
+@runtime_checkable
+class HostFilter(Protocol):
+    """A sandbox with the network `hosts`: it opens the proxy through which a run reaches its allowed hosts."""
+
+    def open_egress(self, path: Path, hosts: Iterable[str], record: Callable[[HostUse], object]) -> Egress:
+        """Return the proxy of a run, which is not started yet.
+
+        Args:
+            path: The Unix socket to serve on, which containers mount.
+            hosts: The allowed hosts, as for `--allow-host`; `*` is any public host.
+            record: Called with each host at first contact, and with its final counts.
+        """
+
+
 class Gateway(Protocol):
     """The metered access of one run to LLMs, open from before the agent starts until after it has ended."""
 

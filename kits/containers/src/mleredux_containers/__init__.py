@@ -10,6 +10,7 @@ An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and 
 | `layers` | layers that images of one repository share |
 | `images` | finding, pulling and building images, with locks and logs |
 | `host` | the engine's host: registries, mirrors, users |
+| `egress` | the proxy through which containers reach allowed hosts |
 | `building`, `disk`, `download_cache`, `watch` | limits, disk and network of builds, and their download cache |
 | `folders`, `withheld` | folders mounted according to the container contract, and known files that are hidden in them |
 | `gpus` | devices and driver files of GPUs and MIG slices, from CDI or the driver |
@@ -32,6 +33,7 @@ from mleredux_containers.dockerfile import filled, images_of, instructions
 from mleredux_containers.download_cache import PLACE as DOWNLOADS
 from mleredux_containers.download_cache import VARIABLE as DOWNLOADS_VARIABLE
 from mleredux_containers.download_cache import downloads, downloads_size
+from mleredux_containers.egress import FiltersHosts
 from mleredux_containers.folders import Bind, agent_user, prepare_folders, user_entries
 from mleredux_containers.gpus import LIBRARIES, Gpus, find_gpus
 from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageBuild, ImageEngine, base_finding, base_image, build
@@ -67,6 +69,7 @@ __all__ = [
     "BuildLimits",
     "BuildLog",
     "Container",
+    "FiltersHosts",
     "Gpus",
     "Image",
     "ImageBuild",

@@ -15,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mleredux._core.sandboxes.egress import ANY, Egress, Rule, configured_rules, variables
+from mleredux._core.sandboxes.egress import ANY, Rule, variables
 from mleredux._core.sandboxes.egress import SOCKET as PROXY
 from mleredux.errors import SandboxError
 
+from mleredux_containers.egress import Egress, configured_rules
 from mleredux_containers.folders import INSIDE, SOCKET, UNPRIVILEGED, Bind, write_inside
 from mleredux_containers.profile import Container, Image
 

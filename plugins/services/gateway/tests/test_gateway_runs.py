@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.store import Run
-from mleredux_gateway.outages import GAP, Outages
+from mleredux_gateway.meter import GAP, Outages
 from mleredux_rollout import check_rollout
 from mleredux_testing.toys import TOY_PLUGIN
 

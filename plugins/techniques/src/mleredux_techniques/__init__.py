@@ -25,7 +25,7 @@ def mleredux_register_techniques() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_find_task(name: str, base: Task | None) -> Task | None:
-    """Resolve ids of generated tasks (`wine+planted-7`, `synthetic-micro-7`) and of those that hold back training rows."""
+    """Resolve ids of tasks that are generated (`wine+planted-7`, `synthetic-micro-7`) or hold back training rows."""
     if name.endswith(("+dev", "-dev")):
         from mleredux_techniques._kit.planting.dev import find_dev
 

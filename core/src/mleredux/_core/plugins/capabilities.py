@@ -38,7 +38,8 @@ class Capabilities:
     Attributes:
         isolated: Whether it is a security boundary: an agent can reach neither the answers nor the host's network.
         builds: The sources from which it can build an agent's environment.
-        networks: Network modes that it offers: `none`, `gateway`, `open`, and `hosts`, an enforced list of hosts.
+        networks: Network modes that it offers: `none`, `gateway`, `open`, and `hosts`, an enforced list of hosts, which
+            requires a method `open_egress` (`mleredux_containers.FiltersHosts` has it).
         gpus: Whether it can assign GPUs to agents.
         writable_root: Whether it supports a writable root file system.
         enforces: Limits that the sandbox itself enforces: `cpus`, `memory`, `processes`. Of the others, memory and

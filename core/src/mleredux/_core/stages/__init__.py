@@ -6,6 +6,7 @@
 | `prepare` | first: public and private files of the task |
 | `smoke` | a short run that an agent must pass before its first real run |
 | `briefing`, `run_agent` | third, after the build: the folder `task`; running the agent in its sandbox |
+| `dev_scores` | scores during a run on rows held back from the training data |
 | `ledger` | the agent's access; whether it saw held-out data, or changed the data |
 | `grade`, `grade_versions` | fourth: the score, also of earlier versions |
 | `verify_run`, `regrade`, `jsonl` | judging a result again; grading again; MLE-bench's files |

@@ -7,13 +7,12 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mleredux._core import forkserver
 from mleredux._core.data.datastore import Prepared
 from mleredux._core.loans import caller_variables
 from mleredux._core.masks import Mask
-from mleredux._core.protocols import Built, Exit, Gateway, Launch, Sandbox, Session
+from mleredux._core.protocols import Built, Egress, Exit, Gateway, HostFilter, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
 from mleredux._core.sandboxes.timeline import Timeline
@@ -35,9 +34,6 @@ from mleredux.models import Attempts, Cause, Outcome, Submitted
 from mleredux.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
 from mleredux.models.paths import readable
 from mleredux.models.task import known_answers
-
-if TYPE_CHECKING:
-    from mleredux._core.sandboxes.egress import Egress
 
 GATEWAY_SOCKET = "gateway.sock"
 _NAMED = 20
@@ -238,10 +234,11 @@ def _egress(context: StageContext, endpoint: ValidationEndpoint) -> Egress | Non
     hosts, is_open = run.spec.grants.hosts, run.spec.network == "open"
     if not (hosts or is_open) or "hosts" not in context.sandbox.capabilities.networks:
         return None
-    from mleredux._core.sandboxes.egress import ANY, SOCKET, Egress, Rule
+    from mleredux._core.sandboxes.egress import ANY, SOCKET
 
-    rules = [*map(Rule.read, hosts), *([Rule(ANY)] if is_open else [])]
-    return Egress(endpoint.folder / SOCKET, rules, "run", lambda use: run.emit(NetworkUse(use=use)))
+    assert isinstance(context.sandbox, HostFilter), "sandboxes with the network `hosts` open proxies"
+    named = (*hosts, ANY) if is_open else hosts
+    return context.sandbox.open_egress(endpoint.folder / SOCKET, named, lambda use: run.emit(NetworkUse(use=use)))
 
 
 def _launch(

@@ -18,7 +18,7 @@ from mleredux.plugin.sandbox import (
     start_launcher,
     sweep_launchers,
 )
-from mleredux_containers import CAPABILITIES, LAYOUT, Bind, agent_user, build, container, find_gpus
+from mleredux_containers import CAPABILITIES, LAYOUT, Bind, FiltersHosts, agent_user, build, container, find_gpus
 
 from mleredux_sandbox_apptainer import engine
 
@@ -26,7 +26,7 @@ _FILES = {"hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n", "resolv.conf"
 """Network configuration that agents see; otherwise Apptainer would reveal the machine's name servers."""
 
 
-class ApptainerSandbox:
+class ApptainerSandbox(FiltersHosts):
     """Implements `mleredux.plugin.sandbox.Sandbox` using the program `apptainer`."""
 
     id = "apptainer"

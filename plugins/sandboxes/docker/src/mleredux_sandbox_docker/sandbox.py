@@ -9,7 +9,7 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import BuildRequest, Built, Finding, Handle, Launch, Layout
-from mleredux_containers import CAPABILITIES, LAYOUT, OWNER_LABEL, RUN_LABEL, agent_user, build
+from mleredux_containers import CAPABILITIES, LAYOUT, OWNER_LABEL, RUN_LABEL, FiltersHosts, agent_user, build
 from mleredux_containers import container as make_container
 
 from mleredux_sandbox_docker import container
@@ -19,7 +19,7 @@ RUNTIME_VARIABLE = "MLEREDUX_DOCKER_RUNTIME"
 _START_HINT = "`mleredux doctor` checks the engine; its own log says more (`journalctl -u docker`)."
 
 
-class DockerSandbox:
+class DockerSandbox(FiltersHosts):
     """Implements `mleredux.plugin.sandbox.Sandbox` using a Docker engine.
 
     Args:

@@ -12,7 +12,17 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import BuildRequest, Built, Finding, Handle, Launch, Layout
-from mleredux_containers import CAPABILITIES, LAYOUT, OWNER_LABEL, RUN_LABEL, agent_user, build, container, labels
+from mleredux_containers import (
+    CAPABILITIES,
+    LAYOUT,
+    OWNER_LABEL,
+    RUN_LABEL,
+    FiltersHosts,
+    agent_user,
+    build,
+    container,
+    labels,
+)
 
 from mleredux_sandbox_podman import engine
 from mleredux_sandbox_podman.handle import OUT_OF_MEMORY, PodmanHandle, wait_for_log
@@ -22,7 +32,7 @@ _WRITER = "cat 2>/dev/null; exec cat >/dev/null"
 """Writes the log, and continues reading if the disk is full: otherwise the agent would be killed by its next output."""
 
 
-class PodmanSandbox:
+class PodmanSandbox(FiltersHosts):
     """Implements `mleredux.plugin.sandbox.Sandbox` using the program `podman`."""
 
     id = "podman"

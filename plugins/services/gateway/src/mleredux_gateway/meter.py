@@ -16,13 +16,14 @@ from mleredux_llm_protocols import Tokens
 
 from mleredux_gateway.config import Price
 from mleredux_gateway.demand import Demand
-from mleredux_gateway.outages import Outages
 from mleredux_gateway.prices import highest
 
 _COMFORTABLE = 8192
 """Number of answer tokens for which a call with a higher maximum does not wait for other calls."""
 _UNKNOWN_AT_ONCE = 4
 """Maximum number of concurrent calls to a host that has not yet been shown to honor the maximum of an answer."""
+GAP = 120.0
+"""Most seconds between a failed call and the next one that count as waiting for the provider."""
 _MOST_REFUSED_FIELDS = 50
 _ROUNDING = 1 - 1e-9
 
@@ -77,6 +78,37 @@ class _Totals:
     fields: dict[str, int] = field(default_factory=dict)
     tables: dict[str, None] = field(default_factory=dict)
     excess: int = 0
+
+
+@dataclass
+class Outages:
+    """Sums the seconds from failed calls to the next successful one. The times are of one monotonic clock.
+
+    An agent that does other work after a failed call waits for `GAP` seconds at most, and all pauses together last at
+    most as long as the run's time limit, so that no agent can prolong its run by provoking errors.
+
+    Attributes:
+        most: The most seconds in all.
+        total: The seconds in ended calls and the pauses between them.
+    """
+
+    most: float
+    total: float = 0.0
+    _failed: float | None = None
+
+    def note(self, began: float, ended: float, *, down: bool) -> None:
+        """Note a call that ended, and whether it failed because the provider was down."""
+        if self._failed is not None:
+            self.total += min(max(began - self._failed, 0.0), GAP)
+            began = max(began, self._failed)
+        if down:
+            self.total += max(ended - began, 0.0)
+        self._failed = ended if down else None
+
+    def seconds(self, now: float) -> float:
+        """Return the seconds up to now."""
+        waiting = min(now - self._failed, GAP) if self._failed is not None else 0.0
+        return min(self.total + waiting, self.most)
 
 
 class Meter:

@@ -9,6 +9,6 @@
 | `competition` | planted competitions: declaration, files, leaderboard |
 | `synthetic` | competitions without a base |
 | `micro` | small ones that are equal on every platform |
-| `shadow` | competitions on held-out training rows |
+| `shadow`, `dev` | competitions on held-out training rows, alone or within a run |
 | `pictures` | images drawn from generated thumbnails |
 """

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.sandboxes.egress import ANY, Egress, Rule, is_public
+from mleredux._core.sandboxes.egress import ANY, Rule, is_public
 from mleredux.models import HostUse
+from mleredux_containers.egress import Egress
 
 
 class _Site(http.server.BaseHTTPRequestHandler):
