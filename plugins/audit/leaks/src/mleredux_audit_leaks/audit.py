@@ -141,17 +141,12 @@ def _whole(tables: list[Table]) -> list[Table]:
     parts: dict[tuple[str, tuple[str, ...]], list[Table]] = {}
     for table in tables:
         parts.setdefault((re.sub(r"\d+", "#", table.name), tuple(table.frame.columns)), []).append(table)
-    return [
-        same[0]
-        if len(same) == 1
-        else Table(
-            same[0].name,
-            pd.concat([t.frame for t in same], ignore_index=True),
-            any(t.cut for t in same),
-            sum(t.rows for t in same),
-        )
-        for same in parts.values()
-    ]
+    for same in parts.values():
+        if len(same) > 1:
+            frame = pd.concat([table.frame for table in same], ignore_index=True)
+            cut, rows = any(table.cut for table in same), sum(table.rows for table in same)
+            same[:] = [Table(same[0].name, frame, cut, rows)]
+    return [same[0] for same in parts.values()]
 
 
 def _sample_trees(files: list[PublicFile]) -> set[tuple[str, str]]:

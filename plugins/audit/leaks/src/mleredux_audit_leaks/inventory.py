@@ -9,7 +9,9 @@ import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 MOST_FILES = 300_000
 KEPT_BYTES = 256 << 20
@@ -19,6 +21,27 @@ PASSED_BYTES = 4 << 30
 LARGEST_MEMBER = 96 << 20
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".npy", ".npz", ".nmea", ".dat", ".xml")
 _PACKED_TARS = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
+_ENDINGS = {
+    "picture": (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif"),
+    "sound": (".wav", ".aif", ".aiff"),
+    "dicom": (".dcm", ".dicom"),
+    "packed": (".gz", ".npz", ".pt", ".xlsx"),
+    "parquet": (".parquet",),
+}
+"""File name endings by kind of header."""
+_TRACES = {
+    "inode": "st_ino",
+    "change time": "st_ctime",
+    "birth time": "st_birthtime",
+    "modification time": "st_mtime",
+    "mode": "st_mode mode external_attr",
+    "owner": "st_uid st_gid uid gid uname gname",
+    "links": "st_nlink",
+    "blocks": "st_blocks",
+    "attributes": "pax_headers extra comment",
+    "compression": "compress_type create_system flag_bits",
+}
+"""Fields of a status, and of members of tar and zip archives."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +55,7 @@ class PublicFile:
         read: Returns the first bytes of the file, up to a limit.
         packed: Whether it is a member of an archive.
         listed_only: Whether only its name, size and time are known; reading it returns nothing.
-        traces: Other indications of when it was created, as numbers by name.
+        traces: Other properties that a listing shows, such as the inode or the permissions, by name.
     """
 
     name: str
@@ -41,12 +64,17 @@ class PublicFile:
     read: Callable[[int], bytes] = field(repr=False)
     packed: bool = False
     listed_only: bool = False
-    traces: Mapping[str, float] = field(default_factory=dict)
+    traces: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Return the folders and the file name; an archive counts as a folder."""
         return PurePosixPath(self.name.replace("!", "/")).parts
+
+    @property
+    def kind(self) -> str | None:
+        """Return the kind of its header, if it has any."""
+        return next((kind for kind, ending in _ENDINGS.items() if self.name.lower().endswith(ending)), None)
 
 
 @dataclass
@@ -66,13 +94,14 @@ def take_inventory(public: Path) -> Inventory:
             found.notes.append(f"Only the first {MOST_FILES} public files were checked.")
             break
         state = path.stat()
-        traces = {
-            "inode": float(state.st_ino),
-            "change time": state.st_ctime,
-            "birth time": getattr(state, "st_birthtime", 0.0),
-            "place in the listing": float(place),
-        }
-        found.files.append(PublicFile(name, state.st_size, state.st_mtime, _reader(path), traces=traces))
+        traces = {f"{trace} of the folder": value for trace, value in _traces(path.parent.stat()).items()}
+        traces |= _traces(state) | {"place in the listing": str(place)}
+        if hasattr(os, "listxattr"):
+            traces["attributes"] = str({name: os.getxattr(path, name) for name in os.listxattr(path)})
+        if path.is_symlink():
+            traces["target folder of the link"] = str(path.readlink().parent)
+        read = partial(_head, partial(io.FileIO, path))
+        found.files.append(PublicFile(name, state.st_size, state.st_mtime, read, traces=traces))
         try:
             found.files += _members(path, name, found.notes)
         except (OSError, zipfile.BadZipFile, tarfile.TarError, ValueError, NotImplementedError) as error:
@@ -87,16 +116,23 @@ def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
         folders.sort()
         for name, place in sorted(zip(names, range(len(names)), strict=True)):
             path = Path(home, name)
-            if path.is_file() and not path.is_symlink():
+            if path.is_file():
                 yield path, place
 
 
-def _reader(path: Path) -> Callable[[int], bytes]:
-    def read(limit: int) -> bytes:
-        with path.open("rb") as file:
-            return file.read(limit)
+def _traces(status: object) -> dict[str, str]:
+    """Return what the status of a file or folder, or the header of a member of an archive, shows except size and
+    name."""
+    shown = {
+        name: [repr(getattr(status, part)) for part in fields.split() if hasattr(status, part)]
+        for name, fields in _TRACES.items()
+    }
+    return {name: " ".join(values) for name, values in shown.items() if values}
 
-    return read
+
+def _head(opened: Callable[[], IO[bytes]], limit: int) -> bytes:
+    with opened() as file:
+        return file.read(limit)
 
 
 def _members(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
@@ -116,16 +152,12 @@ def _of_zip(path: Path, name: str) -> Iterator[PublicFile]:
     archive = zipfile.ZipFile(path)
     members = [member for member in archive.infolist()[:MOST_FILES] if not member.is_dir()]
     for member in members:
-
-        def read(limit: int, member: zipfile.ZipInfo = member) -> bytes:
-            with archive.open(member) as file:
-                return file.read(limit)
-
+        read = partial(_head, partial(archive.open, member))
         try:
             time = datetime(*member.date_time).timestamp()
         except ValueError:
             time = 0.0
-        yield PublicFile(f"{name}!{member.filename}", member.file_size, time, read, packed=True)
+        yield PublicFile(f"{name}!{member.filename}", member.file_size, time, read, packed=True, traces=_traces(member))
 
 
 def _of_tar(path: Path, name: str) -> Iterator[PublicFile]:
@@ -138,7 +170,7 @@ def _of_tar(path: Path, name: str) -> Iterator[PublicFile]:
                 file = archive.extractfile(member)
                 return b"" if file is None else file.read(limit)
 
-        yield PublicFile(f"{name}!{member.name}", member.size, float(member.mtime), read, packed=True)
+        yield PublicFile(f"{name}!{member.name}", member.size, member.mtime, read, packed=True, traces=_traces(member))
 
 
 class _Budget:
@@ -167,7 +199,7 @@ def _of_packed_tar(path: Path, name: str, notes: list[str]) -> Iterator[PublicFi
             if budget.keeps(member.name, member.size) and (stream := archive.extractfile(member)) is not None:
                 content = stream.read()
             without += content is None
-            yield _member(f"{name}!{member.name}", member.size, float(member.mtime), content)
+            yield _member(f"{name}!{member.name}", member.size, member.mtime, content, _traces(member))
             passed += member.size
             if passed > PASSED_BYTES:
                 notes.append(f"Only the first {PASSED_BYTES >> 30} GB of the archive {name} were unpacked.")
@@ -197,14 +229,11 @@ def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
         notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were checked.")
     for one in listed:
         stamp = one.creationtime.timestamp() if one.creationtime else 0.0
-        yield _member(f"{name}!{one.filename}", one.uncompressed or 0, stamp, contents.get(one.filename))
+        yield _member(f"{name}!{one.filename}", one.uncompressed or 0, stamp, contents.get(one.filename), {})
 
 
-def _member(name: str, size: int, time: float, content: bytes | None) -> PublicFile:
-    held = io.BytesIO(content or b"")
-
+def _member(name: str, size: int, time: float, content: bytes | None, traces: Mapping[str, str]) -> PublicFile:
     def read(limit: int) -> bytes:
-        held.seek(0)
-        return held.read(limit)
+        return (content or b"")[:limit]
 
-    return PublicFile(name, size, time, read, packed=True, listed_only=content is None)
+    return PublicFile(name, size, time, read, packed=True, listed_only=content is None, traces=traces)

@@ -98,9 +98,6 @@ class Truth:
         self.id_columns = tuple(name for name in task.submission.id_columns if name in self.frame)
         wanted = [name for name in task.submission.target_columns if name in self.frame]
         self.target_columns = wanted or [name for name in self.frame.columns if name not in self.id_columns]
-        self.extra_columns = [
-            name for name in self.frame.columns if name not in self.target_columns and name not in self.id_columns
-        ]
 
     def __len__(self) -> int:
         return len(self.frame)
@@ -265,8 +262,7 @@ def known_tables(truth: Truth, tables: list[Table], joined: list[Joined]) -> lis
             values = target.encode(table.frame[name])
             usable = np.flatnonzero(np.isfinite(values))
             if len(usable) >= 8:
-                frame = table.frame.iloc[usable].reset_index(drop=True)
-                frame = frame.rename(columns={name: target.name})
+                frame = table.frame.iloc[usable].reset_index(drop=True).rename(columns={name: target.name})
                 found.append(Known(Table(table.name, frame), target, Labels(target.labels.kind, values[usable])))
     return found + _labelled_apart(truth, tables, met)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -86,20 +87,14 @@ def _judge(
     usual = CHANCE - math.log10(tried)
     rarity = -log10_arrangements(labels)
     equal = float((cells == values).mean())
+    share = partial(Statistic, name="share of equal values", value=equal, baseline=_chance(cells, values))
     if equal == 1 and rarity <= -2 - math.log10(alike):
-        return (
-            "high",
-            "is",
-            Statistic(name="share of equal values", value=1.0, baseline=_chance(cells, values), threshold=1),
-        )
+        return "high", "is", share(threshold=1)
     if len(set(cells)) < 2:
         return None
     if labels.kind == "text":
         if equal >= 0.5 and len(cells) >= 8:
-            figure = Statistic(
-                name="share of equal values", value=equal, baseline=_chance(cells, values), threshold=0.5
-            )
-            return ("high" if equal >= HIGH else "medium"), "nearly is", figure
+            return ("high" if equal >= HIGH else "medium"), "nearly is", share(threshold=0.5)
         return None
     pairs = len(set(zip(cells, values, strict=True)))
     distinct = len(set(cells))

@@ -28,7 +28,6 @@ PICTURES = 3000
 MOST_BITS_APART = 6
 """Maximum number of different bits among the 64 of a perceptual hash: copies that were saved again, smaller or
 brighter, are closer; other images are 11 or more bits apart."""
-_PICTURE = re.compile(r"\.(jpe?g|png|tiff?|bmp|gif)$", re.IGNORECASE)
 
 
 def check_rows(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
@@ -120,7 +119,7 @@ def check_files(truth: Truth, files: list[PublicFile], known: list[Known], notes
     found = _matches({side: [file for file in sides[side] if file.size in both] for side in sides}, notes)
     yield from _files_finding(truth, found, len(sides["test"]), known, "identical")
     if sum(len(pairs) for pairs in found.values()) == 0:
-        pictures = {side: [file for file in sides[side] if _PICTURE.search(file.name)] for side in sides}
+        pictures = {side: [file for file in sides[side] if file.kind == "picture"] for side in sides}
         alike = _alike(pictures, notes)
         looked_at = min(len(pictures["test"]), PICTURES)
         yield from _files_finding(truth, alike, looked_at, known, "looking the same")

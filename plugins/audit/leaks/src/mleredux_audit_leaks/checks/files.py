@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import struct
 from collections.abc import Iterator
 
@@ -30,11 +29,11 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
         return
     stems = normal_ids(pd.Series([file.parts[-1] for file in files]))
     rows = truth.first_rows.reindex(stems).to_numpy(dtype=float)
+    if np.isnan(rows).all():
+        rows = _within_names(truth, stems)
+    if np.isnan(rows).all():
+        rows = _named_folders(truth, files)
     named = np.flatnonzero(np.isfinite(rows))
-    if len(named) == 0:
-        named, rows = _within_names(truth, stems)
-    if len(named) == 0:
-        named, rows = _named_folders(truth, files)
     if len(named) > FILES:
         notes.append(f"Properties of files were judged on {FILES} of {len(named)} files.")
         named = np.sort(np.random.default_rng(seed).permutation(named)[:FILES])
@@ -60,7 +59,7 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
                 judged = column_skill(pairs["value"], labels, least=LEAST, seed=seed)
                 if judged:
                     seen.add(name)
-                    natural = name == "size" or name.startswith(("width", "height"))
+                    natural = name.startswith(("size", "blocks", "width", "height"))
                     high, medium = (0.9, 0.5) if natural else (0.7, 0.3)
                     severity = "high" if judged.value >= high else "medium" if judged.value >= medium else "low"
                     if name == "place in the archive" and severity == "high":
@@ -77,7 +76,7 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
 
 def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str]) -> Iterator[AuditFinding]:
     """Check for patients, studies and series that headers of DICOM files name in both training and test data."""
-    sides = sides_of(truth, [file for file in files if _kind(file) == "dicom"])
+    sides = sides_of(truth, [file for file in files if file.kind == "dicom"])
     values: dict[str, dict[str, list[str]]] = {"train": {}, "test": {}}
     for side, of_side in sides.items():
         for file in of_side[:: max(1, len(of_side) // HEADERS)][:HEADERS]:
@@ -104,7 +103,7 @@ def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str])
             )
 
 
-def _within_names(truth: Truth, stems: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+def _within_names(truth: Truth, stems: pd.Series) -> np.ndarray:
     """Match files whose names contain an id as one of their parts (`cat_0017.png` for 0017)."""
     parts = stems.str.split(_TOKENS, regex=True, expand=True).iloc[:, :6]
     rows = np.full(len(stems), np.nan)
@@ -112,17 +111,17 @@ def _within_names(truth: Truth, stems: pd.Series) -> tuple[np.ndarray, np.ndarra
         met = truth.first_rows.reindex(parts[place]).to_numpy(dtype=float)
         if len(np.unique(met[np.isfinite(met)])) >= max(12, 0.5 * len(truth.first_rows)):
             rows = np.where(np.isfinite(rows), rows, met)
-    return np.flatnonzero(np.isfinite(rows)), rows
+    return rows
 
 
-def _named_folders(truth: Truth, files: list[PublicFile]) -> tuple[np.ndarray, np.ndarray]:
+def _named_folders(truth: Truth, files: list[PublicFile]) -> np.ndarray:
     """Match files in folders that are named by an id."""
     rows = np.full(len(files), np.nan)
     for depth in range(max(len(file.parts) for file in files) - 1):
         folders = pd.Series([file.parts[depth] if depth < len(file.parts) - 1 else "" for file in files])
         met = truth.first_rows.reindex(normal_ids(folders)).to_numpy(dtype=float)
         rows = np.where(np.isfinite(rows), rows, met)
-    return np.flatnonzero(np.isfinite(rows)), rows
+    return rows
 
 
 def _once(group: np.ndarray, rows: np.ndarray) -> np.ndarray:
@@ -139,7 +138,8 @@ def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
         "modification time": pd.Series([f"{file.time:.3f}" for file in files]),
         "length of the name": pd.Series([str(len(file.parts[-1])) for file in files]),
     }
-    found |= {name: pd.Series([repr(file.traces.get(name, 0.0)) for file in files]) for name in files[0].traces}
+    traces = {name: None for file in files for name in file.traces}
+    found |= {name: pd.Series([file.traces.get(name, "") for file in files]) for name in traces}
     depth = min(len(file.parts) for file in files)
     found |= {f"folder {place + 1}": pd.Series([file.parts[place] for file in files]) for place in range(depth - 1)}
     parts = stems.str.split(_TOKENS, regex=True, expand=True).iloc[:, :8].fillna("")
@@ -149,12 +149,10 @@ def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
 
 
 def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[str, pd.Series]:
-    """Return header fields of images, sounds and DICOM files; a field is blank for files that lack it."""
-    readers = {"picture": _picture, "sound": _sound, "dicom": _dicom}
-    kinds = [_kind(file) for file in files]
-    if not any(kinds):
-        return {}
-    if len(files) > HEADERS:
+    """Return header fields of files whose format has them; a field is blank for files that lack it."""
+    readers = {"picture": _picture, "sound": _sound, "dicom": _dicom, "packed": _packed, "parquet": _parquet}
+    kinds = [file.kind for file in files]
+    if any(kinds) and len(files) > HEADERS:
         notes.append(f"Headers of only {HEADERS} of {len(files)} files were read.")
     rows: list[dict[str, str]] = []
     missing = set()
@@ -176,15 +174,6 @@ def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[st
     return {f"{name} in the header": frame[name] for name in frame.columns[:80] if frame[name].nunique() > 1}
 
 
-def _kind(file: PublicFile) -> str | None:
-    name = file.parts[-1].lower()
-    if re.search(r"\.(jpe?g|png|tiff?|bmp|gif)$", name):
-        return "picture"
-    return (
-        "sound" if name.endswith((".wav", ".aif", ".aiff")) else "dicom" if name.endswith((".dcm", ".dicom")) else None
-    )
-
-
 def _picture(data: bytes) -> dict[str, str]:
     from PIL import ExifTags, Image
 
@@ -192,13 +181,11 @@ def _picture(data: bytes) -> dict[str, str]:
     with Image.open(io.BytesIO(data)) as picture:
         found = {"width": str(picture.width), "height": str(picture.height), "mode": picture.mode}
         found |= {f"EXIF {ExifTags.TAGS.get(tag, tag)}": str(value)[:200] for tag, value in picture.getexif().items()}
-        texts = {
-            key: value for key, value in picture.info.items() if isinstance(value, (str, int, float, bytes, tuple))
-        }
-        found |= {
-            f"field {key}": str(value)[:200] for key, value in texts.items() if key not in ("exif", "icc_profile")
-        }
-    return found
+        for key, value in picture.info.items():
+            if isinstance(value, (str, int, float, bytes, tuple)) and key not in ("exif", "icc_profile"):
+                found[f"field {key}"] = str(value)[:200]
+    _, mark, time = data.partition(b"tIME")
+    return found | {"PNG time": time[:7].hex(" ") if mark and data.startswith(b"\x89PNG") else ""}
 
 
 def _sound(data: bytes) -> dict[str, str]:
@@ -216,6 +203,21 @@ def _sound(data: bytes) -> dict[str, str]:
             found[f"chunk {name.decode('latin-1')}"] = body.decode("latin-1")
         place += 8 + length + length % 2
     return found
+
+
+def _packed(data: bytes) -> dict[str, str]:
+    """Return how and when a gzip file, or the first member of a zip file such as NPZ, was packed."""
+    if not data.startswith(b"\x1f\x8b"):
+        return {"packing": data[4:14].hex(" ")}
+    name = data[10:210].partition(b"\0")[0] if data[3] & 8 else b""
+    return {"packing": data[3:10].hex(" "), "packed name": name.decode("latin-1")}
+
+
+def _parquet(data: bytes) -> dict[str, str]:
+    import pyarrow.parquet
+
+    found = pyarrow.parquet.read_metadata(io.BytesIO(data))
+    return {"writer": found.created_by, "metadata": str(found.metadata)}
 
 
 def _dicom(data: bytes) -> dict[str, str]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mleredux_audit_leaks.report import AuditFinding, Statistic
-from mleredux_audit_leaks.statistics import Floats, Labels, as_numbers, judge, skill, transfer
+from mleredux_audit_leaks.statistics import Labels, as_numbers, judge, skill, transfer
 from mleredux_audit_leaks.tables import Table
 from mleredux_audit_leaks.truth import Joined, Known, Truth
 
@@ -107,26 +107,17 @@ def _judge(
     rng = np.random.default_rng(seed)
     picked = np.sort(rng.permutation(len(test))[:ROWS])
     train, test, rows = train.reset_index(drop=True), test.iloc[picked].reset_index(drop=True), rows[picked]
-    blank = test.astype(str).str.strip() == ""
+    blank = (test.astype(str).str.strip() == "").to_numpy()
     codes = pd.factorize(pd.concat([train, test]).astype(str))[0].astype(np.int64)
-    known, asked = (
-        codes[: len(train)],
-        np.where(np.isin(codes[len(train) :], codes[: len(train)]), codes[len(train) :], -1),
-    )
-    asked = np.where(blank, -1, asked)
+    known, asked = codes[: len(train)], codes[len(train) :]
+    asked = np.where(blank | ~np.isin(asked, known), -1, asked)
     shared = float((asked >= 0).mean())
     if shared < 0.05:
         return None
     truths = one.target.labels.take(rows)
-
-    def measure(y: Labels) -> float:
-        return skill(truths, transfer(known, y, asked))
-
-    judged = judge(measure, one.labels, least=LEAST, seed=seed)
-    figures: dict[str, float | int | str] = {
-        "groups in train": int(usable),
-        "share of test rows in them": round(shared, 4),
-    }
+    judged = judge(lambda y: skill(truths, transfer(known, y, asked)), one.labels, least=LEAST, seed=seed)
+    figures: dict[str, float | int | str]
+    figures = {"groups in train": int(usable), "share of test rows in them": round(shared, 4)}
     places = (f"{one.table.name}: {name}", where)
     if judged:
         rival = _near_values(train, test, one.labels, truths)
@@ -166,7 +157,5 @@ def _near_values(train: pd.Series, test: pd.Series, labels: Labels, truths: Labe
     at = np.clip(np.searchsorted(values, theirs), 0, len(values) - 1)
     below = np.clip(np.where(values[at] >= theirs, at - 1, at), 0, len(values) - 1)
     above = np.clip(np.where(values[at] <= theirs, at + 1, at), 0, len(values) - 1)
-    predicted: list[Floats] = [
-        transfer(places.astype(np.int64), labels, side.astype(np.int64)) for side in (below, above)
-    ]
-    return max(skill(truths, one) for one in predicted)
+    known = places.astype(np.int64)
+    return max(skill(truths, transfer(known, labels, side.astype(np.int64))) for side in (below, above))
