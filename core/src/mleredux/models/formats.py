@@ -134,17 +134,18 @@ def number(value: float | None) -> str:
     return digits.replace("-", "−")
 
 
-def plain(value: float, digits: int = 12, *, grouped: bool = False) -> str:
+def plain(value: float, digits: int = 12, *, grouped: bool = False, signed: bool = False) -> str:
     """Format a number in full, without an exponent: `0.00005`, `3600`, `2592000`.
 
     Args:
         digits: Number of significant digits; digits before the decimal point are never dropped.
         grouped: Whether to separate thousands with commas.
+        signed: Whether positive numbers have a sign too.
     """
     from decimal import Decimal
 
     rounded = f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}"
-    text = f"{Decimal(rounded):{',' * grouped}f}"
+    text = f"{Decimal(rounded):{'+' * signed}z{',' * grouped}f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 

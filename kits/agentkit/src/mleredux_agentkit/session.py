@@ -218,7 +218,7 @@ def clock(task: Task) -> dict[str, Any]:
     left = float(os.environ.get("MLEREDUX_DEADLINE", task.deadline)) - time.time()
     left = min(max(0.0, left), task.time_limit)  # the deadline leaves a moment for the startup
     hours, minutes, seconds = int(left) // 3600, int(left) // 60 % 60, int(left) % 60
-    message = f"{hours}:{minutes:02d}:{seconds:02d} left of {task.time_limit / 60:g} minutes."
+    message = f"{hours}:{minutes:02d}:{seconds:02d} left of {task.time_limit / 60:.0f} minutes."
     return {"message": message, "left": left}
 
 

@@ -17,6 +17,7 @@ from mleredux._core.plugins import current
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
 from mleredux.models import Agent, Build, Limits, State, Verdict
+from mleredux.models.formats import plain
 from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.wire import NoSession, ask
 from mleredux_agentkit.workspace import Completed
@@ -234,8 +235,8 @@ class OpenSession(Attached):
                 if waited > slot_timeout:
                     limits = self.run.spec.limits
                     raise MlereduxError(
-                        f"For {slot_timeout:g} seconds, other runs held what this one needs: {limits.cpus:g} CPUs and "
-                        f"{limits.memory_mb} MB of memory.",
+                        f"For {plain(slot_timeout)} seconds, other runs held what this one needs: {plain(limits.cpus)} "
+                        f"CPUs and {limits.memory_mb} MB of memory.",
                         hint="Give each a smaller share by `limits`, or close sessions.",
                     )
             if not self._thread.is_alive():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Protocol
 
 from mleredux.errors import AgentBroken, BuildFailed, SandboxError
+from mleredux.models.formats import plain
 from mleredux.plugin.sandbox import BuildRequest, Built, Finding, note_use
 
 from mleredux_containers import host, layers, recipe
@@ -92,7 +93,7 @@ class BuildLog:
         """
         self.request.check_cancelled()
         return self._failure(
-            f"The image was not built within {self.request.time_limit:g} s; it was at {self._step}", recipe=True
+            f"The image was not built within {plain(self.request.time_limit)} s; it was at {self._step}", recipe=True
         )
 
     def too_large(self, limit: int) -> BuildFailed:

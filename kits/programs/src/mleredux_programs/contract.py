@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 
 from mleredux.models import Task
+from mleredux.models.formats import plain
 
 from mleredux_programs.declaration import Execution
 
@@ -19,7 +20,7 @@ It defines `load(folder)`, which loads the files next to it in the archive and r
     "service": """\
 It is an HTTP server on 127.0.0.1, on the port that its first argument and `PORT` name. It answers
   `POST /predict` with a row of inputs as a JSON object (as in `sample_inputs.csv`, values are texts) by a JSON object
-  of the prediction. It gets {clients} requests at a time, and must answer each within {deadline:g} seconds""",
+  of the prediction. It gets {clients} requests at a time, and must answer each within {deadline} seconds""",
     "policy": """\
 It defines `act(observation)`, which returns an action, and perhaps `reset()`, which is called before each
   episode""",
@@ -30,7 +31,7 @@ _TEXT = """
 - `{file}` is a program, {form}. It is graded on inputs that you never see, by its results there.
 - {how}.
 - It is executed by Python {python} in its own sandbox: without network, without the data{public}, for at most
-  {seconds:g} seconds, {memory_mb:,} MB of memory and {disk_mb:,} MB of files. It may be {size_mb:g} MiB large.
+  {seconds} seconds, {memory_mb:,} MB of memory and {disk_mb:,} MB of files. It may be {size_mb} MiB large.
 - `validate.sh` runs it on `sample_inputs.csv`, and says whether that works.
 """
 
@@ -41,11 +42,11 @@ def contract(task: Task, execution: Execution) -> str:
     return _TEXT.format(
         file=task.submission.file,
         form="a ZIP archive with `main.py` and what it needs" if archive else "one script",
-        how=_HOW[execution.kind].format(clients=execution.clients, deadline=execution.deadline),
+        how=_HOW[execution.kind].format(clients=execution.clients, deadline=plain(execution.deadline)),
         python=platform.python_version(),
         public=f" but {', '.join(f'`{name}`' for name in execution.public)} next to it" if execution.public else "",
-        seconds=execution.seconds,
+        seconds=plain(execution.seconds),
         memory_mb=execution.memory_mb,
         disk_mb=execution.disk_mb,
-        size_mb=execution.size_mb,
+        size_mb=plain(execution.size_mb),
     )

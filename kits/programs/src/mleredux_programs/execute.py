@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models.formats import plain
 from mleredux.models.grader import Grader, GradingInput, Score
 from mleredux.models.task import Submission, Task, known_answers
 
@@ -125,7 +126,7 @@ def _execute(task: Task, submission: BinaryIO, data: Path, public: Path) -> Exec
     inputs = _read(data / (SAMPLE_INPUTS if known else INPUTS), public=known)
     size = os.fstat(submission.fileno()).st_size
     if size > execution.size_mb * 2**20:
-        raise InvalidSubmission(f"{task.submission.file} is larger than {execution.size_mb:g} MiB.")
+        raise InvalidSubmission(f"{task.submission.file} is larger than {plain(execution.size_mb)} MiB.")
     if not size:
         raise InvalidSubmission(f"{task.submission.file} is empty.")
     name = "submission.zip" if task.submission.file.endswith(".zip") else "submission.py"
@@ -180,7 +181,7 @@ def _serve(
     if inputs.public and None in made:
         raise InvalidSubmission(
             f"{task.submission.file} gave {made.count(None)} of {len(made)} sample inputs no valid answer within "
-            f"{execution.deadline:g} seconds; the answer to each is a JSON object with {', '.join(targets)}."
+            f"{plain(execution.deadline)} seconds; the answer to each is a JSON object with {', '.join(targets)}."
         )
     rows = [
         [*(row[place] for place in places), *(one or missing).values()]
@@ -278,7 +279,7 @@ def _expect_end(task: Task, found: Confined, inputs: _Inputs) -> None:
     """
     execution, file = execution_of(task), task.submission.file
     if found.limit == "time":
-        raise InvalidSubmission(f"{file} took longer than {execution.seconds:g} seconds{_for(inputs)}.")
+        raise InvalidSubmission(f"{file} took longer than {plain(execution.seconds)} seconds{_for(inputs)}.")
     if found.limit == "memory":
         raise InvalidSubmission(f"{file} used more than {execution.memory_mb:,} MB of memory{_for(inputs)}.")
     if found.code:

@@ -18,6 +18,7 @@ from mleredux._core.sandboxes.variables import protected_variables, secret_value
 from mleredux.errors import MlereduxError, PluginError, one_line
 from mleredux.models import State
 from mleredux.models.export import Format
+from mleredux.models.formats import plain
 from mleredux.models.rollout import Trajectory
 from mleredux.plugin.files import Mask
 
@@ -179,7 +180,7 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
         if report is None or score is None:
             return "it has no score"
         if score > filters.min_score if report.is_lower_better else score < filters.min_score:
-            return f"its score {score:g} is worse than {filters.min_score:g}"
+            return f"its score {plain(score, 6)} is worse than {plain(filters.min_score, 6)}"
     if filters.licenses and one.license not in filters.licenses:
         return f"the licence of its task's data is {one.license or 'not declared'}"
     return None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mleredux.models.formats import plain
 from mleredux.models.rollout import BRANCHES, Step, Trajectory
 from pydantic import BaseModel, ValidationError
 
@@ -111,7 +112,7 @@ def _sentence(kind: str, message: str, found: Any, context: dict[str, Any]) -> s
     if kind in _WANTED:
         return f"{_WANTED[kind]} belongs here, this is {_type_of(found)}"
     if kind == "greater_than_equal":
-        return f"must be {context['ge']:g} or more, is {_shown(found)}"
+        return f"must be {plain(context['ge'])} or more, is {_shown(found)}"
     if kind == "too_short":
         return "must not be empty"
     if kind == "finite_number":

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 from mleredux.errors import InvalidSubmission
+from mleredux.models.formats import plain
 
 from mleredux_tables.table import is_missing
 
@@ -67,9 +68,9 @@ def within(values: Array, name: str, bounds: tuple[float | None, float | None] |
     """
     low, high = bounds or (None, None)
     if low is not None:
-        refuse(~(values >= low), f"Column {name!r} must not be below {low:g} or missing; row {{row}} is.")
+        refuse(~(values >= low), f"Column {name!r} must not be below {plain(low)} or missing; row {{row}} is.")
     if high is not None:
-        refuse(~(values <= high), f"Column {name!r} must not be above {high:g} or missing; row {{row}} is.")
+        refuse(~(values <= high), f"Column {name!r} must not be above {plain(high)} or missing; row {{row}} is.")
     return values
 
 

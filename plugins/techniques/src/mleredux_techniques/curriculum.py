@@ -66,7 +66,7 @@ def collect(store: Runs, task: str, *, most: int = 3) -> list[Lesson]:
         most: Maximum number of recommendations per technique.
 
     Raises:
-        NotFound: There are no such runs.
+        NotFound: There are no such runs, or there is no such task.
     """
     graded: dict[str, list[tuple[Run, Report]]] = defaultdict(list)
     for technique in current().entries("techniques"):
@@ -79,6 +79,7 @@ def collect(store: Runs, task: str, *, most: int = 3) -> list[Lesson]:
             if report is not None and report.score is not None and report.details.get("facts"):
                 graded[technique].append((run, report))
     if not graded:
+        current().task(task)
         raise NotFound(
             f"There are no graded technique runs on {task} in {store.path}.",
             hint=f"Create one: `mleredux run imbalance@{task} --agent analyst`.",

@@ -20,6 +20,7 @@ from mleredux._core.protocols import Finding
 from mleredux._core.sandboxes.slots import GPUS_VARIABLE, gpu_uuids, machine
 from mleredux._core.store import RunStore
 from mleredux.errors import MlereduxError, one_line
+from mleredux.models.formats import plain
 
 OLDEST_PYTHON = (3, 11)
 LOW_DISK_GB = 5.0
@@ -152,7 +153,7 @@ def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
         Diagnosis("disk", Finding(f"{name} folder", writable, f"{folder.absolute()} {can}.", other), required=True)
     ]
     free = shutil.disk_usage(there).free / 1e9
-    message = f"{free:.1f} GB are free for {name}; below {LOW_DISK_GB:g} GB is low."
+    message = f"{free:.1f} GB are free for {name}; below {plain(LOW_DISK_GB)} GB is low."
     room = Finding(
         f"{name} disk", free >= LOW_DISK_GB, message, f"Free some disk space, or choose another folder with {option}."
     )
@@ -177,7 +178,7 @@ def _prepared(data: DataStore) -> Diagnosis:
 def _memory() -> Diagnosis:
     has = machine()
     gpus = f"{len(has.gpus)} GPUs" if has.gpus else "no GPU"
-    message = f"{has.cpus:g} CPUs, {has.memory_mb:,} MB of memory and {gpus} for agents."
+    message = f"{plain(has.cpus)} CPUs, {has.memory_mb:,} MB of memory and {gpus} for agents."
     remedy = f"Below {LOW_MEMORY_MB:,} MB, agents that train models may fail; request less with --memory."
     if broken := None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]:
         message, remedy = f"{message} {broken}", "Repair the driver, or name the devices in MLEREDUX_GPUS."

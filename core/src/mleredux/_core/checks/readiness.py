@@ -17,6 +17,7 @@ from mleredux._core.protocols import Finding
 from mleredux._core.sandboxes.variables import protected_variables
 from mleredux.errors import MlereduxError
 from mleredux.models import Task
+from mleredux.models.formats import plain
 from mleredux.models.request import Request
 
 _QUESTIONS = 4
@@ -36,7 +37,7 @@ def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore)
     error = _refused(check_space, data, needed) if needed else None
     size = sum(task.resources.size_gb or 0 for task in needed)
     enough = f"{len(tasks) - len(needed)} of {len(tasks)} tasks are prepared"
-    enough += f"; there is room for the others ({size:g} GB)." if needed else "."
+    enough += f"; there is room for the others ({plain(size)} GB)." if needed else "."
     finding = Finding("disk", error is None, error.message if error else enough, error.hint if error else None)
     return [*diagnoses, Diagnosis("disk", finding, required=True)]
 

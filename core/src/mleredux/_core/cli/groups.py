@@ -115,7 +115,9 @@ class CommandGroup(click.Group):
             raise
 
     def explain_missing(self, ctx: click.Context, name: str) -> None:
-        """Reject a command that needs the other backend, or a package that is not installed, by name."""
+        """Reject a command that needs the other backend, or a missing package; suggest similar ones."""
+        import difflib
+
         from mleredux._core.plugins.directory import installing
 
         known = self.known(ctx)
@@ -126,6 +128,12 @@ class CommandGroup(click.Group):
         root = ctx.find_root()
         if root is not ctx and isinstance(root.command, CommandGroup) and name in root.command.shown(root):
             ctx.fail(f"No such command {name!r}. Did you mean `mleredux {name}`?")
+        below = (entry for entry in catalogue(ctx).entries("commands") if entry.startswith(_prefix(ctx)))
+        deeper = {entry.rpartition(" ")[2]: entry.removeprefix(_prefix(ctx)) for entry in below}
+        near = difflib.get_close_matches(name, self.shown(ctx), n=2)
+        near = near or [deeper[word] for word in difflib.get_close_matches(name, deeper, n=2)]
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        ctx.fail(f"No such command {name!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Format commands with their short help, without importing any of them."""

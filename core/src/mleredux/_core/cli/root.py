@@ -87,14 +87,9 @@ class Root(CommandGroup):
 
     def explain_missing(self, ctx: click.Context, name: str) -> None:
         """Reject a command as in any group, with similar names as suggestions."""
-        import difflib
-
         if server_of(ctx) is not None and not self.shown(ctx):
             ctx.fail(NO_CLIENT)
         super().explain_missing(ctx, name)
-        near = difflib.get_close_matches(name, self.list_commands(ctx), n=2)
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        ctx.fail(f"No such command {name!r}.{hint}")
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Format the common commands, then the names of others by section; without the server's client, how to install

@@ -14,7 +14,7 @@ from mleredux._core.plugins.capabilities import choose
 from mleredux._core.sandboxes.task_images import placed
 from mleredux._core.sandboxes.tools import absolute, find_tools, is_path
 from mleredux._core.sandboxes.variables import is_foreign, protected_variables
-from mleredux.errors import NotFound, NotGranted
+from mleredux.errors import MlereduxError, NotFound, NotGranted
 from mleredux.models import Agent, Grants, Limits, RunPlan
 from mleredux.models.agent import Network
 from mleredux.models.request import Arm, PlanLimits, Request, checked_limits
@@ -106,6 +106,13 @@ class _Planner:
         sandbox = self._sandbox(agent, arm.sandbox, network=network, gpus=limits.gpus, hosts=bool(grants.hosts))
         if network == "gateway" and not catalogue.hook("mleredux_open_gateway").get_hookimpls():
             raise NotFound("No LLM gateway is installed.", hint="Install one: `pip install mleredux-gateway`.")
+        budgets = (limits.llm_calls, limits.llm_tokens, limits.llm_cost_usd)
+        if limits.on_budget == "stop" and (network != "gateway" or budgets == (None, None, None)):
+            raise MlereduxError(
+                f"The limit on_budget has no effect on {agent.id}: "
+                + ("it has no LLM budget." if network == "gateway" else "its LLM calls, if any, are not counted."),
+                hint="Use it with `--network gateway`, and with `--llm-calls`, `--llm-tokens` or `--llm-cost`.",
+            )
         return RunPlan(
             task=task.id,
             agent=agent.reference or agent.id,

@@ -20,6 +20,7 @@ from mleredux._core.protocols import BuildRequest
 from mleredux._core.store.files import FileLock
 from mleredux.errors import BuildFailed
 from mleredux.models.agent import AgentFolder
+from mleredux.models.formats import plain
 
 _FOLDER = "environments"
 
@@ -65,7 +66,7 @@ def _execute(command: list[str], folder: Path, request: BuildRequest, end: float
             while process.poll() is None:
                 request.check_cancelled()
                 if time.monotonic() > end:
-                    raise BuildFailed(f"Installing the requirements took longer than {request.time_limit:g} s.")
+                    raise BuildFailed(f"Installing the requirements took longer than {plain(request.time_limit)} s.")
                 time.sleep(0.05)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)

@@ -23,6 +23,7 @@ from mleredux._core.sandboxes.processes import birth
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux.errors import SandboxError, one_line
 from mleredux.models import Limits
+from mleredux.models.formats import plain
 
 CPUS_VARIABLE = "MLEREDUX_CPUS"
 MEMORY_VARIABLE = "MLEREDUX_MEMORY_MB"
@@ -117,7 +118,7 @@ class Slots:
         """
         lacking = []
         if limits.cpus > self.has.cpus:
-            lacking.append(f"{limits.cpus:g} CPUs of {self.has.cpus:g}")
+            lacking.append(f"{plain(limits.cpus)} CPUs of {plain(self.has.cpus)}")
         if limits.memory_mb > self.has.memory_mb:
             lacking.append(f"{limits.memory_mb} MB memory of {self.has.memory_mb}")
         if limits.gpus > len(self.has.gpus):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from mleredux.models.formats import plain
 from mleredux.plugin.command import grant_options
 
 if TYPE_CHECKING:
@@ -116,7 +117,7 @@ def _build_and_run(
             tell("smoke run", f"{smoke.task}: {why}{_last_lines(run)}", ok=False)
             return False
         seconds = time.monotonic() - started
-        tell("smoke run", f"{smoke.task}: {report.metric} {report.score:g}, {seconds:.0f} s with building")
+        tell("smoke run", f"{smoke.task}: {report.metric} {plain(report.score, 6)}, {seconds:.0f} s with building")
         return True
 
 

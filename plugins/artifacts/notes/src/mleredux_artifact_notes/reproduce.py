@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.artifact import Artifact, Run, RunStore, State
 
@@ -117,7 +118,10 @@ def _verdict(run: Run, again: Run, tolerance: float) -> dict[str, Any]:
     if same.identical:
         said = ("identical", "The code creates the same submission, byte for byte.")
     elif same.equal:
-        said = ("equal", f"The code creates the same submission; numbers differ by at most {same.largest or 0:.3g}.")
+        said = (
+            "equal",
+            f"The code creates the same submission; numbers differ by at most {plain(same.largest or 0, 3)}.",
+        )
     elif before.score == after.score:
         said = ("same score", f"{same.differing:,} of {same.cells:,} cells differ; the score is the same.")
     else:

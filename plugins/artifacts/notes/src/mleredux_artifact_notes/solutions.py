@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.files import IntakeLimits, open_below, walk_files
 from mleredux_rollout import Step, step_extra
@@ -57,7 +58,7 @@ def _of_rollout(run: Run) -> Iterator[Solution]:
         facts = step_extra(step)
         words = [facts.stage, "buggy" if facts.is_buggy else None]
         if facts.validation_metric is not None:
-            words.append(f"{facts.metric_name or 'validation'} {facts.validation_metric:g}")
+            words.append(f"{facts.metric_name or 'validation'} {plain(facts.validation_metric, 6)}")
         parent = by_node.get(facts.parent_id or "")
         if facts.node_id is None:
             parent = count - 1 if count else None

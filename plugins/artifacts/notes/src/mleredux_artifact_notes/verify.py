@@ -10,6 +10,7 @@ from random import SystemRandom
 from typing import TYPE_CHECKING, Literal
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Report, Verification
 
 from mleredux_artifact_notes.permutation import NotPermutable, doubt_ids, permutation_of
@@ -132,9 +133,10 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     best = max(scores, key=lambda item: sign * item)
     spread = max(scores) - min(scores)
     allowed = min(max(spread, ERRORS * (deviation or 0.0)), MOST_ERRORS * (deviation or 0.0))
-    why = f"Executed again on permuted test data, the program achieves {best:g}; the submission has {score:g}"
+    mine = plain(score, 6)
+    why = f"Executed again on permuted test data, the program achieves {plain(best, 6)}; the submission has {mine}"
     if sign * (score - best) > allowed:
-        why = f"{why} (tolerance {allowed:.2g})."
+        why = f"{why} (tolerance {plain(allowed, 2)})."
         doubts = doubts or doubt_ids(trial.task, trial.public)
         status: Status = "not attempted" if doubts else "not reproducible"
         return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
@@ -160,7 +162,7 @@ def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, l
     if (again - score if report.is_lower_better else score - again) > UNKNOWN * abs(score):
         deviation, paired = trial.standard_error(submission), trial.standard_error(submission, restored)
         if deviation == 0 or (paired is not None and abs(again - score) > MOST_ERRORS * paired):
-            return None, f"It achieves {again:g}."
+            return None, f"It achieves {plain(again, 6)}."
     return (again, doubts), ""
 
 

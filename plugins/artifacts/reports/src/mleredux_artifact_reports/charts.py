@@ -8,9 +8,10 @@ import statistics
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from mleredux.models import Sample
-from mleredux.models.formats import duration, megabytes, number, round_duration
+from mleredux.models.formats import duration, megabytes, number, plain, round_duration
 from mleredux.plugin.artifact import Event, Report, VersionScore
 
 _RUG = 240
@@ -199,7 +200,11 @@ def resource_lines(samples: list[Sample], offset: float, total: float) -> list[L
     ]
     memory = [(sample.seconds, sample.memory_mb) for sample in samples if sample.memory_mb is not None]
     gpus = [(sample.seconds, sample.gpu_percent) for sample in samples if sample.gpu_percent is not None]
-    drawn = [("CPUs", cpus, "{:.2g}".format), ("memory", memory, megabytes), ("GPUs", gpus, "{:.0f} %".format)]
+    drawn: list[tuple[str, list[tuple[float, float]], Callable[[float], str]]] = [
+        ("CPUs", cpus, partial(plain, digits=2)),
+        ("memory", memory, megabytes),
+        ("GPUs", gpus, "{:.0f} %".format),
+    ]
     return [_area(name, values, form, offset, total) for name, values, form in drawn if len(values) > 1]
 
 

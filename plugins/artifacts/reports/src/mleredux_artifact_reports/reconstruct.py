@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from mleredux.models.events import AgentEnded, AgentFound, LimitReached, Notice, Signal, Validation
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Event, Run
 from mleredux.plugin.files import IntakeLimits, readable_path
 from mleredux_rollout import (
@@ -80,12 +81,12 @@ def _from_events(run: Run, events: list[Event]) -> Iterator[_Moment]:
         if isinstance(happened, AgentFound):
             limits = run.spec.limits
             words = (
-                f"The agent was {happened.status} in the {run.spec.sandbox} sandbox with "
-                f"seed {run.spec.seed}, {limits.time_limit:g} s, {limits.cpus:g} CPUs and {limits.memory_mb} MB."
+                f"The agent was {happened.status} in the {run.spec.sandbox} sandbox with seed {run.spec.seed}, "
+                f"{plain(limits.time_limit)} s, {plain(limits.cpus)} CPUs and {limits.memory_mb} MB."
             )
             yield _Moment(event.time, "system", words)
         elif isinstance(happened, Notice):
-            words = f"The agent was notified that {happened.seconds_left:g} seconds were left."
+            words = f"The agent was notified that {plain(happened.seconds_left)} seconds were left."
             yield _Moment(event.time, "system", words)
         elif isinstance(happened, LimitReached):
             words = happened.message or f"The agent reached its {happened.limit} limit."

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from mleredux.errors import MlereduxError
@@ -303,7 +304,7 @@ def _meters(run: Run) -> list[Meter]:
         meter("memory", "Peak memory", memory, limits.memory_mb, megabytes),
         meter("disk", "Disk, output files", disk / 2**20, limits.disk_mb, megabytes),
         meter("processes", "Processes", None, limits.processes, "{:,.0f}".format),
-        meter("cpus", "CPUs", _mean_cpus(run), limits.cpus, "{:.2g}".format),
+        meter("cpus", "CPUs", _mean_cpus(run), limits.cpus, partial(plain, digits=2)),
         *([meter("gpus", "GPUs", None, limits.gpus, "{:.0f}".format)] if limits.gpus else []),
     ]
 

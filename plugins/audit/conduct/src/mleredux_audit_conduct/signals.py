@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Evidence, Report, Run
 from mleredux.plugin.task import Task, read_leaderboard
 from mleredux_rollout import code_of, texts_of
@@ -92,8 +93,8 @@ def beyond_noise(task: Task, report: Report) -> Iterator[Evidence]:
     noise = best - ordered[max(1, round(TOP * len(ordered)))]
     if sign * report.score - best > noise:
         why = (
-            f"The score {report.score:g} is better than the best of {len(board)} entries ({sign * best:g}) by more "
-            f"than the top tenth of them differs ({noise:.2g})."
+            f"The score {plain(report.score, 6)} is better than the best of {len(board)} entries "
+            f"({plain(sign * best, 6)}) by more than the top tenth of them differs ({plain(noise, 2)})."
         )
         yield Evidence(kind="noise-ceiling", level="suspicious", why=why)
 
@@ -116,8 +117,8 @@ def jumps(run: Run, report: Report) -> Iterator[Evidence]:
         ]
         if codes[0] and codes[0] == codes[1]:
             why = (
-                f"Version {after.number} of the submission scores {after.score:g}, version {before.number} "
-                f"{before.score:g}, and the code did not change between them."
+                f"Version {after.number} of the submission scores {plain(after.score, 6)}, version {before.number} "
+                f"{plain(before.score, 6)}, and the code did not change between them."
             )
             yield Evidence(kind="jump", level="suspicious", why=why)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from mleredux.models.formats import plain
 from mleredux.plugin.task import Model
 
 Severity = Literal["low", "medium", "high"]
@@ -65,9 +66,9 @@ class AuditReport(Model):
         lines[0] += f"{self.tables} tables checked."
         for finding in self.findings:
             figure = finding.statistic
-            compared = f"{figure.name} {figure.value:.4g}, reported from {figure.threshold:.4g}"
+            compared = f"{figure.name} {plain(figure.value, 4)}, reported from {plain(figure.threshold, 4)}"
             if figure.baseline is not None:
-                compared += f"; without a leak {figure.baseline:.4g}"
+                compared += f"; without a leak {plain(figure.baseline, 4)}"
             if figure.z is not None:
                 compared += f" ({figure.z:.1f} standard deviations off)"
             lines += [f"{finding.severity.upper():7} {finding.kind}: {finding.message}", f"        {compared}"]

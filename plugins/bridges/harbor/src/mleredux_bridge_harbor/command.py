@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from mleredux.models.formats import plain
 from mleredux.plugin.command import Duration, data_dir_option
 from mleredux_agents import REWARDS, rule_of
 
@@ -35,5 +36,5 @@ def command(task: str, output: Path, reward: str, invalid: float | None, **how: 
     if isinstance(filled, str):
         click.echo(f"{output} has no data; its fetch.sh fetches them. {filled}")
         return
-    solution = "It has no solution." if filled is None else f"The reward of solution/ is {filled:g}."
+    solution = "It has no solution." if filled is None else f"The reward of solution/ is {plain(filled, 6)}."
     click.echo(f"{output} has the answers in tests/ and solution/: don't give it to agents. {solution}")

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import ExecutorError, NotFound, StoreError
+from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Cause, State
 from mleredux.plugin.executor import Executor, JobSpec, JobStatus
 from mleredux.plugin.host import read_ticket, write_ticket
@@ -184,8 +185,8 @@ class Elsewhere:
                 all(a <= b for a, b in zip(wanted, (one.cpus, one.memory_mb, one.gpus), strict=True)) for one in nodes
             ):
                 raise ExecutorError(
-                    f"No node of {self._executor.id} has {limits.cpus:g} CPUs, {limits.memory_mb} MB of memory and "
-                    f"{limits.gpus} GPUs.",
+                    f"No node of {self._executor.id} has {plain(limits.cpus)} CPUs, {limits.memory_mb} MB of memory "
+                    f"and {limits.gpus} GPUs.",
                     hint="Ask for less with --cpus, --memory or --gpus.",
                 )
 

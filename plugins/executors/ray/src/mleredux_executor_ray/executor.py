@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import ExecutorError
+from mleredux.models.formats import plain
 from mleredux.plugin.executor import JobSpec, JobStatus, Node, job_environment
 from mleredux.plugin.sandbox import Finding
 
@@ -202,7 +203,7 @@ def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any]:
     while not read.endswith(b"\n"):
         if not select.select((driver.stdout,), (), (), max(0.0, end - time.monotonic()))[0]:
             raise ExecutorError(
-                f"Ray did not respond within {seconds:g} seconds.",
+                f"Ray did not respond within {plain(seconds)} seconds.",
                 hint=f"Check the cluster by `ray status`, or set {TIMEOUT_VARIABLE} to more seconds.",
             )
         part = os.read(driver.stdout.fileno(), 2**16)

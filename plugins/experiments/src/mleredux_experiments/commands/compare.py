@@ -86,14 +86,14 @@ def _show(found: Comparison) -> None:
     if found.medals:
         click.echo(f"Medals: {found.medals}.")
     click.echo(f"Measure: {found.measure}; differences are {found.b} minus {found.a}, averaged over tasks.")
-    click.echo(f"Tasks like these: {found.between(found.interval)}; p = {found.p:.3g}, by sign flips.")
+    click.echo(f"Tasks like these: {found.between(found.interval)}; p = {plain(found.p, 3)}, by sign flips.")
     if found.again is not None:
         click.echo(f"These tasks again, other seeds: {found.between(found.again)}.")
     if found.by_source is not None:
         click.echo(f"Tasks of one data source taken together: {found.between(found.by_source)}.")
     click.echo(f"A run of {found.b} is better than one of {found.a} with a chance of {found.improvement:.0%}.")
     if found.equivalence is not None:
-        click.echo(f"Equivalence within ± {plain(found.margin)} {found.unit}: p = {found.equivalence:.3g}.")
+        click.echo(f"Equivalence within ± {plain(found.margin)} {found.unit}: p = {plain(found.equivalence, 3)}.")
     for name in found.deterministic:
         click.echo(f"{name} is deterministic: its scores do not depend on the seed.")
     if found.bounds is not None:

@@ -82,7 +82,7 @@ def command(
     if smallest is None:
         text = [f"{here} no possible difference with a power of {power:.0%}."]
     if count < least_tasks(alpha):
-        text[0] += f" A decision at {100 * alpha:.3g} % needs {least_tasks(alpha)} tasks or more."
+        text[0] += f" A decision at {plain(100 * alpha, 3)} % needs {least_tasks(alpha)} tasks or more."
     if difference is not None:
         chance, enough = sample.chance(difference), sample.tasks_for(difference)
         more = sample.seeds_for(difference) if variance.separated else None

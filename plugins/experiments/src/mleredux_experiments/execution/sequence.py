@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.power import least_tasks
@@ -76,8 +77,8 @@ def decision(plan: Plan, results: Results, seeds: int) -> str | None:
         for arm in arms[1:]
     ]
     if found and all(one.verdict in ("better", "worse", "equivalent") for one in found):
-        told = "; ".join(f"{one.b} {one.difference:+.3g} {one.unit}, {one.verdict}" for one in found)
-        return f"Decided after {seeds} seeds at level {level:.2g}: {told}."
+        told = "; ".join(f"{one.b} {plain(one.difference, 3, signed=True)} {one.unit}, {one.verdict}" for one in found)
+        return f"Decided after {seeds} seeds at level {plain(level, 2)}: {told}."
     return None
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def level(alpha: float) -> str:
     """Return the level of an interval as text, such as `95 %`."""
-    return f"{100 * (1 - alpha):.4g} %"
+    return f"{plain(100 * (1 - alpha), 4)} %"
 
 
 def limits(interval: Interval | None) -> dict[str, float | None]:
@@ -135,7 +135,7 @@ class Comparison:
 
     def amount(self, value: float, *, plus: bool = False) -> str:
         """Return a difference as text, without its unit."""
-        text = f"{value:+z.1f}" if self.unit == "points" else f"{value:+z.3g}"
+        text = f"{value:+z.1f}" if self.unit == "points" else plain(value, 3, signed=True)
         return (text if plus else text.removeprefix("+")).replace("-", "−")
 
     def between(self, interval: Interval | None) -> str:
@@ -149,14 +149,18 @@ class Comparison:
     def _told(self) -> str:
         match self.verdict:
             case "better" | "worse":
-                p = f"{self.p:.2g}" if self.adjusted is None else f"{self.adjusted:.2g}, adjusted for all arms"
+                p = (
+                    f"{plain(self.p, 2)}"
+                    if self.adjusted is None
+                    else f"{plain(self.adjusted, 2)}, adjusted for all arms"
+                )
                 return f"{self.verdict} (p = {p})"
             case "equivalent":
                 return f"equivalent within {plain(self.margin)} {self.unit}"
             case "not worse":
                 return f"not worse by more than {plain(self.margin)} {self.unit}"
             case "cannot tell":
-                return f"cannot tell; a decision at {100 * self.alpha:.3g} % needs {self.least} tasks or more"
+                return f"cannot tell; a decision at {plain(100 * self.alpha, 3)} % needs {self.least} tasks or more"
         smallest = self.sample.detectable
         if not self.sample.variance.of_mean(self.sample.seeds):
             return "undecided"

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import AgentBroken, BuildFailed, SandboxError
+from mleredux.models.formats import plain
 from mleredux_containers import (
     BuildLog,
     Container,
@@ -62,7 +63,7 @@ class DockerImages:
                     log.write(status)
                 if log.seconds_left <= 0.1:
                     log.request.check_cancelled()
-                    raise BuildFailed(f"Image {name} was not fetched within {log.request.time_limit:g} s.")
+                    raise BuildFailed(f"Image {name} was not fetched within {plain(log.request.time_limit)} s.")
         except (docker.errors.DockerException, requests.RequestException) as error:
             raise SandboxError(reason(error)) from error
 

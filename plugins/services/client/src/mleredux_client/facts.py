@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 from mleredux.models import Model
+from mleredux.models.formats import plain
 
 from mleredux_client.display import experiment_html, fields_html, run_html
 from mleredux_client.models.run import BuildRecord, ExperimentRecord, QueuePlace, RunRecord, State, SubmissionRecord
@@ -110,7 +111,7 @@ class RunFacts(Facts[RunRecord]):
         """Return the progress in a few words."""
         if not self.finished and self.waiting_for:
             return f"{self.state}: {self.waiting_for}"
-        score = f", score {self.score:g}" if self.score is not None else ""
+        score = f", score {plain(self.score, 6)}" if self.score is not None else ""
         medal = f", {self.medal} medal" if self.medal else ""
         medal += f", {self.verdict}" if self.verdict not in (None, "not checked") else ""
         why = f": {self.message}" if self.message else ""

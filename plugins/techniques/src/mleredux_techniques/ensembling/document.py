@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from mleredux.models.formats import plain
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
@@ -45,4 +46,4 @@ class EnsemblingAnalysis(Document):
 def recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:
     """Return the recommendation, one line per item."""
     used = [(place, one.weight) for place, one in enumerate(document.models, start=1) if one.weight]
-    return [f"weight of model {place}: {weight:.3g}" for place, weight in used]
+    return [f"weight of model {place}: {plain(weight, 3)}" for place, weight in used]

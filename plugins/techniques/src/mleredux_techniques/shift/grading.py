@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
@@ -119,7 +120,7 @@ def _apart(given: dict[str, float], true: dict[str, float], spread: float) -> fl
 
 
 def _shown(target: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}".strip() for name, value in target.items())
+    return ", ".join(f"{name} {plain(value, 4)}".strip() for name, value in target.items())
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from mleredux.models.formats import plain
 from mleredux_programs import run_confined
 from pydantic import BaseModel, ConfigDict
 
@@ -107,10 +108,8 @@ def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, pu
         best, what = min((losses, f"without {name}"), (known, "by reference models"), key=lambda one: one[0].mean())
         gain = difference(best, found[""], 0.0)
         share = gain.mean / judge.unit
-        scores = [judge.shown(float(one.mean())) for one in (found[""], losses, known)]
-        told = (
-            f"{judge.title}: {scores[0]:.4g} with it, {scores[1]:.4g} without it, {scores[2]:.4g} by reference models;"
-        )
+        scores = [plain(judge.shown(float(one.mean())), 4) for one in (found[""], losses, known)]
+        told = f"{judge.title}: {scores[0]} with it, {scores[1]} without it, {scores[2]} by reference models;"
         told += f" it gains {share:+.3f} over the score {what}" + ("." if gain.significant else ", within noise.")
         reward = round(float(np.clip(share, 0, 1)), 6) if gain.significant else 0.0
         made.append(Use(technique=name, gain=round(share, 6), reward=reward, why=told))

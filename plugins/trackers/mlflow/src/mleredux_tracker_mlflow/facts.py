@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from mleredux.models import Report, State
 from mleredux.models.events import AgentEnded, AgentFound, GatewayUse, StageEnded
+from mleredux.models.formats import plain
 from mleredux.plugin.tracker import Event, Run, RunState
 
 from mleredux_tracker_mlflow.masks import masked, masked_text
@@ -123,7 +124,7 @@ def _note(run: Run, state: State, report: Report | None) -> str:
     if report is not None and report.score is not None:
         better = "lower" if report.is_lower_better else "higher"
         medal = f", {report.medal} medal" if report.medal else ""
-        said += f", {report.metric} {report.score:g} ({better} is better){medal}"
+        said += f", {report.metric} {plain(report.score, 6)} ({better} is better){medal}"
         said += "" if report.verdict.trusted else f"; {report.verdict.status}, so it does not count"
     return f"{said}.\n\n{report.note}" if report is not None and report.note else f"{said}."
 

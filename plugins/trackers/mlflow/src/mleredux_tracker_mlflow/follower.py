@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
 from mleredux.models.events import StateEntered
+from mleredux.models.formats import plain
 from mleredux.plugin.tracker import Event, Run
 
 from mleredux_tracker_mlflow.masks import masked_text
@@ -72,7 +73,9 @@ class Follower:
         if final and not followed.sent.wait(limit):
             with self._changed:
                 self._trouble = True
-            self._warn(followed, f"MLflow at {masked_text(followed.settings.uri)} takes longer than {limit:g} seconds.")
+            self._warn(
+                followed, f"MLflow at {masked_text(followed.settings.uri)} takes longer than {plain(limit)} seconds."
+            )
 
     def _followed(self, run: Run) -> _Followed | None:
         followed = self._runs.get(run.path)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 
 from mleredux_tracker_mlflow import URI_VARIABLES
 
@@ -72,6 +73,6 @@ def _number(variable: str, default: float) -> float:
         value = math.nan
     if not (math.isfinite(value) and value >= 0):
         raise MlereduxError(
-            f"{variable}={text!r} is not a non-negative number.", hint=f"Example: {variable}={default:g}."
+            f"{variable}={text!r} is not a non-negative number.", hint=f"Example: {variable}={plain(default)}."
         )
     return value

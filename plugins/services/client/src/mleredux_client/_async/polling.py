@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from mleredux.models.formats import plain
+
 from mleredux_client import calls
 from mleredux_client._async.http import AsyncHttp
 from mleredux_client.answers import document_of
@@ -42,7 +44,8 @@ async def wait_until(
         left = None if until is None else until - time.monotonic()
         if left is not None and left <= 0:
             raise WaitTimeout(
-                f"{what} is not finished after {timeout:g} seconds.", hint="It continues; wait again, or cancel it."
+                f"{what} is not finished after {plain(timeout or 0)} seconds.",
+                hint="It continues; wait again, or cancel it.",
             )
         await async_sleep(pause if left is None else min(pause, left))
         pause = min(pause * _GROWTH, _LONGEST)

@@ -9,6 +9,7 @@ import socket
 import time
 
 import structlog
+from mleredux.models.formats import plain
 from mleredux_executor_nodes.shared import read_lease, take_away
 
 from mleredux_server.scheduler.jobs import Started
@@ -57,15 +58,18 @@ class Leases:
         job.in_stage += passed
         with contextlib.suppress(OSError):
             if time.time() - (folder / CANCEL_FILE).stat().st_mtime > CANCEL_SECONDS:
-                return "cancel", f"It did not end within {CANCEL_SECONDS:g} seconds after it was cancelled."
+                return "cancel", f"It did not end within {plain(CANCEL_SECONDS)} seconds after it was cancelled."
         if job.leaving_for is not None:
             job.leaving_for += passed
             if job.leaving_for > CANCEL_SECONDS:
-                return "preemption", f"It did not stop within {CANCEL_SECONDS:g} seconds to make room for another run."
+                return (
+                    "preemption",
+                    f"It did not stop within {plain(CANCEL_SECONDS)} seconds to make room for another run.",
+                )
         if job.silent > (max(_START_SECONDS, settings.lease) if starting else settings.lease):
             return "lease", f"It did not renew its lease for {job.silent:.0f} seconds."
         if job.in_stage > (limit := job.stage[1] or settings.stage_limit):
-            return "deadline", f"It exceeded the limit of {limit:g} seconds in stage {job.stage[0]}."
+            return "deadline", f"It exceeded the limit of {plain(limit)} seconds in stage {job.stage[0]}."
         return None
 
     def preempt(self, job: Started | None) -> None:

@@ -49,7 +49,7 @@ def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
         end = time.monotonic() + seconds
         while not answered.exists():
             if time.monotonic() > end:
-                raise MlereduxError(f"No server sent this run its secrets within {seconds:g} seconds.")
+                raise MlereduxError(f"No server sent this run its secrets within {seconds:.0f} seconds.")
             os.scandir(folder).close()  # makes a shared file system show new files
             time.sleep(_POLL)
         data = base64.b64decode(answered.read_bytes())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mleredux.models.formats import duration, number, size
+from mleredux.models.formats import duration, number, plain, size
 from mleredux.plugin.artifact import Run, SubmissionVersion, VersionScore
 
 from mleredux_view.diffs import FileDiff, diff_folders
@@ -92,4 +92,4 @@ def _change(before: float | None, fact: VersionScore | None, lower: bool) -> tup
     change = fact.score - before
     if not change:
         return "±0", ""
-    return f"{change:+.5g}".replace("-", "−"), "better" if (change < 0) == lower else "worse"
+    return plain(change, 5, signed=True).replace("-", "−"), "better" if (change < 0) == lower else "worse"
