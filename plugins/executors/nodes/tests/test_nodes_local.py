@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -228,3 +229,61 @@ def test_it_conforms_and_what_does_not_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotConforming, match="a job that runs is reported as") as caught:
         check_executor(Forgetful(), tmp_path / "bad", seconds=3)
     assert "stop() leaves processes" not in str(caught.value)
+
+
+class Quiet:
+    """An executor whose jobs have the status that a test sets."""
+
+    id, title, allocates = "quiet", "For this test", True
+
+    def __init__(self) -> None:
+        self.status, self.stopped = JobStatus("running", "n1"), list[str]()
+
+    def submit(self, specs: Sequence[JobSpec]) -> list[str]:
+        return [spec.run_id for spec in specs]
+
+    def poll(self, jobs: Sequence[str]) -> dict[str, JobStatus]:
+        return dict.fromkeys(jobs, self.status)
+
+    def cancel(self, job: str) -> None:
+        self.stopped.append(job)
+
+    def fetch(self, _spec: JobSpec) -> None:
+        """There is nothing to update."""
+
+
+@pytest.mark.parametrize("state", ["running", "waiting"])
+def test_the_quieter_a_run_is_the_less_often_its_files_are_read(
+    toy: Any, monkeypatch: pytest.MonkeyPatch, state: Any
+) -> None:
+    now, looks = [time.monotonic()], list[float]()
+
+    def lease(_folder: Path) -> dict[str, Any]:
+        looks.append(now[0])
+        return {"beat": len(looks)}
+
+    monkeypatch.setattr(elsewhere, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(elsewhere, "read_lease", lease)
+    engine, run = Quiet(), toy.new()
+    engine.status = JobStatus(state, "n1")
+    followed = elsewhere.Elsewhere(toy.pipeline(executor=engine), engine)  # type: ignore[arg-type]
+    followed.add([run])
+
+    def steps(seconds: float) -> list[Run]:
+        ended = []
+        for _ in range(int(2 * seconds)):
+            now[0] += 0.5
+            ended += followed.step()
+        return ended
+
+    steps(5)
+    assert len(looks) == 10, "a new run is followed closely"
+    steps(595)
+    assert len(looks) < (120 if state == "running" else 320), "not 1,200"
+    before = len(looks)
+    engine.status = JobStatus(state, "n2")
+    steps(0.5)
+    assert len(looks) == before + 1, "at once if its job changes"
+    run.ask_to_cancel()
+    assert steps(31 if state == "running" else 2.5) == [run]
+    assert (run.state, engine.stopped) == ("cancelled", [run.id])

@@ -29,6 +29,9 @@ NODE_PROGRAM = "mleredux_executor_nodes.node"
 """The module that executes a run on its node."""
 _POLL_SECONDS = 0.5
 _PULL_SECONDS = 1.0
+_LONGEST_LOOK, _LONGEST_WAIT = 10.0, 2.0
+"""Maximum seconds between two looks at the files of a run whose job is still running, or still waiting: only this
+program notices that a waiting run was cancelled."""
 _PAUSE_SECONDS = 5.0
 """Seconds until a run is resubmitted to an executor that refused it or did not respond."""
 _REFUSED_SECONDS = 3600.0
@@ -55,6 +58,9 @@ class _Followed:
         lease: The last lease written by the worker.
         started: Whether the lease was written after the job got its node.
         changed: Time when the lease was written, or when the job was last seen waiting.
+        status: The status of the job at the last look.
+        due: Time of the next look at the run's files, if the job's status stays the same.
+        moved: Time of the last new text for display.
         replica: The run in an object store, if its node shares no file system with this machine.
     """
 
@@ -71,6 +77,9 @@ class _Followed:
     lease: dict[str, Any] | None = None
     started: bool = False
     changed: float = field(default_factory=time.monotonic)
+    status: JobStatus | None = None
+    due: float = 0.0
+    moved: float = field(default_factory=time.monotonic)
     cancelled: float | None = None
 
     @property
@@ -167,9 +176,22 @@ class Elsewhere:
         self.open |= dict(zip((run.id for run in fresh), self._submit(fresh), strict=True))
 
     def step(self) -> list[Run]:
-        """Check all runs once; return those that have ended."""
-        news = self._poll(self.open.values())
-        ended = [one.run for one in list(self.open.values()) if self._follow(one, news.get(one.job))]
+        """Check all runs once; return those that have ended.
+
+        The executor reports on all jobs together. The files of a run are read when its job's status changes, and
+        otherwise the less often, the longer the run has been quiet.
+        """
+        news, now, ended = self._poll(self.open.values()), time.monotonic(), []
+        for one in list(self.open.values()):
+            status = news.get(one.job)
+            if now < one.due and status == one.status and not self._pipeline.stopping():
+                continue
+            if self._follow(one, status):
+                ended.append(one.run)
+            one.status, one.due = status, now
+            if status is not None and status.state != "ended" and one.cancelled is None:
+                longest = _LONGEST_WAIT if status.state == "waiting" else _LONGEST_LOOK
+                one.due += calm_seconds(now - one.moved, longest)
         for run in ended:
             if (replica := self.open.pop(run.id).replica) is not None:
                 with contextlib.suppress(StoreError, NotFound):  # the objects are deleted with the run
@@ -257,10 +279,11 @@ class Elsewhere:
                 with contextlib.suppress(ExecutorError):
                     self._executor.cancel(one.job)
             return False
-        if run.state.final and not run.alive:
+        state = run.state
+        if state.final and not run.alive:
             if status is not None and status.state == "waiting":
                 self._stop(one)  # it was cancelled in the queue
-            self._show(one, str(run.state))
+            self._show(one, str(state))
             return True
         if self._cancelled(one, status, now):
             return True
@@ -268,8 +291,8 @@ class Elsewhere:
             return False
         if status.state == "ended":
             return self._ended(one, status)
-        state = str(run.state) if status.state == "running" else "queued"
-        self._show(one, f"{state} ({self._executor.id}: {status.detail or status.state})")
+        shown = str(state) if status.state == "running" else "queued"
+        self._show(one, f"{shown} ({self._executor.id}: {status.detail or status.state})")
         lease = read_lease(run.path)
         if lease != one.lease or status.state == "waiting":
             one.lease, one.changed, one.started = lease, now, status.state != "waiting"
@@ -361,8 +384,13 @@ class Elsewhere:
 
     def _show(self, one: _Followed, message: str) -> None:
         if message != one.shown:
-            one.shown = message
+            one.shown, one.moved = message, time.monotonic()
             self._pipeline.progress(one.run, message)
+
+
+def calm_seconds(quiet: float, longest: float = _LONGEST_LOOK) -> float:
+    """Return how long not to look at something that has not changed for some seconds."""
+    return min(longest, quiet / 10)
 
 
 def _cancel(run: Run) -> bool:

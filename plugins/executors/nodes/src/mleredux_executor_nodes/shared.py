@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mleredux_executor_nodes.elsewhere import NODE_PROGRAM, Elsewhere
+from mleredux_executor_nodes.elsewhere import NODE_PROGRAM, Elsewhere, calm_seconds
 from mleredux_executor_nodes.lease import LEASE_SECONDS, Lease, next_fence, read_lease, take_away
 from mleredux_executor_nodes.node import main as execute_ticket
 from mleredux_executor_nodes.replica import delete_replica
@@ -15,6 +15,7 @@ __all__ = [
     "Lease",
     "StoredFile",
     "StoredRuns",
+    "calm_seconds",
     "delete_replica",
     "execute_ticket",
     "next_fence",

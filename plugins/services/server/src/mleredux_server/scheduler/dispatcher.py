@@ -9,7 +9,7 @@ import time
 import structlog
 from mleredux.errors import MlereduxError
 from mleredux.plugin.host import Machine, Slots
-from mleredux_executor_nodes.shared import next_fence
+from mleredux_executor_nodes.shared import calm_seconds, next_fence
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
@@ -185,10 +185,13 @@ class Dispatcher:
 
     def _follow(self, job: Started) -> bool:
         """Check a job; return whether it is no longer running. An error in one job does not affect others."""
-        if time.monotonic() < self._not_before.get(job.id, 0.0):
+        now = time.monotonic()
+        if now < self._not_before.get(job.id, 0.0) or (job.told is None and now < job.due):
             return False
         try:
             left = self._jobs.follow(job, ours=self._has(job.id))
+            if self._remote is not None and job.kind == "run":  # its node wakes this thread only at the end
+                job.due = now + calm_seconds(now - job.moved)
         except OperationalError:
             raise
         except Exception as error:  # a plugin may raise anything, and a disk may be full

@@ -59,6 +59,8 @@ class Started:
         silent: Seconds since the lease was renewed.
         in_stage: Seconds in `timed_stage`.
         looked: When the lease was last read, on the monotonic clock.
+        moved: When its event log last grew.
+        due: When its event log is read next, unless it is reported as done.
         lost: Why the server killed its worker.
         leaving_for: Seconds since it was preempted; None if it was not.
     """
@@ -78,6 +80,8 @@ class Started:
     silent: float = 0.0
     in_stage: float = 0.0
     looked: float = field(default_factory=time.monotonic)
+    moved: float = field(default_factory=time.monotonic)
+    due: float = 0.0
     lost: str | None = None
     leaving_for: float | None = None
 
@@ -167,7 +171,7 @@ class Jobs:
             return False  # shown once its worker has released it: then it can be retried or deleted immediately
         with self._service.database.writing() as session:
             write_row(session, job.id, facts)
-        job.log_bytes = facts.log_bytes
+        job.log_bytes, job.moved = facts.log_bytes, time.monotonic()
         limits = run.spec.limits
         limit = limits.time_limit + limits.grace + _SLACK_SECONDS if facts.agent_works else 0.0
         job.stage = (str(facts.state), limit)

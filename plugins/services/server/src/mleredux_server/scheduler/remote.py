@@ -30,7 +30,7 @@ _PAUSE = 5.0
 """Seconds until the next request after the engine refused runs, or did not respond."""
 _NODES_SECONDS = 60.0
 _MOST = 256
-"""Default maximum of runs at the engine, waiting or running; the server orders the others."""
+"""Default maximum of runs at the engine, waiting or running, if it has fewer CPUs; the server orders the others."""
 
 
 class Remote:
@@ -95,6 +95,9 @@ class Remote:
             self._nodes_at = time.monotonic()
             try:
                 self._nodes = list(self.executor.nodes())
+                self.size["run"] = self._service.settings.workers or max(
+                    _MOST, int(sum(one.cpus for one in self._nodes))
+                )
             except MlereduxError as error:
                 _LOG.warning("the executor does not respond", executor=self.executor.id, reason=str(error))
         return Demand(
