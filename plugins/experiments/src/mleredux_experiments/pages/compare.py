@@ -23,6 +23,7 @@ from mleredux_experiments.figures.tables import analysis_tables, cell
 from mleredux_experiments.pages.curves import score_charts
 from mleredux_experiments.results.measures import MEASURES, measure, usual_measure
 from mleredux_experiments.results.scores import TaskScores, task_scores
+from mleredux_experiments.results.sources import load_runs
 from mleredux_experiments.results.table import Results, Row, text_of
 from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limits
 
@@ -75,8 +76,8 @@ def compare(visit: Visit) -> dict[str, Any]:
 
     Plots and further tables, which take most of the time, are the part `analysis` of the page.
     """
-    known = {name: ["" if value == "none" else value for value in visit.query.get(name, [])] for name in _FILTERS}
-    wanted = {name: accepted for name, accepted in known.items() if accepted}
+    given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
+    wanted = {name: ["" if value == "none" else value for value in values] for name, values in given.items()}
     chosen, left, record = visit.query.get("run"), list[str](), None
     if "experiment" in wanted and not visit.text("all"):
         record = record_of(visit, visit.text("experiment"))
@@ -207,10 +208,9 @@ def analysis_of(
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
     """
-    stamps = stamps_of(folders)
-    changes = tuple(record.told) if record else ()
+    plan, changes = (record.plan.model_dump_json(), tuple(record.told)) if record else ("", ())
     with _lock:
-        return _analysis(stamps, record.plan.model_dump_json() if record else "", changes, chosen, whole)
+        return _analysis(stamps_of(folders), plan, changes, chosen, whole)
 
 
 def stamps_of(folders: Sequence[Path]) -> Stamps:
@@ -220,7 +220,6 @@ def stamps_of(folders: Sequence[Path]) -> Stamps:
 
 @lru_cache(maxsize=_KEPT)
 def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str | None, whole: bool) -> Analysis:
-    from mleredux_experiments.results.sources import load_runs
     from mleredux_experiments.sdk import analysed
 
     results = load_runs((path for path, *_ in stamps), rollouts=whole)
@@ -234,8 +233,6 @@ def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str |
 @lru_cache(maxsize=16)
 def results_of(stamps: Stamps) -> Results:
     """Return the table of runs, which is cached until their files change."""
-    from mleredux_experiments.results.sources import load_runs
-
     return load_runs(path for path, *_ in stamps)
 
 

@@ -64,7 +64,6 @@ def opened(
     from sqlalchemy.exc import SQLAlchemyError
 
     from mleredux_server.database import REVISIONS, Database
-    from mleredux_server.protocol.problems import Problem
 
     settings = settings_of(runs_dir, database=database)
     hint = "Name the --runs-dir or the --database of `serve`; `mleredux server migrate` creates the tables."
@@ -77,8 +76,6 @@ def opened(
         elif not fresh and found.revision() != REVISIONS[-1]:
             raise MlereduxError(f"The tables of {found.shown} are not up to date.", hint=hint)
         yield found
-    except Problem as problem:
-        raise MlereduxError(problem.detail, hint=problem.hint) from problem
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).splitlines()[0]
         raise MlereduxError(f"The database {found.shown} can't be used: {reason}", hint="Try again.") from error

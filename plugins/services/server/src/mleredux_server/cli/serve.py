@@ -22,6 +22,11 @@ def _several(option: str, metavar: str, text: str) -> Callable[[Callable[..., An
     return click.option(option, plural, multiple=True, metavar=metavar, help=text)
 
 
+def _lasting(option: str, text: str) -> Callable[[Any], Any]:
+    """Return an option for a time."""
+    return click.option(option, type=Duration(), help=text)
+
+
 @click.command("serve", context_settings={"show_default": True})
 @click.option("--host", default="127.0.0.1", help="Address to listen on.")
 @click.option("--port", default=8000, type=click.IntRange(0, 65535), help="Port; 0 chooses a free one.")
@@ -36,7 +41,8 @@ def _several(option: str, metavar: str, text: str) -> Callable[[Callable[..., An
     type=click.IntRange(min=0),
     default=0,
     show_default=False,
-    help="Maximum number of concurrent runs.  [default: one per CPU; with --executor 256, waiting ones included]",
+    help="Maximum number of concurrent runs.  [default: one per CPU; with --executor, one per CPU of its nodes but at "
+    "least 256, waiting ones included]",
 )
 @click.option(
     "--executor",
@@ -71,21 +77,15 @@ def _several(option: str, metavar: str, text: str) -> Callable[[Callable[..., An
     default=512,
     help="Free disk space below which the server reports that it is not ready.",
 )
-@click.option(
+@_lasting(
     "--lease",
-    type=Duration(),
-    help="Time after which a worker that stopped renewing its lease is killed and replaced.  [default: 30s]",
+    "Time after which a worker that stopped renewing its lease is killed and replaced.  [default: 30s]",
 )
-@click.option(
+@_lasting(
     "--stall-limit",
-    type=Duration(),
-    help="Time without any CPU use after which a worker is killed and replaced, except for builds.  [default: 15m]",
+    "Time without any CPU use after which a worker is killed and replaced, except for builds.  [default: 15m]",
 )
-@click.option(
-    "--stage-limit",
-    type=Duration(),
-    help="Time limit of each stage of a run; the agent has its own.  [default: 12h]",
-)
+@_lasting("--stage-limit", "Time limit of each stage of a run; the agent has its own.  [default: 12h]")
 @click.option(
     "--verify/--no-verify",
     default=True,
@@ -124,11 +124,7 @@ def _several(option: str, metavar: str, text: str) -> Callable[[Callable[..., An
     metavar="[PROJECT=]TIME",
     help="Delete runs this long after their end, e.g. 90d, team=30d, lab=forever.  [default: keep them]",
 )
-@click.option(
-    "--half-life",
-    type=Duration(),
-    help="Time after which a user's past use counts half in the fair share.  [default: 1d]",
-)
+@_lasting("--half-life", "Time after which a user's past use counts half in the fair share.  [default: 1d]")
 @click.option("--oidc-issuer", metavar="URL", help="OpenID provider through which people may sign in to the pages.")
 @click.option(
     "--oidc-client", metavar="ID", help="This server at that provider; its secret is read from MLEREDUX_OIDC_SECRET."

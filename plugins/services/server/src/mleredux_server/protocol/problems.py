@@ -45,7 +45,7 @@ STATUS = {
 }
 
 
-class Problem(Exception):
+class Problem(MlereduxError):
     """An error sent as a response.
 
     Args:
@@ -65,8 +65,8 @@ class Problem(Exception):
         headers: Mapping[str, str] | None = None,
         errors: list[dict[str, str]] | None = None,
     ) -> None:
-        super().__init__(detail)
-        self.slug, self.detail, self.hint, self.errors = slug, detail, hint, errors
+        super().__init__(detail, hint=hint)
+        self.slug, self.detail, self.errors = slug, detail, errors
         self.headers = dict(headers or {})
 
     @property
@@ -75,9 +75,13 @@ class Problem(Exception):
         return STATUS[self.slug]
 
 
+class Missing(Problem, NotFound):
+    """A resource that does not exist, or that the user can't see."""
+
+
 def not_found(kind: str, name: str) -> Problem:
     """Return the error for a resource that does not exist or belongs to another user, with the same text for both."""
-    return Problem("not-found", f"There is no {kind} {name[:200]!r} that you can see.")
+    return Missing("not-found", f"There is no {kind} {name[:200]!r} that you can see.")
 
 
 def answer(request: Request, problem: Problem) -> Response:
@@ -155,7 +159,6 @@ def install(app: FastAPI) -> None:
         return answer(request, problem)
 
     for kind in (
-        Problem,
         MlereduxError,
         RequestValidationError,
         HTTPException,

@@ -76,6 +76,8 @@ def make_jobs(
     except SQLAlchemyError:
         service.left.append((list(ids), claim))  # it may be committed: unknown while the database does not respond
         raise
+    except Problem:
+        raise  # a quota: nothing was created
     except (MlereduxError, OSError):
         service.left.append((list(ids), claim))
         with suppress(SQLAlchemyError):  # the scheduler does it once the database responds

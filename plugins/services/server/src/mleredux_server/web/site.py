@@ -141,10 +141,8 @@ class SignedIn:
                     if not verdict.valid:
                         return RedirectResponse(_task_page(task), 303)
                 shown = (await run_in_threadpool(make_submission, service, caller, upload, None)).id
-        except Problem as problem:
-            say(session.form_secret, " ".join(filter(None, (problem.detail, problem.hint))))
         except MlereduxError as error:
-            say(session.form_secret, error.message)
+            say(session.form_secret, str(error))
         return RedirectResponse(f"{ROOT}/submissions/{shown}" if shown else _task_page(task), 303)
 
     async def _sign_in(self, request: Request) -> Response:
@@ -169,7 +167,7 @@ class SignedIn:
         try:
             return await provider.begin(request, caller)
         except Problem as problem:
-            say(session.form_secret, " ".join(filter(None, (problem.detail, problem.hint))))
+            say(session.form_secret, str(problem))
             return RedirectResponse(f"{ROOT}/server", 303)
 
     def _begin(self, request: Request, token: str, answer: Response, *, own: bool = False) -> Response:

@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError
 from mleredux.models import first_problem
 from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.page import StoredExperiment
@@ -28,13 +28,6 @@ from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.service import Service
 from mleredux_server.web.experiments import stored_experiments
 from mleredux_server.web.table import run_table, version_of_runs
-
-
-class Refused(MlereduxError):
-    """A problem of the API, in the form that pages show."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.detail, hint=problem.hint)
 
 
 class ServerSource:
@@ -87,11 +80,7 @@ class ServerSource:
         """
         seen = self._seen(run_id)
         ended = seen.ended and seen.status in FINAL and (seen.path / MANIFEST).is_file()
-        try:
-            secret = not ended and bool(self._masks.of(seen))
-        except Problem as problem:
-            raise Refused(problem) from problem
-        if secret:
+        if not ended and self._masks.of(seen):
             raise MlereduxError(
                 f"The agent of run {run_id} received secrets, which are masked in its files when it has ended.",
                 hint=f"Until then, `mleredux logs {run_id} --follow` shows its log with secrets masked.",
@@ -146,8 +135,6 @@ class ServerSource:
             planned = [plan_run(self.service, one) for one in requests]
             for row in make_runs(self.service, self.caller, planned, requests[0]):
                 yield f"Requested {row.id}."
-        except Problem as problem:
-            raise Refused(problem) from problem
         except ValidationError as error:
             field, message, _ = first_problem(error)
             raise MlereduxError(f"{field}: {message}.", hint="Change it.") from error
@@ -157,10 +144,7 @@ class ServerSource:
         self._needs("run")
         for run_id in run_ids:
             self._seen(run_id)
-            try:
-                label_run(self.service, self.caller, run_id, name, value)
-            except Problem as problem:
-                raise Refused(problem) from problem
+            label_run(self.service, self.caller, run_id, name, value)
             yield f"{'Labelled' if value else 'Removed the label of'} {run_id}."
 
     def columns(self) -> Mapping[str, Any]:
@@ -175,10 +159,7 @@ class ServerSource:
         self._needs("read")
         if run_id in self._rows:  # a page that opens one of its rows opens the others too
             self._known, self._rows = self._known | listed(self.service, self._rows), []
-        try:
-            return run_of(self.service, self.caller, run_id, self._known)
-        except Problem as problem:
-            raise NotFound(problem.detail, hint=problem.hint or "See the list of runs.") from None
+        return run_of(self.service, self.caller, run_id, self._known)
 
     def _needs(self, scope: str) -> None:
         if not self.caller.may(scope):

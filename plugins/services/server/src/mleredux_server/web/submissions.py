@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, cast
 
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError
 from mleredux.plugin.task import Task
 from mleredux_view.shared import Visit
 from sqlalchemy import select
 
 from mleredux_server.database.tables import Submission, User
-from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.deadlines import deadline_of, set_deadline, shown_when, submission_view
 from mleredux_server.runs.lists import seen_by
 from mleredux_server.runs.lookup import seen
@@ -58,10 +57,7 @@ def submission(visit: Visit) -> dict[str, Any]:
         NotFound: The visitor can see no such submission.
     """
     source = cast("ServerSource", visit.source)
-    try:
-        row, name = seen(source.service, source.caller, Submission, visit.parts["submission_id"])
-    except Problem as problem:
-        raise NotFound(problem.detail, hint="See the page of its task.") from None
+    row, name = seen(source.service, source.caller, Submission, visit.parts["submission_id"])
     view = submission_view(source.service, source.caller, row, name)
     parts = view.report.details.get("facts", {}).get("parts", []) if view.report else []
     return {"one": view, "parts": parts, "final": view.status in ("done", "failed")}

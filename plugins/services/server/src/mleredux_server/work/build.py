@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux.errors import BuildFailed, MlereduxError
+from mleredux.errors import BuildFailed
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.host import is_foreign
 from mleredux.plugin.sandbox import BuildRequest, choose
 
 from mleredux_server.database.tables import BuildRow
-from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.references import check_made, granted
 from mleredux_server.work import WorkContext
 
@@ -33,10 +32,7 @@ def work(context: WorkContext) -> dict[str, Any]:
     # A catalogue caches the first resolution of a branch; a build uses the current one.
     catalogue = Catalogue(block=context.catalogue.block, load=context.catalogue.load)
     if not asked["trusted"]:
-        try:
-            check_made(catalogue, context.settings, reference, options)
-        except Problem as problem:
-            raise MlereduxError(problem.detail, hint=problem.hint) from problem
+        check_made(catalogue, context.settings, reference, options)
     agent = catalogue.agent(reference, options)
     choose(agent, catalogue.capabilities(), asked["sandbox"])
     log = context.folder / LOG_FILE
