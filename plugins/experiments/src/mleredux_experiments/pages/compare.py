@@ -78,7 +78,7 @@ def compare(visit: Visit) -> dict[str, Any]:
     """
     given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
     wanted = {name: ["" if value == "none" else value for value in values] for name, values in given.items()}
-    chosen, left, record = visit.query.get("run"), list[str](), None
+    chosen, left, record = visit.query.get("run"), "", None
     if "experiment" in wanted and not visit.text("all"):
         record = record_of(visit, visit.text("experiment"))
     if chosen:
@@ -89,7 +89,7 @@ def compare(visit: Visit) -> dict[str, Any]:
     elif wanted or visit.text("q") or visit.text("all"):
         rows = list(visit.rows(MOST_FILTERED + 1, visit.text("q")[:500], **wanted))
         paths = readable(visit, rows[:MOST_FILTERED])
-        left = [f"Only the newest {MOST_FILTERED} of these runs are compared."] if len(rows) > MOST_FILTERED else []
+        left = f"Only the newest {MOST_FILTERED} of these runs are compared." if len(rows) > MOST_FILTERED else ""
     else:
         raise MlereduxError("No runs are selected.", hint="Select runs of two agents on the list of runs.")
     whole = visit.static or visit.text("part") == "analysis"
@@ -104,7 +104,8 @@ def compare(visit: Visit) -> dict[str, Any]:
         "lines": list(lines(found, scores)),
         "scores": scores,
         "tables": values["tables"][1:],  # without the scores, which the page already shows
-        "notes": [*left, *(note for note in values["notes"] if note not in about_limits)],
+        "left": left,
+        "notes": [note for note in values["notes"] if note not in about_limits],
         "about_limits": about_limits,
         "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
         "kept": {name: values for name, values in visit.query.items() if name in (*_FILTERS, "run", "q", "all")},
@@ -251,8 +252,7 @@ def _image(svg: str) -> str:
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:
-    try:
+    with suppress(OSError):
         status = path.stat()
-    except OSError:
-        return None
-    return status.st_size, status.st_mtime_ns
+        return status.st_size, status.st_mtime_ns
+    return None
