@@ -48,7 +48,7 @@ def test_an_error_of_code_has_its_exception_as_kind(part: str, add_run: Callable
     wrong, right = {}, 0
     for one in labelled(part, add_run):
         kinds = {one.label["kind"], *one.label.get("accept_kind", ())}
-        if one.truth == one.primary == "code-error":
+        if one.truth == one.primary == "code-error" == one.findings[0].category and one.label["kind"]:
             right += one.findings[0].kind in kinds
             if one.findings[0].kind not in kinds:
                 wrong[one.name] = (one.findings[0].kind, kinds)

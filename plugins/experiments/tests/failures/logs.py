@@ -19,6 +19,7 @@ CAUSES = {
     "memory": {"resources:memory"},
     "disk": {"resources:disk"},
     "time": {"resources:time", "avoidable-timeout"},
+    "code-error": {"code-error", "resources:device"},
     "lost-submission": {"crash-at-end"},
     "worse-submission": {"selection"},
 }

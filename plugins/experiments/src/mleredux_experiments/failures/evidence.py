@@ -253,7 +253,10 @@ class Evidence:
                     found[at] = (start, text.strip())
                     chained, start = start, -1
             elif at and PATTERNS["trailed"].match(line):
-                found[at - 1] = (at - 1, lines[at - 1].strip(FRAME))
+                last = at - 1
+                while last > max(at - _GAP, 0) and (is_prose(lines[last]) or not is_error(lines[last])):
+                    last -= 1
+                found[last] = (last, lines[last].strip(FRAME))
             elif chained >= 0 and line.strip() and not PATTERNS["chained"].match(line.lstrip(FRAME)):
                 chained = -1
         return found
@@ -288,7 +291,7 @@ def _parts(line: str) -> list[str]:
         found = None
     return (
         [line]
-        if found is None or "error" in found or found.get("level") in ("error", "fatal")
+        if found is None or (("error" in found or found.get("level") in ("error", "fatal")) and "Traceback" not in line)
         else "\n".join(_texts_in(found)).splitlines()
     )
 
