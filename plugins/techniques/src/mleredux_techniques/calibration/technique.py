@@ -50,10 +50,4 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return merged(made, sorted(kinds), **{KEY: plans})
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="6",
-    title="Calibration: trust in probabilities, and decisions by them",
-    reason=of_numbers,
-)
+technique = declared(__package__, plant, reason=of_numbers)

@@ -108,10 +108,4 @@ def _dates(moments: Any) -> Any:
     return np.array([str(moment).replace("T", " ") for moment in START.astype("datetime64[m]") + days], dtype=object)
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="10",
-    title="Cross-validation: an estimate that the private test confirms",
-    images=True,
-)
+technique = declared(__package__, plant)

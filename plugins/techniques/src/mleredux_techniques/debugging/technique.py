@@ -34,10 +34,4 @@ def _reason(base: Task, planted: bool) -> str | None:
     return None if planted else f"it has no script; ask debugging+planted-1@{base.id}"
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="2",
-    title="Debugging: the faults of a training script, and its repair",
-    reason=_reason,
-)
+technique = declared(__package__, plant, reason=_reason)

@@ -71,10 +71,4 @@ def _beginning(text: str, share: float) -> str:
     return " ".join(words[: max(1, round(share * len(words)))])
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="3",
-    title="Exploratory analysis: types, distributions, relations and drift",
-    images=True,
-)
+technique = declared(__package__, plant)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
-from mleredux_techniques._kit.declaration.package import declared, without_table
-from mleredux_techniques._kit.declaration.spec import WITH_TABLES
+from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, with_columns
 
 SCALES = (
@@ -62,11 +61,4 @@ def _words(kind: str, rng: np.random.Generator) -> Array:
     return np.array([f"{letter}{code}" for code in codes], dtype=object)
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="8",
-    title="Encoding: feature types and their encodings",
-    categories=WITH_TABLES,
-    reason=without_table("categorical features to encode"),
-)
+technique = declared(__package__, plant)

@@ -32,10 +32,4 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return merged(made, sorted(set(kinds)), **{KEY: told})
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="6",
-    title="Ensembling: the worth of predictions, and their blend",
-    private_parts=("optimistic",),
-)
+technique = declared(__package__, plant)

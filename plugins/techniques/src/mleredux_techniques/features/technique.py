@@ -63,9 +63,4 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return skewed(made, rng) if dataset.problem == "regression" and rng.random() < 0.5 else made
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="5",
-    title="Features: which predict the target, and the target's transform",
-)
+technique = declared(__package__, plant)

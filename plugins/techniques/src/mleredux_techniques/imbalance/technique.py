@@ -54,11 +54,4 @@ def _reason(base: Task, planted: bool) -> str | None:
     return of_numbers(base, planted)
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="7",
-    title="Class imbalance: severity and countermeasures",
-    images=True,
-    reason=_reason,
-)
+technique = declared(__package__, plant, reason=_reason)

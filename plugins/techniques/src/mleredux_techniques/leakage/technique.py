@@ -216,11 +216,4 @@ def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return replace(dataset, train=train[columns], test=test[columns])
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="9",
-    title="Leakage: why a score is too good to be true",
-    private_parts=("risks", "mitigations"),
-    images=True,
-)
+technique = declared(__package__, plant)

@@ -59,9 +59,4 @@ def _some(options: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:
     return {name: options[name] for name in kept}
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="7",
-    title="Metric: what it rewards, and the post-processing of predictions",
-)
+technique = declared(__package__, plant)

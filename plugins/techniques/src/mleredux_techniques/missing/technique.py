@@ -9,8 +9,7 @@ import numpy as np
 
 from mleredux_techniques._kit.data.association import ranks, separation
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
-from mleredux_techniques._kit.declaration.package import declared, without_table
-from mleredux_techniques._kit.declaration.spec import WITH_TABLES
+from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.instances import (
     fresh_names,
     levels,
@@ -106,11 +105,4 @@ def _telling(dataset: Dataset, column: str, driver: str) -> list[str]:
     ]
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="7",
-    title="Missing values: patterns, mechanisms and imputations",
-    categories=WITH_TABLES,
-    reason=without_table("features with missing values"),
-)
+technique = declared(__package__, plant)

@@ -45,9 +45,4 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return merged(made, sorted(set(done) - {"as it is"}))
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="6",
-    title="Scaling: which features need it, and how",
-)
+technique = declared(__package__, plant)

@@ -72,10 +72,4 @@ def _with_another_target(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return resized(replace(dataset, test=dataset.test[kept]))
 
 
-technique = declared(
-    __package__,
-    plant=plant,
-    version="4",
-    title="Shift: what differs between training and test, and what to do",
-    private_parts=("broken", "target", "changes"),
-)
+technique = declared(__package__, plant)

@@ -7,14 +7,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.data.columns import REGRESSION_METRICS
+from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.data.discovery import has_table
-from mleredux_techniques._kit.declaration.spec import TechniqueSpec
+from mleredux_techniques._kit.declaration.spec import WITH_TABLES, TechniqueSpec
+from mleredux_techniques._kit.judging.marks import declaration
 from mleredux_techniques._kit.vocabulary.document import Document
 
 Reason = Callable[[Task, bool], str | None]
+Plant = Callable[[Dataset, np.random.Generator], Dataset]
 PARTS = {
     "document": ("recommend",),
     "grading": ("truth", "assess", "files", "measure", "reference", "gap"),
@@ -22,15 +26,16 @@ PARTS = {
 """Maps each module to the fields of a `TechniqueSpec` that it may define."""
 
 
-def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> TechniqueSpec:
-    """Return the technique of a package: named like it, with the given fields and those that its modules define.
+def declared(package: str, plant: Plant, reason: Reason | None = None) -> TechniqueSpec:
+    """Return the technique of a package: named like it, with the fields of its `technique.toml` and of its modules.
 
     Args:
         package: The package's full name. Its module `document` defines exactly one `Document`.
-        reason: `reason(base, planted)` returns why the question does not apply to a task; None if it may apply.
-        fields: Further fields of the `TechniqueSpec`.
+        plant: As in `TechniqueSpec`.
+        reason: `reason(base, planted)` returns why the question does not apply to a task; None if it may apply. The
+            default depends on `needs_table` in `technique.toml`: what data without a table lacks.
     """
-    name = package.rpartition(".")[2]
+    name, fields = package.rpartition(".")[2], dict[str, Any]()
     for module, parts in PARTS.items():
         found = import_module(f"{package}.{module}")
         fields |= {part: getattr(found, part) for part in parts if hasattr(found, part)}
@@ -39,12 +44,15 @@ def declared(package: str, *, reason: Reason | None = None, **fields: Any) -> Te
                 part for part in vars(found).values() if isinstance(part, type) and part.__base__ is Document
             )
             fields["folder"] = Path(str(found.__file__)).parent
+    fields |= {key: value for key, value in declaration(fields["folder"]).items() if key != "questions"}
+    if what := fields.pop("needs_table", None):
+        reason, fields["categories"] = without_table(what), WITH_TABLES
 
     def refuse(base: Task, planted: bool) -> str | None:
         told = reason(base, planted) if reason else None
         return told and f"{name} does not apply to {base.id}: {told}."
 
-    return TechniqueSpec(id=name, refuse=refuse, **fields)
+    return TechniqueSpec(id=name, refuse=refuse, plant=plant, **fields)
 
 
 def of_numbers(base: Task, planted: bool) -> str | None:

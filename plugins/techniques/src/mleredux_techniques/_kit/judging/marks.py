@@ -6,6 +6,7 @@ import math
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -101,16 +102,22 @@ def repeated(document: Any, truth: dict[str, Any]) -> list[Figure]:
     ]  # fmt: skip
 
 
-class Sheet:
-    """The marks of one document: a figure for each question of the technique's `questions.toml`.
+@cache
+def declaration(folder: Path) -> dict[str, Any]:
+    """Return the content of a technique's `technique.toml`: fields of its `TechniqueSpec`, and its questions."""
+    return tomllib.loads((folder / "technique.toml").read_text(encoding="utf-8"))
 
-    The file has a table for each question: its `weight`, a sentence with figures in braces (`says`, or `none` if there
-    is nothing to find), and optionally its `tolerance`, and `decides` as in `Figure`.
+
+class Sheet:
+    """The marks of one document: a figure for each question of the technique's `technique.toml`.
+
+    The file has a table below `questions` for each: its `weight`, a sentence with figures in braces (`says`, or `none`
+    if there is nothing to find), and optionally its `tolerance`, and `decides` as in `Figure`.
     """
 
     def __init__(self, module: str) -> None:
         """Read the questions next to a module, given as `__file__`."""
-        self._questions = tomllib.loads(Path(module).with_name("questions.toml").read_text(encoding="utf-8"))
+        self._questions = declaration(Path(module).parent)["questions"]
         self._figures: list[Figure] = []
 
     def figure(
