@@ -117,7 +117,9 @@ def _build_and_run(
             tell("smoke run", f"{smoke.task}: {why}{_last_lines(run)}", ok=False)
             return False
         seconds = time.monotonic() - started
-        tell("smoke run", f"{smoke.task}: {report.metric} {plain(report.score, 6)}, {seconds:.0f} s with building")
+        tell(
+            "smoke run", f"{smoke.task}: {report.metric} {plain(report.score or 0.0, 6)}, {seconds:.0f} s with building"
+        )
         return True
 
 

@@ -200,12 +200,9 @@ def resource_lines(samples: list[Sample], offset: float, total: float) -> list[L
     ]
     memory = [(sample.seconds, sample.memory_mb) for sample in samples if sample.memory_mb is not None]
     gpus = [(sample.seconds, sample.gpu_percent) for sample in samples if sample.gpu_percent is not None]
-    drawn: list[tuple[str, list[tuple[float, float]], Callable[[float], str]]] = [
-        ("CPUs", cpus, partial(plain, digits=2)),
-        ("memory", memory, megabytes),
-        ("GPUs", gpus, "{:.0f} %".format),
-    ]
-    return [_area(name, values, form, offset, total) for name, values, form in drawn if len(values) > 1]
+    forms: dict[str, Callable[[float], str]] = {"CPUs": partial(plain, digits=2), "memory": megabytes}
+    drawn = zip((*forms.items(), ("GPUs", "{:.0f} %".format)), (cpus, memory, gpus), strict=True)
+    return [_area(name, values, form, offset, total) for (name, form), values in drawn if len(values) > 1]
 
 
 def _area(
