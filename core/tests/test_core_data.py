@@ -84,6 +84,36 @@ def test_data_of_another_version_are_refused_with_the_remedy(toy: Any) -> None:
     assert prepared(toy, newer, force=True).public.is_dir()
 
 
+@pytest.mark.parametrize(
+    ("changed", "refused"),
+    [
+        ({"differences": 3}, True),
+        ({"differences": {"a": 1}}, True),
+        ({"differences": [{"file": "a"}]}, True),
+        ({"differences": ["a"]}, True),
+        ({"digest": ...}, True),
+        ({"task_version": ...}, True),
+        ({"new": 1}, False),
+        (None, False),
+    ],
+    ids=str,
+)
+def test_a_record_of_another_version_of_mleredux_is_refused_in_a_sentence(
+    toy: Any, changed: dict[str, Any] | None, refused: bool
+) -> None:
+    """One without a record is recorded again."""
+    path = prepared(toy).public.parent / "prepared.json"
+    record = json.loads(path.read_bytes()) | (changed or {})
+    path.write_text(
+        json.dumps({name: value for name, value in record.items() if value is not ...} if changed else None)
+    )
+    if refused:
+        with pytest.raises(DataError, match=r"is of another version of mleredux\. Use that version, or .*--force"):
+            toy.data.find(toy.task())
+    else:
+        assert toy.data.find(toy.task()) is not None
+
+
 def _made_by_mle_bench(toy: Any) -> DataStore:
     """The same layout without any record of ours."""
     found = prepared(toy)

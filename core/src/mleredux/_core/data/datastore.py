@@ -113,7 +113,7 @@ class DataStore:
 
     def refusal(self, task: Task) -> str | None:
         """Return why a technique does not apply to the task's data, as determined during preparation, or None."""
-        with contextlib.suppress(FileNotFoundError, ValueError):
+        with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
             kept = json.loads((self.home(task) / REFUSAL_FILE).read_bytes())
             return str(kept["message"]) if kept["task_version"] == task.version else None
         return None
@@ -128,21 +128,21 @@ class DataStore:
             DataError: The files are damaged, or belong to another version of the task.
         """
         prepared = self.home(task) / "prepared"
-        if not (prepared / "public").is_dir() or not (prepared / "private").is_dir():
+        parts = prepared / "public", prepared / "private"
+        if not all(map(Path.is_dir, parts)) or (prepared / SPOILED_FILE).exists():
             return None
-        if (prepared / SPOILED_FILE).exists():
-            return None
-        record = self._record(task)
-        known = record is not None
-        record = record or self._adopt(task, prepared)
-        if record["task_version"] != task.version:
-            raise DataError(
-                f"The prepared data of {task.id} in {prepared} is of version {record['task_version']}, "
-                f"the task is of version {task.version}.",
-                hint=f"Prepare it again: `mleredux prepare {task.id} --force`.",
-            )
-        rows = record.get("differences", ())
-        differing = tuple(Difference(row["file"], row["found"], row["published"]) for row in rows)
+        known = self._record(task)
+        record = known or self._adopt(task, prepared)
+        told, again = f"The prepared data of {task.id} in {prepared} is", f"`mleredux prepare {task.id} --force`"
+        try:
+            version, digest, rows = record["task_version"], record["digest"], record.get("differences", ())
+            differing = tuple(Difference(row["file"], row["found"], row["published"]) for row in rows)
+        except (KeyError, TypeError) as error:
+            hint = f"Use that version, or prepare it again: {again}."
+            raise DataError(f"{told} of another version of mleredux.", hint=hint) from error
+        if version != task.version:
+            said = f"{told} of version {version}, the task is of version {task.version}."
+            raise DataError(said, hint=f"Prepare it again: {again}.")
         schema = Path(record["schema"])
         if not record.get("settled"):
             self._settle(prepared, record)
@@ -151,8 +151,7 @@ class DataStore:
         if not is_current(schema):  # written by an older mleredux
             schema = schema if os.access(prepared, os.W_OK) else self._record_cache(task) / "schema"
             write_schema(task, prepared / "public", schema)
-        neutral = bool(record.get("neutral"))
-        return Prepared(prepared / "public", prepared / "private", schema, record["digest"], differing, neutral)
+        return Prepared(*parts, schema, digest, differing, bool(record.get("neutral")))
 
     def prepare(
         self,
@@ -327,7 +326,7 @@ class DataStore:
 
     def _record(self, task: Task) -> dict[str, Any] | None:
         for folder in (self.home(task) / "prepared", self._record_cache(task)):
-            with contextlib.suppress(FileNotFoundError, ValueError):
+            with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
                 record: dict[str, Any] = json.loads((folder / "prepared.json").read_bytes())
                 return {**record, "schema": folder / "schema"}
         return None
@@ -340,8 +339,8 @@ class DataStore:
         """Reject files that are neither the published ones nor those recorded when they were prepared."""
         expected = published_digests(task) | {difference.file: difference.found or "" for difference in noted}
         if differing := differences(prepared, expected, records / MEMORY_FILE):
-            again = f"They are incomplete or were changed; prepare them again: `mleredux prepare {task.id} --force`."
-            raise ChecksumMismatch(f"{task.id} in {prepared}", differing, hint=again)
+            hint = f"They are incomplete or were changed; prepare them again: `mleredux prepare {task.id} --force`."
+            raise ChecksumMismatch(f"{task.id} in {prepared}", differing, hint=hint)
 
     def _adopt(self, task: Task, prepared: Path) -> dict[str, Any]:
         folder = prepared if os.access(prepared, os.W_OK) else self._record_cache(task)

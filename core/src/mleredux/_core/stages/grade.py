@@ -24,9 +24,10 @@ from mleredux._core.sandboxes.slots import machine
 from mleredux._core.stages.prepare import as_prepared
 from mleredux._core.store.files import FileLock
 from mleredux._core.submissions.schema import refuse_malformed
-from mleredux.errors import Cancelled, InvalidSubmission, TaskBroken
+from mleredux.errors import Cancelled, InvalidSubmission, SandboxError, TaskBroken
 from mleredux.models import GradingInput, Ledger, Report, Score, Submitted, Task, Unusable
 
+Scored = Score | InvalidSubmission | TaskBroken | SandboxError
 GRADING_SECONDS = 3600.0
 GRADING_MEMORY_MB = 16_384
 _POLL_SECONDS = 0.25
@@ -65,7 +66,7 @@ class Job(NamedTuple):
 
 def score_in_children(
     jobs: Sequence[Job], catalogue: Catalogue, *, workers: int = 1, notes: list[str] | None = None, **limits: Any
-) -> list[Score | InvalidSubmission | TaskBroken]:
+) -> list[Scored]:
     """Score submissions in several concurrent child processes, sequentially in each.
 
     An exception in the grader other than `InvalidSubmission` is attributed to the submission only if the task's own
@@ -79,7 +80,7 @@ def score_in_children(
 
     Returns:
         For each submission its score, or the reason why it has none; `TaskBroken` if the task's grader or answers are
-            faulty.
+            faulty, `SandboxError` if the environment of the grader failed.
     """
     order = [number for start in range(workers) for number in range(start, len(jobs), workers)]
     with ThreadPoolExecutor(workers) as pool:
@@ -96,16 +97,16 @@ def score_in_children(
     return [_result(job, answers[number], controls.get(job.task.id)) for number, job in enumerate(jobs)]
 
 
-def _result(job: Job, answer: dict[str, Any], control: dict[str, Any] | None) -> Score | InvalidSubmission | TaskBroken:
+def _result(job: Job, answer: dict[str, Any], control: dict[str, Any] | None) -> Scored:
     if "score" in answer:
         return Score.model_validate(answer["score"])
     if "invalid" in answer:
         return InvalidSubmission(answer["invalid"])
     if control is not None and "score" in control:
         return InvalidSubmission(f"The submission could not be scored: {answer['error']}.")
-    return TaskBroken(
-        f"Grading {job.task.id} failed: {answer['error']}.", hint="The task's answers or grader are at fault."
-    )
+    failed = f"Grading {job.task.id} failed: {answer['error']}."
+    fault = TaskBroken(failed, hint="The task's answers or grader are at fault.")
+    return SandboxError(failed) if answer.get("passes") else fault
 
 
 def _ask_for_all(jobs: Sequence[Job], catalogue: Catalogue, **limits: Any) -> list[dict[str, Any]]:
@@ -260,7 +261,7 @@ def grade(
     limit: str | None = None,
     ledger: Ledger | None = None,
     cancelled: Callable[[], bool] = lambda: False,
-    scored: Score | InvalidSubmission | TaskBroken | None = None,
+    scored: Scored | None = None,
 ) -> Report:
     """Grade a submission; one that can't be scored gets `valid_submission: false` and one sentence.
 
@@ -272,6 +273,7 @@ def grade(
 
     Raises:
         TaskBroken: The task is faulty, not the submission.
+        SandboxError: The environment failed, which may pass.
     """
     path = shown_path or (str(submission) if isinstance(submission, Path) else task.submission.file)
     task = as_prepared(task, private.parent)
@@ -284,7 +286,7 @@ def grade(
     if scored is None:
         job = Job(task, submission, private)
         [scored] = score_in_children([job], catalogue, cancelled=cancelled, notes=notes)
-    if isinstance(scored, TaskBroken):
+    if isinstance(scored, (TaskBroken, SandboxError)):
         raise scored
     if ledger is not None and notes:
         ledger = ledger.model_copy(update={"notes": (*ledger.notes, *notes)})

@@ -116,7 +116,7 @@ def limit_memory(limit: int) -> None:
 
 def _score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> dict[str, Any]:
     """Score one submission with the hook."""
-    from mleredux.errors import InvalidSubmission, MlereduxError, one_line
+    from mleredux.errors import InvalidSubmission, MlereduxError, SandboxError, StoreError, one_line
 
     try:
         task = catalogue.task(name)
@@ -129,6 +129,6 @@ def _score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> 
     except MemoryError:
         return {"error": "scoring needed more memory than its limit", "felled": True}
     except MlereduxError as error:
-        return {"error": str(error).rstrip(".")}
+        return {"error": str(error).rstrip("."), "passes": isinstance(error, (SandboxError, StoreError))}
     except Exception as error:  # a grader may raise anything; the parent reports it with the task
         return {"error": one_line(error)}
