@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query
-from sqlalchemy import select
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Audit, User
@@ -40,20 +41,15 @@ def changes(session: Session, wanted: Changes, limit: int, *, below: int | None 
         below: Only changes with smaller ids, for the next page.
     """
     query = select(Audit, User.name).outerjoin(User, User.id == Audit.user_id).order_by(Audit.id.desc()).limit(limit)
-    if wanted.user is not None:
-        query = query.where((User.name == wanted.user) | (Audit.user_id == wanted.user))
-    if wanted.action is not None:
-        query = query.where(
-            (Audit.action == wanted.action) | Audit.action.startswith(f"{wanted.action}.", autoescape=True)
-        )
-    if wanted.target is not None:
-        query = query.where(Audit.target.startswith(wanted.target, autoescape=True))
-    if wanted.after is not None:
-        query = query.where(Audit.time > utc(wanted.after))
-    if wanted.before is not None:
-        query = query.where(Audit.time < utc(wanted.before))
-    if below is not None:
-        query = query.where(Audit.id < below)
+    tests: list[tuple[Any, Callable[[Any], ColumnElement[bool]]]] = [
+        (wanted.user, lambda name: (User.name == name) | (Audit.user_id == name)),
+        (wanted.action, lambda name: (Audit.action == name) | Audit.action.startswith(f"{name}.", autoescape=True)),
+        (wanted.target, lambda start: Audit.target.startswith(start, autoescape=True)),
+        (wanted.after, lambda time: Audit.time > utc(time)),
+        (wanted.before, lambda time: Audit.time < utc(time)),
+        (below, lambda number: Audit.id < number),
+    ]
+    query = query.where(*(test(value) for value, test in tests if value is not None))
     return [
         AuditView(id=row.id, time=row.time, user=name, token=row.token_id, action=row.action, target=row.target)
         for row, name in session.execute(query)
