@@ -363,3 +363,35 @@ def test_with_several_arms_the_corrected_p_decides(add_run: AddRun, tmp_path: Pa
         assert one.verdict == "cannot tell" and "better" not in one.sentence
         assert one.least == 7 and one.alpha == pytest.approx(0.05 / 3)
     assert found.arm("good").attempts is None, "of percentiles, several attempts are not asked"
+
+
+@pytest.mark.parametrize("known", ["percentile", "score", "any_medal", "reward"])
+def test_all_commands_have_the_same_default_measure(
+    add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path, known: str
+) -> None:
+    for number, task in enumerate(("x", "y", "z")):
+        metric = f"metric{number}" if known == "any_medal" else "accuracy"
+        graded = {"metric": metric} | ({} if known == "percentile" else {"percentile": None})
+        for agent, score in (("a", 0.5), ("b", 0.7)):
+            medal = "bronze" if score > 0.6 + number / 10 else None
+            for seed in (0, 1):
+                name = f"{task}@wine" if known == "reward" else task
+                add_run(name, agent, seed, score=score + number / 50 + seed / 100, medal=medal, graded=graded)
+    runs = str(tmp_path / "runs")
+    shown = {
+        "compare": json.loads(mleredux("compare", "a", "b", "--json").output)["measure"],
+        "analyse": json.loads(mleredux("experiment", "analyse", runs, "--json").output)["measure"],
+        "analyse()": analyse(load(runs)).measure,
+        "compare()": compare(load(runs), "a", "b").measure,
+    }
+    for form in ("report", "export"):
+        options = ("-o", str(tmp_path / form), *(("--to", "json") if form == "export" else ()))
+        assert mleredux("experiment", form, runs, *options).exit_code == 0
+        file = tmp_path / form if form == "export" else tmp_path / form / "analysis.json"
+        shown[form] = json.loads(file.read_text())["measure"]
+    assert set(shown.values()) == {known}, shown
+    whole = [mleredux(*command).output for command in (("power", "a", "b"), ("power", "a", "b", "--measure", known))]
+    assert whole[0] == whole[1]
+    of_tasks = "any_medal" if known == "score" else known
+    boards = [mleredux("leaderboard", *options).output for options in ((), ("--measure", of_tasks))]
+    assert boards[0] == boards[1]

@@ -159,7 +159,7 @@ def analysed(
     planned = list(plan.all_arms()) if plan is not None else []
     return analyse(
         results,
-        measure or (design.primary if design else "any_medal"),
+        measure or (design.primary if design else None),
         arms=list(dict.fromkeys([*([baseline] if baseline else []), *planned, *sorted(results.arms)])),
         margin=margin if margin is not None else design.margin if design and same else 0.0,
         alpha=alpha or (reading_alpha(plan, results) if plan is not None else 0.05),

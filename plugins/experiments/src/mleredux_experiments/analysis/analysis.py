@@ -16,7 +16,16 @@ from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.difference import Comparison
 from mleredux_experiments.inference.errors import holm, holm_levels
 from mleredux_experiments.inference.ranking import Rank, ranking
-from mleredux_experiments.results.measures import MEASURES, Estimate, cells, deterministic, estimate, measure, summarise
+from mleredux_experiments.results.measures import (
+    MEASURES,
+    Estimate,
+    cells,
+    deterministic,
+    estimate,
+    measure,
+    summarise,
+    usual_measure,
+)
 from mleredux_experiments.results.outcomes import counts
 from mleredux_experiments.results.table import Results, pairing
 from mleredux_experiments.results.uniformity import check_arms
@@ -144,7 +153,7 @@ class Analysis:
 
 def analyse(
     results: Results,
-    chosen: str = "any_medal",
+    chosen: str | None = None,
     *,
     arms: Sequence[str] = (),
     margin: float = 0.0,
@@ -158,6 +167,7 @@ def analyse(
     """Analyse runs.
 
     Args:
+        chosen: The measure; None: the default of these runs.
         arms: The arms in order, the baseline first; empty: all arms, sorted by name.
         whole: Whether to also compute all measures, curves, validation and ranks, which take most of the time.
         equivalence: Whether to test that the arms differ by less than the margin, instead of whether they differ.
@@ -165,13 +175,14 @@ def analyse(
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
     """
-    what = measure(chosen)
     order = [arm for arm in arms if arm in results.arms] or sorted(results.arms)
     if not order:
         raise MlereduxError("There are no runs to analyse.", hint="Run an experiment first, or give another folder.")
     results = results.keep(row for arm in order for row in results.arms[arm])
     check_arms(results)
     rows = results.arms
+    chosen = chosen or usual_measure(list(rows.values()))
+    what = measure(chosen)
     hours = max((row.hours or 0 for row in results.rows if row.counts), default=0) or None
     dollars = max((row.cost_usd or 0 for row in results.rows if row.counts), default=0) or None
     known = sorted({task for arm in order for task in cells(rows[arm], what)}) if what.averaged else []

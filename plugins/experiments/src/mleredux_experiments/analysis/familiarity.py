@@ -15,7 +15,7 @@ from mleredux.models.formats import plain
 from pydantic_core import from_json
 
 from mleredux_experiments.inference.errors import Interval, normal
-from mleredux_experiments.results.measures import cells, measure
+from mleredux_experiments.results.measures import cells, measure, usual_measure
 from mleredux_experiments.results.table import Results, Row
 
 _LEAST_TASKS = 4
@@ -54,7 +54,7 @@ class Familiarity:
 
 
 def familiarity(
-    results: Results, arm: str, table: Mapping[str, float], chosen: str = "any_medal", alpha: float = 0.05
+    results: Results, arm: str, table: Mapping[str, float], chosen: str | None = None, alpha: float = 0.05
 ) -> Familiarity:
     """Correlate familiarity with the mean performance of an arm on each task.
 
@@ -66,6 +66,7 @@ def familiarity(
     """
     from scipy.stats import spearmanr
 
+    chosen = chosen or usual_measure([results.arm(arm)], averaged=True)
     values = cells(results.arm(arm), measure(chosen), lambda row: row.task if row.task in table else row.base)
     tasks = sorted(values.keys() & table.keys())
     if len(tasks) < _LEAST_TASKS:

@@ -14,6 +14,7 @@ from mleredux_experiments.results.measures import (
     measure,
     summarise,
     universe,
+    usual_measure,
 )
 from mleredux_experiments.results.table import SPLITS, Results
 from mleredux_experiments.results.uniformity import by_settings, check_arms
@@ -62,7 +63,7 @@ class Standing:
         }
 
 
-def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str = "any_medal") -> list[Standing]:
+def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str | None = None) -> list[Standing]:
     """Rank arms by a measure, the best first; arms that lack splits follow the complete ones.
 
     An agent with several settings has one row per setting, such as `baseline[folds=3]`. The `all` estimate is over the
@@ -70,7 +71,9 @@ def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str =
     """
     results = by_settings(results)
     check_arms(results)
+    by = by or usual_measure(list(results.arms.values()), averaged=True)
     check_metrics(measure(by), results.rows)
+    measures = tuple(dict.fromkeys((*measures, by)))
     splits = universe(results)
     standings = [_standing(results, arm, splits, measures) for arm in results.arms]
 

@@ -10,7 +10,7 @@ import click
 from mleredux.plugin.command import backend, json_option, print_json, runs_dir_option, server_of
 
 from mleredux_experiments.analysis.analysis import Analysis
-from mleredux_experiments.commands.options import where_option
+from mleredux_experiments.commands.options import measure_option, where_option
 from mleredux_experiments.commands.there import ExperimentThere
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -25,7 +25,7 @@ def _options(command: _Command) -> _Command:
         click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default."),
         click.option("--margin", type=click.FloatRange(min=0), help="Largest difference that does not matter."),
         click.option("--baseline", metavar="ARM", help="The arm that others are compared with; the first by default."),
-        click.option("--measure", help="What is compared; any_medal by default."),
+        measure_option,
         click.argument("results", metavar="PLAN_OR_DIR"),  # with a server: also an experiment's id
     ):
         command = option(command)

@@ -8,7 +8,7 @@ import click
 from mleredux.models.formats import plain
 from mleredux.plugin.command import json_option, print_json
 
-from mleredux_experiments.commands.options import note, plan_of, results_of, source_options
+from mleredux_experiments.commands.options import as_planned, measure_option, note, plan_of, results_of, source_options
 
 if TYPE_CHECKING:
     from mleredux_experiments.inference.difference import Comparison
@@ -21,7 +21,7 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @click.argument("a")
 @click.argument("b")
 @source_options
-@click.option("--measure", help="What is compared; by default percentile where there is a leaderboard, else score.")
+@measure_option
 @click.option("--margin", type=click.FloatRange(min=0), help="The largest difference that does not matter.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option("--equivalence", is_flag=True, help="Ask whether they differ by less than the margin.")
@@ -51,22 +51,12 @@ def command(
     An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs. With --experiment, options that are not set default
     to its plan.
     """
-    from mleredux_experiments.execution.sequence import reading_alpha
     from mleredux_experiments.inference.comparison import compare
-    from mleredux_experiments.results.measures import usual_measure
 
     results = results_of(ctx, **selected, rollouts=True)
     plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
-    if plan is not None:
-        design = plan.experiment
-        same = measure in (None, design.primary)
-        measure = measure or design.primary
-        alpha = alpha or reading_alpha(plan, results) / max(len(plan.all_arms()) - 1, 1)
-        margin = design.margin if margin is None and same else margin
-        equivalence = equivalence or (same and design.analysis == "equivalence")
-    measure = measure or usual_measure([results.arm(a), results.arm(b)])
-    margin, alpha = margin or 0.0, alpha or 0.05
-    found = compare(results, a, b, measure, margin=margin, alpha=alpha, equivalence=equivalence)
+    asked = as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, equivalence=equivalence)
+    found = compare(results, a, b, **asked)
     note(results, a, b)
     if as_json:
         print_json(found.record())

@@ -23,7 +23,9 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @measure_option
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, arm: str, table: Path | None, measure: str, as_json: bool, **selected: Any) -> None:
+def command(
+    ctx: click.Context, /, arm: str, table: Path | None, measure: str | None, as_json: bool, **selected: Any
+) -> None:
     """Correlate how familiar tasks are to an arm's model with how well the arm does on them."""
     from mleredux_experiments.analysis.familiarity import familiarity, read_table, recorded
 

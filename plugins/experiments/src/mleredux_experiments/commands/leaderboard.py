@@ -16,17 +16,16 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @click.option("--score-given", is_flag=True, help="Include runs whose test score was given out as a reward.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, /, measure: str, score_given: bool, as_json: bool, **selected: Any) -> None:
+def command(ctx: click.Context, /, measure: str | None, score_given: bool, as_json: bool, **selected: Any) -> None:
     """Rank agents by their runs, with errors over seeds and over tasks."""
     from mleredux_experiments.analysis.leaderboard import leaderboard
     from mleredux_experiments.figures.tables import echo, leaderboard_tables
-    from mleredux_experiments.results.measures import PUBLISHED
-    from mleredux_experiments.results.measures import measure as measure_of
+    from mleredux_experiments.results.measures import PUBLISHED, usual_measure
 
     results = results_of(ctx, **selected)
     results = results if score_given else results.ranked()
-    names = tuple(dict.fromkeys((*PUBLISHED, "percentile", measure_of(measure).name)))
-    standings = leaderboard(results, names, measure)
+    measure = measure or usual_measure(list(results.arms.values()), averaged=True)
+    standings = leaderboard(results, (*PUBLISHED, "percentile"), measure)
     note(results)
     if as_json:
         print_json([one.record() for one in standings])

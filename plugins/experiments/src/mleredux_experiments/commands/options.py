@@ -23,7 +23,9 @@ _MOST_RUNS = 20_000
 where_option = click.option(
     "--where", multiple=True, metavar="FIELD=VALUE", help="Only runs with this value, e.g. seed=0 or category=Tabular."
 )
-measure_option = click.option("--measure", default="any_medal", show_default=True, help="What is compared.")
+measure_option = click.option(
+    "--measure", help="What is compared; by default percentile where there is a leaderboard, else score or any_medal."
+)
 experiment_option = click.option("--experiment", metavar="ID", help="Only the runs of this experiment.")
 reports_option = click.option(
     "--reports",
@@ -90,6 +92,28 @@ def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) ->
         return ExperimentThere(backend(ctx), experiment).plan
     folder = (Path(runs_dir) if runs_dir else default_runs_dir()) / FOLDER / experiment
     return open_record(folder).plan if (folder / RECORD_FILE).is_file() else None
+
+
+def as_planned(
+    plan: Plan | None,
+    results: Results,
+    *,
+    measure: str | None,
+    alpha: float | None,
+    margin: float | None = None,
+    equivalence: bool = False,
+) -> dict[str, Any]:
+    """Return the arguments of a comparison; those that are not set default to the experiment's plan."""
+    if plan is not None:
+        from mleredux_experiments.execution.sequence import reading_alpha
+
+        design = plan.experiment
+        same = measure in (None, design.primary)
+        measure = measure or design.primary
+        alpha = alpha or reading_alpha(plan, results) / max(len(plan.all_arms()) - 1, 1)
+        margin = design.margin if margin is None and same else margin
+        equivalence = equivalence or (same and design.analysis == "equivalence")
+    return {"chosen": measure, "alpha": alpha or 0.05, "margin": margin or 0.0, "equivalence": equivalence}
 
 
 def note(results: Results, *arms: str) -> None:

@@ -73,7 +73,10 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     took = "{mean} hours (80 %: {low} to {high}), from {past} past runs"
     shown = {key: plain(hours[key], 3) for key in ("mean", "low", "high")} if hours else {}
     time = took.format(**shown, past=record["past"]) if hours else "unknown: there are no past runs of each agent"
-    smallest = f"{plain(record['detectable'] or 0, 3)} {record['unit']} of {primary} with a power of 80 % ({basis})"
+    amount = f"{record['goal']}{plain(record['detectable'] or 0, 3)} {record['unit']} of {primary}"
+    smallest = f"{amount} with a power of 80 % ({basis})"
+    if record["power"] is not None:
+        smallest += f"; within the margin of {plain(record['margin'])} with a power of {record['power']:.0%}"
     click.echo()
     print_facts(
         {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import click
@@ -10,7 +10,7 @@ from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
 from mleredux.plugin.command import json_option, print_json
 
-from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
+from mleredux_experiments.commands.options import as_planned, measure_option, note, plan_of, results_of, source_options
 
 
 @click.command("power")
@@ -20,9 +20,7 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @click.option("--seeds", type=click.IntRange(min=1), help="Runs of each task and arm; default: as in the runs.")
 @click.option("--between", type=click.FloatRange(min=0), help="SD of the true difference between tasks, in points.")
 @click.option("--within", type=click.FloatRange(min=0), help="SD of an arm's runs of one task, in points.")
-@click.option(
-    "--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Chance of a false alarm."
-)
+@click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option(
     "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Chance to detect it."
 )
@@ -39,55 +37,62 @@ def command(
     seeds: int | None,
     between: float | None,
     within: float | None,
-    alpha: float,
+    alpha: float | None,
     power: float,
-    measure: str,
+    measure: str | None,
     as_json: bool,
     **selected: Any,
 ) -> None:
     """Compute how many tasks and seeds are needed to detect a difference, or which difference they detect.
 
+    With --experiment, the question is that of its plan, such as equivalence.
+
     The variance is estimated from the runs of agents A and B, or set by --between and --within.
     """
-    from mleredux_experiments.inference.power import Sample, Variance, least_tasks
+    from mleredux_experiments.inference.power import Sample, Variance
     from mleredux_experiments.results.measures import measure as measure_of
 
     if len(arms) == 2:
         from mleredux_experiments.inference.comparison import compare
 
         results = results_of(ctx, **selected)
-        found = compare(results, *arms, measure, alpha=alpha)
+        plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
+        found = compare(results, *arms, **as_planned(plan, results, measure=measure, alpha=alpha))
         note(results)
-        variance, tasks = found.sample.variance, tasks or len(found.tasks)
-        seeds = seeds or max(round(found.sample.seeds), 1)
+        sample, what = found.sample, measure_of(found.measure)
     elif arms or between is None:
         raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
     else:
-        variance = Variance(between**2, (within or 0) ** 2, (within or 0) ** 2)
-    count, repeats = tasks or 22, seeds or 3
-    what = measure_of(measure)
+        variance, what = (
+            Variance(between**2, (within or 0) ** 2, (within or 0) ** 2),
+            measure_of(measure or "any_medal"),
+        )
+        sample = Sample(variance, 22, 3, alpha or 0.05, reach=what.reach, share=what.share)
+    variance, count, repeats = sample.variance, tasks or sample.tasks, seeds or max(round(sample.seeds), 1)
+    sample = replace(sample, tasks=count, seeds=repeats, power=power)
     if not variance.of_mean(repeats):
         where = f"These runs of {' and '.join(arms)} do" if arms else "Differences of SD 0 do"
         raise MlereduxError(
-            f"{where} not vary in {measure}, so their variance is unknown.",
+            f"{where} not vary in {what.name}, so their variance is unknown.",
             hint="Choose another --measure, or give --between and --within without agents, one of them above 0.",
         )
     if difference is not None and difference > (what.reach or difference):
-        raise click.UsageError(f"Two runs differ in {measure} by {plain(what.reach or 0)} {what.points} at most.", ctx)
+        raise click.UsageError(
+            f"Two runs differ in {what.name} by {plain(what.reach or 0)} {what.points} at most.", ctx
+        )
     here = f"{count} task{'s' * (count != 1)} with {repeats} seed{'s' * (repeats != 1)} detect{'s' * (count == 1)}"
-    sample = Sample(variance, count, repeats, alpha, power, what.reach, what.share)
     smallest = sample.detectable
     told: dict[str, object] = {"tasks": count, "seeds": repeats, "detectable": smallest, "variance": asdict(variance)}
-    text = [f"{here} {plain(smallest or 0, 3)} {what.points} with a power of {power:.0%}."]
+    text = [f"{here} {sample.goal}{plain(smallest or 0, 3)} {what.points} with a power of {power:.0%}."]
     if smallest is None:
-        text = [f"{here} no possible difference with a power of {power:.0%}."]
-    if count < least_tasks(alpha):
-        text[0] += f" A decision at {plain(100 * alpha, 3)} % needs {least_tasks(alpha)} tasks or more."
+        text = [f"{here} {sample.goal}no possible difference with a power of {power:.0%}."]
+    if count < sample.least:
+        text[0] += f" A decision at {plain(100 * sample.alpha, 3)} % needs {sample.least} tasks or more."
     if difference is not None:
         chance, enough = sample.chance(difference), sample.tasks_for(difference)
         more = sample.seeds_for(difference) if variance.separated else None
         told |= {"difference": difference, "power": chance, "needed": {"tasks": enough, "seeds": more}}
-        text.append(f"They detect {plain(difference)} {what.points} with a power of {chance:.0%}.")
+        text.append(f"They detect {sample.goal}{plain(difference)} {what.points} with a power of {chance:.0%}.")
         if chance < power:
             ways = [f"{enough} tasks"] if enough else []
             ways += [f"{more} seeds a task"] if more else []

@@ -11,7 +11,7 @@ from mleredux.models.formats import text
 from mleredux.plugin.experiment import Cell, Plan, RunPlan
 
 from mleredux_experiments.execution.sequence import last_alpha
-from mleredux_experiments.inference.power import Sample, Variance, least_tasks, variance_of
+from mleredux_experiments.inference.power import Sample, Variance, variance_of
 from mleredux_experiments.results.measures import cells as cells_of
 from mleredux_experiments.results.measures import measure
 from mleredux_experiments.results.table import Results, Row
@@ -42,10 +42,12 @@ class Estimate:
         hours: Total time of all runs; None without past runs.
         cost_usd: Total cost of their LLM calls; None without past runs, or if none made calls.
         most_hours: Sum of the time limits.
-        detectable: The smallest difference between two arms that is detected with a power of 80 %; None if it is
-            unknown or does not exist.
+        detectable: The smallest difference between two arms that is detected with a power of 80 %, or the smallest
+            margin within which equal arms are shown to be equivalent; None if it is unknown or does not exist.
         unit: Unit of the difference.
         basis: The source of the variance, or the reason why there is no detectable difference, as text.
+        goal: What the design detects, as words before the amount.
+        power: Probability that equal arms are shown to be equivalent within the plan's margin; None without one.
     """
 
     runs: int
@@ -56,6 +58,8 @@ class Estimate:
     detectable: float | None
     unit: str
     basis: str
+    goal: str = ""
+    power: float | None = None
 
 
 @dataclass(frozen=True)
@@ -116,13 +120,22 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
         cost = _amount(costs) if costs.any() else None
     variance, basis = _variance(plan, past.rows)
     tasks, seeds = len({cell.task for cell, _ in planned}), len({cell.seed for cell, _ in planned})
-    what, alpha, smallest = measure(plan.experiment.primary), last_alpha(plan, seeds), None
-    if tasks < least_tasks(alpha):
-        basis = f"no difference: a decision needs {least_tasks(alpha)} tasks or more"
+    what, smallest, power = measure(plan.experiment.primary), None, None
+    sample = Sample(
+        *(variance or PLANNING, tasks, seeds, last_alpha(plan, seeds)),
+        reach=what.reach,
+        share=what.share,
+        equivalence=plan.experiment.analysis == "equivalence",
+    )
+    if tasks < sample.least:
+        basis = f"no difference: a decision needs {sample.least} tasks or more"
     elif variance:
-        smallest = Sample(variance, tasks, seeds, alpha, reach=what.reach, share=what.share).detectable
-        basis = basis if smallest else "no difference that is possible, with a power of 80 %"
-    return Estimate(len(planned), size, hours, cost, float(limits.sum()), smallest, what.points, basis)
+        smallest = sample.detectable
+        power = sample.chance(plan.experiment.margin) if sample.equivalence else None
+        basis = basis if smallest else f"{sample.goal}no difference that is possible, with a power of 80 %"
+    return Estimate(
+        len(planned), size, hours, cost, float(limits.sum()), smallest, what.points, basis, sample.goal, power
+    )
 
 
 def _past(rows: Sequence[Row], agents: set[str]) -> dict[tuple[str, str], list[tuple[float, float]]]:

@@ -13,7 +13,6 @@ from mleredux.models.formats import plain
 
 from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.figures.tables import cut
-from mleredux_experiments.inference.power import least_tasks
 from mleredux_experiments.inference.ranking import profile
 from mleredux_experiments.results.measures import MEASURES, cells, time_unit
 from mleredux_experiments.results.outcomes import ORDER, REACHED
@@ -269,7 +268,7 @@ def _power(analysis: Analysis) -> Picture | None:
     if not analysis.comparisons:
         return None
     found = analysis.comparisons[0]
-    sample, least, count = found.sample, least_tasks(found.alpha), len(found.tasks)
+    sample, least, count = found.sample, found.least, len(found.tasks)
     if not sample.variance.of_mean(sample.seeds):
         return None
     tasks = sorted({least, *(n for n in _SIZES if n > least), *((count,) if count > least else ())})
@@ -282,13 +281,21 @@ def _power(analysis: Analysis) -> Picture | None:
     here = sample.detectable
     if here is not None:
         axes.scatter([count], [here], color="black", marker="D", zorder=3, label="these runs")
-    axes.axhline(abs(found.difference), color="#555555", linewidth=0.8, linestyle="--", label="the observed difference")
-    axes.set(xlabel="tasks", ylabel=f"smallest detectable difference, {found.unit}", xscale="log")
+    line, label = (found.margin, "the margin") if sample.equivalence else (found.difference, "the observed difference")
+    axes.axhline(abs(line), color="#555555", linewidth=0.8, linestyle="--", label=label)
+    what = "margin of equivalence" if sample.equivalence else "detectable difference"
+    axes.set(xlabel="tasks", ylabel=f"smallest {what}, {found.unit}", xscale="log")
     axes.set_xticks(tasks, list(map(str, tasks)))
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8)
     these = f"{count} task{'s' * (count != 1)}"
-    answer = f"These {these} detect differences of {plain(here or 0, 3)} {found.unit} and more with a power of 80 %."
+    answer = f"These {these} detect {sample.goal}{plain(here or 0, 3)} {found.unit} with a power of 80 %."
     if here is None:
-        answer = f"These {these} detect no difference that is possible; a decision needs {least} tasks or more."
-    return Picture("power", "How large must a difference be to be seen?", answer, figure)
+        what = "equivalence within no margin" if sample.equivalence else "no difference"
+        answer = f"These {these} detect {what} that is possible; a decision needs {least} tasks or more."
+    asked = (
+        "How small is the margin that can be shown?"
+        if sample.equivalence
+        else "How large must a difference be to be seen?"
+    )
+    return Picture("power", asked, answer, figure)

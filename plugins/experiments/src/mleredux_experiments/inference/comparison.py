@@ -11,9 +11,9 @@ from mleredux.errors import MlereduxError
 from mleredux_experiments.failures.counts import failure_differences
 from mleredux_experiments.inference.difference import Comparison, Outcome, Place, TaskDifference
 from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, means_of, student
-from mleredux_experiments.inference.power import Sample, Variance, least_tasks, variance_of
+from mleredux_experiments.inference.power import Sample, Variance, variance_of
 from mleredux_experiments.inference.resampling import Evidence, Scale, paired_interval, shuffled, sign_flip
-from mleredux_experiments.results.measures import Measure, cells, check_metrics, deterministic, measure
+from mleredux_experiments.results.measures import Measure, cells, check_metrics, deterministic, measure, usual_measure
 from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.table import Results, Row, pairing, source
 from mleredux_experiments.results.uniformity import check_arms, check_limits
@@ -27,7 +27,7 @@ def compare(
     results: Results,
     a: str,
     b: str,
-    chosen: str | Measure = "any_medal",
+    chosen: str | Measure | None = None,
     *,
     margin: float = 0.0,
     alpha: float = 0.05,
@@ -38,6 +38,7 @@ def compare(
 
     Args:
         a, b: Arms, as passed to `Results.arm`.
+        chosen: The measure; None: the default of these runs.
         margin: The largest difference that does not matter, in the measure's unit.
         equivalence: Whether to test that they differ by less than the margin, instead of whether they differ.
 
@@ -45,8 +46,8 @@ def compare(
         MlereduxError: Equivalence is requested without a margin, the arms have no task in common, or their runs are not
             comparable.
     """
-    what = measure(chosen) if isinstance(chosen, str) else chosen
     rows = {"a": results.arm(a), "b": results.arm(b)}
+    what = chosen if isinstance(chosen, Measure) else measure(chosen or usual_measure(list(rows.values())))
     if a == b:
         raise MlereduxError(f"{a} is compared with itself.", hint="Name two arms.")
     if equivalence and not margin:
@@ -66,9 +67,9 @@ def compare(
     evidence, p = Evidence.of(differences, scale), sign_flip(differences)
     interval = evidence.interval(alpha, p) if count > 1 else None
     within = max(evidence.above(-margin), evidence.below(margin)) if margin else None
-    least = least_tasks(2 * alpha if equivalence else alpha)
-    verdict = _verdict(difference, p, evidence, within, Question(alpha, margin, equivalence, count < least))
     seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
+    sample = Sample(parts, count, seeds, alpha, reach=what.reach, share=what.share, equivalence=equivalence)
+    verdict = _verdict(difference, p, evidence, within, Question(alpha, margin, equivalence, count < sample.least))
     told = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
     return Comparison(
         a=a,
@@ -86,7 +87,7 @@ def compare(
         by_source=_by_source(tasks, differences, scale, alpha),
         equivalence=within,
         verdict=verdict,
-        sample=Sample(parts, count, seeds, alpha, reach=what.reach, share=what.share),
+        sample=sample,
         bounds=_bounds(rows["a"], rows["b"], what, key),
         deterministic=tuple(name for name, own in ((a, rows["a"]), (b, rows["b"])) if deterministic(own)),
         left_out=left_out,
@@ -94,7 +95,7 @@ def compare(
         tasks=told,
         table=task_scores({a: rows["a"], b: rows["b"]}, key),
         places=tuple(_places(results, told, alpha, scale)),
-        least=least,
+        least=sample.least,
         failures=failure_differences(rows["a"], rows["b"], tasks, key, alpha),
     )
 

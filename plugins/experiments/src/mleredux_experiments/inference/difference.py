@@ -165,8 +165,10 @@ class Comparison:
         if not self.sample.variance.of_mean(self.sample.seeds):
             return "undecided"
         if smallest is None:
-            return "undecided; so few tasks detect no possible difference with a power of 80 %"
-        return f"undecided; {len(self.tasks)} tasks detect {self.amount(smallest)} {self.unit} with a power of 80 %"
+            what = "equivalence within no possible margin" if self.sample.equivalence else "no possible difference"
+            return f"undecided; so few tasks detect {what} with a power of 80 %"
+        amount = f"{self.sample.goal}{self.amount(smallest)} {self.unit}"
+        return f"undecided; {len(self.tasks)} tasks detect {amount} with a power of 80 %"
 
     def record(self) -> dict[str, Any]:
         """Return the record that `--json` prints."""

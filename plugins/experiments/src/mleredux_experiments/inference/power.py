@@ -1,5 +1,5 @@
 """Power of the test used in comparisons: the tasks or seeds needed for a difference, and the difference that a design
-detects.
+detects; or the margin within which it shows that equal arms are equivalent.
 
 The test is that of the comparison: sign flips over tasks. For up to 12 tasks (up to 30 for shares, whose differences
 take few values), its power is simulated with all flips. With more tasks, the test has the power of Student's t.
@@ -15,10 +15,10 @@ from functools import lru_cache
 import numpy as np
 
 from mleredux_experiments.inference.errors import Array, Cells, means_of, student
-from mleredux_experiments.inference.resampling import subsets
+from mleredux_experiments.inference.resampling import Evidence, Scale, subsets
 
 _FEW, _FEW_SHARES = 12, 30
-_SAMPLES, _FLIPS = 1_000, 2_000
+_SAMPLES, _FLIPS, _EQUAL = 1_000, 2_000, 200
 _MOST = 100_000
 """Maximum number of tasks in a plan."""
 _MOST_SEEDS = 100
@@ -85,6 +85,7 @@ class Sample:
         seeds: Number of runs per task and arm.
         reach: The largest difference that the measure allows; None: unbounded.
         share: Whether a run's value is either 0 or `reach`.
+        equivalence: Whether the question is if the arms differ by less than a margin, instead of if they differ.
     """
 
     variance: Variance
@@ -94,20 +95,36 @@ class Sample:
     power: float = 0.8
     reach: float | None = None
     share: bool = False
+    equivalence: bool = False
+
+    @property
+    def least(self) -> int:
+        """Return the smallest number of tasks at which the question can be decided."""
+        return least_tasks(self.alpha * (1 + self.equivalence))
+
+    @property
+    def goal(self) -> str:
+        """Return what the design detects, as words before an amount."""
+        return "equivalence within " if self.equivalence else ""
 
     def chance(self, difference: float) -> float:
-        """Return the probability that a true difference is detected."""
+        """Return the probability that a true difference is detected, or that equal arms are shown to be equivalent
+        within it."""
         scale = self.reach or 1.0
         spread = math.sqrt(self.variance.of_mean(self.seeds)) / scale
         steps = min(max(round(self.seeds), 1), _STEPS) if self.share else 0
+        if self.equivalence:
+            margins = _margins(round(spread, 9), self.tasks, self.alpha, steps, self.reach is not None)
+            return float(np.mean(margins <= difference / scale + 1e-9)) if self.tasks >= self.least else 0.0
         return _chance(round(abs(difference) / scale, 9), round(spread, 9), self.tasks, self.alpha, steps)
 
     @property
     def detectable(self) -> float | None:
-        """Return the smallest difference that is detected with the desired power; None if no possible difference is."""
+        """Return the smallest difference (or margin of equivalence) that is detected with the desired power; None if
+        no possible one is."""
         spread = math.sqrt(self.variance.of_mean(self.seeds))
         high = self.reach or 8 * spread
-        if not spread or self.tasks < least_tasks(self.alpha) or self.chance(high) < self.power:
+        if not spread or self.tasks < self.least or self.chance(high) < self.power:
             return None
         low = 0.0
         while high - low > 0.01 * high:
@@ -117,9 +134,7 @@ class Sample:
 
     def tasks_for(self, difference: float) -> int | None:
         """Return the smallest number of tasks that detects a difference; None if it exceeds the maximum."""
-        return _smallest(
-            least_tasks(self.alpha), _MOST, lambda n: replace(self, tasks=n).chance(difference) >= self.power
-        )
+        return _smallest(self.least, _MOST, lambda n: replace(self, tasks=n).chance(difference) >= self.power)
 
     def seeds_for(self, difference: float) -> int | None:
         """Return the smallest number of seeds that detects a difference on these tasks; None if no number does."""
@@ -156,6 +171,18 @@ def _chance(difference: float, spread: float, tasks: int, alpha: float, steps: i
     return float(np.mean([np.sum(side <= 1e-6, axis=1) <= most for side in (flipped, -flipped)]) * 2)
 
 
+@lru_cache(maxsize=100)
+def _margins(spread: float, tasks: int, alpha: float, steps: int, bounded: bool) -> Array:
+    """Return for samples of equal arms the smallest margin within which they are shown to be equivalent."""
+    if steps:
+        values = _lattice_values(0.0, spread, steps, tasks)[:_EQUAL].astype(float)
+    else:
+        values = np.random.default_rng(tasks).normal(scale=spread, size=(_EQUAL, tasks))
+    scale = Scale(1.0 if bounded else None, steps > 0)
+    found = (Evidence.of(one, scale) for one in values)
+    return np.array([max(-one.low_limit(alpha), one.high_limit(alpha)) for one in found])
+
+
 @lru_cache(maxsize=8)
 def _some_subsets(tasks: int, enough: int) -> Array:
     flips = subsets(tasks)
@@ -181,10 +208,17 @@ def _normal_limits(tasks: int, alpha: float) -> Array:
 
 
 def _lattice_values(difference: float, spread: float, steps: int, tasks: int) -> Array:
-    """Draw differences of shares on a lattice of this many steps, with a given mean and variance and maximum
-    entropy."""
+    """Draw differences of two shares of `steps` runs, with a given mean and variance and maximum entropy.
+
+    Entropy is relative to the differences if both shares follow Jeffreys' prior, as agents often succeed on a task in
+    all of their runs or in none.
+    """
     from scipy.optimize import minimize
     from scipy.special import logsumexp, softmax
+    from scipy.stats import betabinom
+
+    share = betabinom(steps, 0.5, 0.5).pmf(np.arange(steps + 1))
+    prior = np.log(np.convolve(share, share[::-1]))
 
     points, difference = np.linspace(-1, 1, 2 * steps + 1), min(difference, 0.99)
     part = difference * steps % 1
@@ -194,8 +228,10 @@ def _lattice_values(difference: float, spread: float, steps: int, tasks: int) ->
     powers = np.stack([points, points**2])
     start = np.array([difference / variance, -0.5 / variance])
     found = minimize(
-        lambda x: float(logsumexp(x @ powers) - x @ goal), start, jac=lambda x: powers @ softmax(x @ powers) - goal
+        lambda x: float(logsumexp(x @ powers + prior) - x @ goal),
+        start,
+        jac=lambda x: powers @ softmax(x @ powers + prior) - goal,
     ).x
-    bounds = np.cumsum(softmax(found @ powers))
+    bounds = np.cumsum(softmax(found @ powers + prior))
     drawn = np.random.default_rng(tasks).random((_SAMPLES * 2 // 5, tasks), dtype=np.float32)
     return np.asarray(points[np.searchsorted(bounds[:-1], drawn)], dtype=np.float32)

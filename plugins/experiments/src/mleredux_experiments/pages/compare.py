@@ -21,7 +21,7 @@ from mleredux_experiments.execution.record import FOLDER, RECORD_FILE, Record, d
 from mleredux_experiments.figures.pictures import pictures
 from mleredux_experiments.figures.tables import analysis_tables, cell
 from mleredux_experiments.pages.curves import score_charts
-from mleredux_experiments.results.measures import MEASURES, measure, usual_measure
+from mleredux_experiments.results.measures import MEASURES, measure
 from mleredux_experiments.results.scores import TaskScores, task_scores
 from mleredux_experiments.results.sources import load_runs
 from mleredux_experiments.results.table import Results, Row, text_of
@@ -226,8 +226,6 @@ def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str |
     results = load_runs((path for path, *_ in stamps), rollouts=whole)
     if not results.rows:
         raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents on the list of runs.")
-    if not plan:
-        chosen = chosen or usual_measure(list(results.arms.values()))
     return analysed(results, Plan.model_validate_json(plan) if plan else None, chosen, changes=changes, whole=whole)
 
 

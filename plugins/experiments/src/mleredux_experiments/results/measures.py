@@ -10,7 +10,7 @@ from mleredux.errors import MlereduxError
 from mleredux.models.units import seconds as seconds_of
 
 from mleredux_experiments.inference.errors import Array, Interval, clustered_se, mean_interval, means_of, seeds_sem
-from mleredux_experiments.results.table import Results, Row, source
+from mleredux_experiments.results.table import UNTRUSTED, Results, Row, source
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Measure:
     def of(self, row: Row) -> float | None:
         """Return the value for a run, counting an agent's failure as a failure."""
         found = self.value(row)
-        return self.failure if found is None and not row.valid else found
+        return self.failure if found is None and (not row.valid or row.verdict in UNTRUSTED) else found
 
 
 def _share(name: str, title: str, holds: Callable[[Row], bool]) -> Measure:
@@ -129,17 +129,21 @@ def measure(name: str) -> Measure:
     return replace(found, name=name, title=f"{found.title} after {time}", value=then)
 
 
-def usual_measure(arms: Sequence[Sequence[Row]]) -> str:
-    """Return the default measure for comparing arms: the percentile if there is a leaderboard.
+def usual_measure(arms: Sequence[Sequence[Row]], *, averaged: bool = False) -> str:
+    """Return the default measure of all commands and pages: the percentile if there is a leaderboard.
 
     Otherwise, it is the score, or the medal if the tasks have several metrics; for technique tasks, it is the reward.
+
+    Args:
+        averaged: Whether values of different tasks must be comparable, which rules out the score.
     """
     rows = [row for own in arms for row in own if row.counts]
     if _is_known("percentile", arms):
         return "percentile"
     if rows and all("@" in row.task for row in rows):
         return "reward"
-    one_scale = len({row.metric for row in rows}) == 1 or len({row.task for row in rows}) == 1
+    metrics, tasks = {row.metric for row in rows}, {row.task for row in rows}
+    one_scale = not averaged and (len(tasks) == 1 or (len(metrics) == 1 and None not in metrics))
     return "score" if one_scale and _is_known("score", arms) else "any_medal"
 
 
