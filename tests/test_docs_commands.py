@@ -50,7 +50,7 @@ def test_the_commands_of_a_page_work(page: Path, tmp_path: Path, cache: Path, da
         if not name.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL")) or name == "MLEREDUX_BASE_IMAGE"
     }
     fetched = {"UV_CACHE_DIR": found} if (found := _uv_cache()) else {}
-    ours = {"MLEREDUX": str(ROOT), "MLEREDUX_DATA": str(data), "XDG_CACHE_HOME": str(cache)}
+    ours = {"MLEREDUX": str(ROOT), "MLEREDUX_DATA_ROOT": str(data), "XDG_CACHE_HOME": str(cache)}
     apart = {block.environment for block in blocks(page)} - {None}
     ours |= {f"BIN_{name}".upper(): str(validator(str(name)) / "bin") for name in apart}
     path = f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}"

@@ -238,7 +238,7 @@ def test_a_submission_has_the_same_result_through_every_door(
     expected = mleredux.grade(file, "wine", data_dir=places["data_dir"])
     assert expected.valid_submission == valid
     words = (PROGRAMS / "mleredux", "grade", file, "wine", "--json")
-    for variables in ({"MLEREDUX_DATA": str(places["data_dir"])}, service):  # the command line, here and on a server
+    for variables in ({"MLEREDUX_DATA_ROOT": str(places["data_dir"])}, service):  # here, and on a server
         graded = printed(*words, code=int(not valid), **variables)
         told = (graded["valid_submission"], graded["score"], graded["percentile"])
         assert told == (valid, expected.score, expected.percentile)

@@ -30,7 +30,7 @@ MISSING = {
     "run bike-hours --agent ./pyvenv.py": "mleredux-agent-repo",
     "run cv@bike-hours --agent dummy": "mleredux-techniques",
     "serve": "mleredux-server",
-    "runs curve last": "mleredux-artifact-reports",
+    "runs plot last": "mleredux-artifact-reports",
     "compare a b": "mleredux-experiments",
 }
 """Commands and the package that they lack."""
@@ -51,7 +51,7 @@ class Environment:
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("MLEREDUX_", "PYTHON", "VIRTUAL"))
         }
-        self.variables = {**kept, "MLEREDUX_DATA": str(folder / "data"), "COLUMNS": "200"}
+        self.variables = {**kept, "MLEREDUX_DATA_ROOT": str(folder / "data"), "COLUMNS": "200"}
         self.uv("venv", "--quiet", "--python", sys.executable, str(folder / "env"))
 
     def uv(self, *words: str) -> str:

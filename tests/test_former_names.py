@@ -1,4 +1,4 @@
-"""Former names of commands, options and methods work for one minor version, with a warning; no list shows them."""
+"""Former names of commands, options, variables and methods work until the next minor version, with a warning."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux._core.moved import METHODS, OPTIONS
+from mleredux._core.moved import METHODS, OPTIONS, VARIABLES, variable
 from mleredux._core.plugins.summaries import check_and_summarise
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.sandbox import Finding
@@ -97,6 +97,18 @@ def test_a_former_option_works_with_a_warning(path: tuple[str, ...], old: str, n
 
 def test_the_help_fits_on_forty_lines():
     assert len(CliRunner().invoke(root, ["--help"], terminal_width=80).stdout.splitlines()) <= 40
+
+
+@pytest.mark.parametrize(("name", "former"), VARIABLES.items())
+def test_a_former_variable_works_with_a_warning_unless_the_present_one_is_set(
+    name: str, former: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(former, "/before")
+    with pytest.warns(FutureWarning, match=f"^{former} is now {name}; the old name goes in 0.4.$"):
+        assert variable(name) == "/before"
+    monkeypatch.setenv(name, "/now")
+    assert variable(name) == "/now"
 
 
 class Former:

@@ -105,7 +105,7 @@ class TestCompose:
         server = compose["services"]["server"]
         home = server["volumes"][0]
         assert home["source"] == home["target"]
-        places = [server["environment"][name] for name in ("MLEREDUX_RUNS_DIR", "MLEREDUX_DATA", "TMPDIR")]
+        places = [server["environment"][name] for name in ("MLEREDUX_RUNS_DIR", "MLEREDUX_DATA_ROOT", "TMPDIR")]
         assert all(place.startswith(f"{home['target']}/") for place in places)
 
     def test_nothing_is_open_that_need_not_be(self, compose: dict[str, Any]) -> None:

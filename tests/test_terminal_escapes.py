@@ -53,7 +53,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.attack
 def test_no_command_prints_what_controls_a_terminal(place: Path, case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(place)
-    monkeypatch.setenv("MLEREDUX_DATA", str(place / "data"))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(place / "data"))
     shown = CliRunner().invoke(root, [word.format(ODD) for word in COMMANDS[case].split()], color=True)
     said = re.sub(r"\x1b\[\d+m", "", shown.output) or str(shown.exception)  # without our own colours
     assert {char for char in shown.output and said if not char.isprintable()} <= {"\n"}, said

@@ -16,7 +16,7 @@ COMMANDS = (("list", "tasks"), ("doctor", "--json"), ("runs",), ("prepare", "dig
 @pytest.fixture(params=["no entry", "a file", "below a file"])
 def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
     """What HOME is; nothing else says where files of a user are, nor has prepared data."""
-    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "MLEREDUX_DATA"):
+    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "MLEREDUX_DATA_ROOT"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.chdir(tmp_path)
     if request.param == "no entry":

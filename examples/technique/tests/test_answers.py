@@ -18,7 +18,7 @@ def mleredux(shared):
 
     def call(*words):
         command = [sys.executable, "-m", "mleredux", "-p", "mleredux_testing.toys", *words, "--json"]
-        environment = {**os.environ, "MLEREDUX_DATA": str(shared / "data")}
+        environment = {**os.environ, "MLEREDUX_DATA_ROOT": str(shared / "data")}
         ended = subprocess.run(command, capture_output=True, text=True, env=environment)
         assert ended.returncode == 0, ended.stderr
         return json.loads(ended.stdout)

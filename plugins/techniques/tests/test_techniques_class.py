@@ -36,7 +36,7 @@ def test_a_class_from_the_hand_out_to_the_questions(
     data: Path, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(mleredux_home)
-    monkeypatch.setenv("MLEREDUX_DATA", str(data))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(data))
     Path("c.csv").write_text("student,task\nada,cv@wine\ngrace,cv@wine\nalan,cv@wine\n")
     before = run("classroom", "c.csv", "--deadline", "2999-01-01")
     assert before.count("missing") == 3 and "3 of 3 are graded later, the last after 2999-01-01" in before
@@ -63,7 +63,7 @@ def test_a_class_from_the_hand_out_to_the_questions(
 def test_grade_shows_each_question_and_validate_names_all_problems(
     data: Path, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MLEREDUX_DATA", str(data))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(data))
     monkeypatch.setenv("COLUMNS", "60")
     path = mleredux_home / "cv_analysis.json"
     path.write_text(json.dumps({**GOOD, "train_rows": 100}))

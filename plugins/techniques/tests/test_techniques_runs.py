@@ -21,7 +21,11 @@ Cli = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def cli(bench: Any, tmp_path: Path) -> Cli:
     """The command line, with the third party's plugin and dedicated folders."""
-    environment = {**os.environ, "MLEREDUX_DATA": str(bench.data.path), "MLEREDUX_RUNS_DIR": str(tmp_path / "runs")}
+    environment = {
+        **os.environ,
+        "MLEREDUX_DATA_ROOT": str(bench.data.path),
+        "MLEREDUX_RUNS_DIR": str(tmp_path / "runs"),
+    }
 
     def call(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "mleredux", "-p", str(bench.plugin), *arguments]

@@ -127,12 +127,9 @@ def same_plugins(catalogue: Catalogue) -> dict[str, Any]:
 def child_environment() -> dict[str, str]:
     """Return the current environment with this process's import path, without the requested plugins."""
     environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
-    importable = dict.fromkeys(_joinable(Path(entry or ".").resolve()) for entry in sys.path)
+    folders = [Path(entry or ".").resolve() for entry in sys.path]
+    importable = dict.fromkeys(str(plain_path(path) if os.pathsep in str(path) else path) for path in folders)
     return {**ONE_THREAD, **environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}
-
-
-def _joinable(path: Path) -> str:
-    return str(plain_path(path) if os.pathsep in str(path) else path)
 
 
 def warm() -> None:

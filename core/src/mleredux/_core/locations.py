@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-DATA_VARIABLE = "MLEREDUX_DATA"
+from mleredux._core.moved import variable
+
+DATA_VARIABLE = "MLEREDUX_DATA_ROOT"
 
 
 def cache_dir() -> Path:
@@ -14,8 +16,8 @@ def cache_dir() -> Path:
 
 
 def default_data_dir() -> Path:
-    """Return `MLEREDUX_DATA`, or `mleredux/data` in the user's cache folder."""
-    return Path(os.environ.get(DATA_VARIABLE) or cache_dir() / "data")
+    """Return `MLEREDUX_DATA_ROOT`, or `mleredux/data` in the user's cache folder."""
+    return Path(variable(DATA_VARIABLE) or cache_dir() / "data")
 
 
 def looks_prepared(data_dir: Path, task: str) -> bool:

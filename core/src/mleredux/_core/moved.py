@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
@@ -15,8 +16,17 @@ OPTIONS = {
     "--sessions": "--max-sessions",
 }
 """Former names of options with the present ones, for commands that only have these."""
+VARIABLES = {"MLEREDUX_DATA_ROOT": "MLEREDUX_DATA"}
+"""Former names of environment variables, by the present ones."""
 METHODS = {"executors": {"give": "submit", "news": "poll", "stop": "cancel", "pull": "fetch"}}
 """Former names of methods of registered objects, with the present ones, by kind."""
+
+
+def variable(name: str) -> str | None:
+    """Return the value of a renamed environment variable, if it has one under the present or the former name."""
+    if not (value := os.environ.get(name)) and (value := os.environ.get(VARIABLES[name])):
+        warnings.warn(f"{VARIABLES[name]} is now {name}; {GOES}", FutureWarning, stacklevel=2)
+    return value
 
 
 def renamed_methods(kind: str, item: Any) -> None:

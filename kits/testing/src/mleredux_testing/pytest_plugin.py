@@ -151,7 +151,7 @@ def mleredux_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[P
     from mleredux._core.plugins.catalogue import set_current
 
     monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(tmp_path / "runs"))
-    monkeypatch.setenv("MLEREDUX_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(tmp_path / "data"))
     set_current(None)
     yield tmp_path
     set_current(None)

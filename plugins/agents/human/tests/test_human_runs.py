@@ -94,7 +94,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def home(tmp_path: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(tmp_path / "runs"))
-    monkeypatch.setenv("MLEREDUX_DATA", str(data))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(data))
     monkeypatch.setenv("COLUMNS", "80")
     yield tmp_path
     for path in (tmp_path / "runs").glob("*/run.json"):

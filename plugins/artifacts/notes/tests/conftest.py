@@ -50,6 +50,6 @@ def run_agent(tmp_path: Path, store: RunStore, monkeypatch: pytest.MonkeyPatch) 
         made = store.create(plan_of(catalogue, task, "writer", sandbox="process"), data.path)
         return Pipeline(store, catalogue, data).execute([made])[0]
 
-    monkeypatch.setenv("MLEREDUX_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(tmp_path / "data"))
     yield run
     set_current(None)

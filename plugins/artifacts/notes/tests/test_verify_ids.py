@@ -68,7 +68,7 @@ TASKS = ("letters-shops", "letters-days", "letters-parquet")
 @pytest.fixture
 def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     """Return a function that runs an agent which writes and runs one program; the report after `runs verify`."""
-    monkeypatch.setenv("MLEREDUX_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(tmp_path / "data"))
     monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(tmp_path / "runs"))
 
     def run(task: str, code: str, name: str = "solution.py") -> dict[str, Any]:

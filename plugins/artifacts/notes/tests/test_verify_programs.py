@@ -46,7 +46,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def report_of(folder: Path, sandbox: str, data: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The report of a program that ran and was verified."""
-    monkeypatch.setenv("MLEREDUX_DATA", str(data))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(data))
     monkeypatch.setenv("MLEREDUX_RUNS_DIR", str(runs))
     task = folder.name.partition("-")[0]
     limits = ("--time-limit", "60s") if sandbox == "process" else ("--time-limit", "5m")

@@ -1,4 +1,4 @@
-"""`mleredux runs curve`: the score over time, in the terminal, as an image, as JSON."""
+"""`mleredux runs plot`: the score over time, in the terminal, as an image, as JSON."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from PIL import Image
 
 
 def ask(run: Any, *arguments: str) -> Result:
-    return CliRunner().invoke(root, ["runs", "--runs-dir", str(run.path.parent), "curve", *arguments])
+    return CliRunner().invoke(root, ["runs", "--runs-dir", str(run.path.parent), "plot", *arguments])
 
 
 def test_a_terminal_shows_a_plot(make_run: Any) -> None:

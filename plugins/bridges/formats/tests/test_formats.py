@@ -69,7 +69,7 @@ FORMATS = ("atif", "croissant", "eee", "eval-results", "inspect", "otlp", "prefe
 
 
 def command(home: Path, *words: str, code: int = 0, **variables: str) -> str:
-    places = {"MLEREDUX_RUNS_DIR": str(home / "runs"), "MLEREDUX_DATA": str(home / "data")}
+    places = {"MLEREDUX_RUNS_DIR": str(home / "runs"), "MLEREDUX_DATA_ROOT": str(home / "data")}
     ended = CliRunner().invoke(root, ["-p", str(home / "plugin.py"), *words], env={**places, **variables})
     assert ended.exit_code == code, (ended.output, ended.exception)
     return ended.stdout if code == 0 else str(ended.exception or ended.output)

@@ -125,7 +125,9 @@ def test_data_that_may_not_be_given_away_are_fetched_by_who_builds_the_images(ho
     # The script's last line, with the packages that are installed here instead of those of an index.
     words = next(line for line in (folder / "fetch.sh").read_text().splitlines() if line.startswith("PYTHONPATH"))
     words = words.replace('"$venv/bin/python"', sys.executable)
-    subprocess.run(["sh", "-euc", words], check=True, cwd=folder, env={**os.environ, "MLEREDUX_DATA": str(tmp_path)})
+    subprocess.run(
+        ["sh", "-euc", words], check=True, cwd=folder, env={**os.environ, "MLEREDUX_DATA_ROOT": str(tmp_path)}
+    )
     assert rewarded(folder, tmp_path / "oracle", tmp_path / "logs") == {"reward": 1, "valid": 1}
     assert loaded(folder)
 

@@ -49,7 +49,7 @@ def env(kaggle: FakeKaggle, tmp_path: Path) -> dict[str, str]:
     home.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("KAGGLE_", "MLEREDUX_", "XDG_"))}
     own = {"HOME": str(home), "KAGGLE_API_TOKEN": TOKEN, "MLEREDUX_KAGGLE_ENDPOINT": kaggle.endpoint}
-    return {**kept, **own, "MLEREDUX_DATA": str(tmp_path / "data")}
+    return {**kept, **own, "MLEREDUX_DATA_ROOT": str(tmp_path / "data")}
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.chromium
 def test_a_person_works_on_a_task_in_the_browser(
     browser: Browser, site_of: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MLEREDUX_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(tmp_path / "data"))
     site = site_of(tmp_path / "runs")
     page = browser.new_page()
     page.goto(site.once())

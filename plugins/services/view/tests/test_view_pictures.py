@@ -70,7 +70,7 @@ TOLERANCE = 16.0
 @pytest.fixture(autouse=True, scope="module")
 def _nothing_prepared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("MLEREDUX_DATA", str(tmp_path_factory.mktemp("data")))
+        patched.setenv("MLEREDUX_DATA_ROOT", str(tmp_path_factory.mktemp("data")))
         yield
 
 

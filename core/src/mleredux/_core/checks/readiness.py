@@ -66,9 +66,7 @@ def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str |
     keys = sorted(protected_variables(catalogue)) if planned.network == "gateway" else []
     if keys and not any(os.environ.get(key) for key in keys):
         remedy = f"Set the key of your provider, such as {keys[0]}, or describe your own in the gateway's settings."
-        diagnoses.append(
-            Diagnosis("keys", Finding("language model", False, "No key of a language model is set.", remedy))
-        )
+        diagnoses += [Diagnosis("keys", Finding("language model", False, "No key of a language model is set.", remedy))]
     limits = planned.limits
     for what, least, has in (("memory", needs.memory_mb, limits.memory_mb), ("gpus", needs.gpus, limits.gpus)):
         if least and has < least:

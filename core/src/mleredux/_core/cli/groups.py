@@ -1,4 +1,4 @@
-"""Groups of commands that plugins extend (their `runs curve` is `curve` in the group `runs`), each with its place."""
+"""Groups of commands that plugins extend (their `runs plot` is `plot` in the group `runs`), each with its place."""
 
 from __future__ import annotations
 

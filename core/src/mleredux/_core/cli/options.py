@@ -146,7 +146,7 @@ store_option = local_option(
 data_dir_option = local_option(
     "--data-dir",
     type=click.Path(file_okay=False),
-    help="Folder for data; the user's cache folder by default. [env: MLEREDUX_DATA]",
+    help="Folder for data; the user's cache folder by default. [env: MLEREDUX_DATA_ROOT]",
     why="the server has its own data folder.",
 )
 """The option `--data-dir` of a click command; the command gets `data_dir`."""

@@ -110,9 +110,7 @@ def _reason(status: os.stat_result, limits: IntakeLimits) -> str | None:
         return "is not a regular file"
     if status.st_size > limits.file_bytes:
         return f"is larger than {limits.file_bytes >> 30} GiB"
-    if status.st_nlink > 1:
-        return HARD_LINKED
-    return None
+    return HARD_LINKED if status.st_nlink > 1 else None
 
 
 def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[list[Artifact], list[dict[str, str]]]:

@@ -8,7 +8,7 @@
 | `outcome`, `steps`, `documents`, `files` | parts of the page: outcome, rollout, plugins' texts, logs and artifacts |
 | `charts`, `view`, `page` | layout of charts; the content of the page; `report.html` |
 | `shared` | functions for other pages about runs |
-| `curve_command`, `curves` | `mleredux runs curve`; scores over time as text, image or JSON |
+| `curve_command`, `curves` | `mleredux runs plot`; scores over time as text, image or JSON |
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
-    """Return the command `mleredux runs curve`."""
-    return [Ref("runs curve", "mleredux_artifact_reports.curve_command:command")]
+    """Return the command `mleredux runs plot`."""
+    return [Ref("runs plot", f"{__name__}.curve_command:command", {"formerly": ("runs curve",)})]
 
 
 @hookimpl(tryfirst=True)

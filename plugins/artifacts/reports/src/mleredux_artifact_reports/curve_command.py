@@ -1,4 +1,4 @@
-"""`mleredux runs curve`."""
+"""`mleredux runs plot`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mleredux.plugin.artifact import RunStore
 
 
-@click.command("curve")
+@click.command("plot")
 @click.argument("runs", nargs=-1, required=True)
 @click.option(
     "-o",

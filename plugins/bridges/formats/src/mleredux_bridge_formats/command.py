@@ -13,7 +13,7 @@ from mleredux.plugin.command import catalogue, json_option, print_json, read_opt
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--to", "to", required=True, metavar="FORMAT", help="A format of `mleredux list formats`.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The file; or a folder.  [required]")
-@click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
+@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
 @click.option("--min-score", type=float, help="Only runs with this score or a better one.")
 @click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")
 @click.option("--license", "licenses", multiple=True, metavar="SPDX", help="Only tasks whose data has this licence.")
@@ -47,12 +47,7 @@ def command(
     if output is None:
         raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "output"))
     files, left_out = export(
-        map(store.get, runs),
-        found,
-        output,
-        plugins,
-        filters=Filters(**filters),
-        options=read_options(options),
+        map(store.get, runs), found, output, plugins, filters=Filters(**filters), options=read_options(options)
     )
     if as_json:
         print_json({"format": to, "files": [str(path) for path in files], "left_out": left_out})

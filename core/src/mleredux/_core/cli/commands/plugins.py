@@ -30,7 +30,6 @@ def command(ctx: click.Context, as_json: bool) -> None:
         registered = {
             kind: [entry.id for entry in installed.entries(kind).values() if entry.plugin is plugin] for kind in KINDS
         }
-        hooks = implemented_hooks(plugin, installed.manager) if plugin.state == "loaded" else ()
         rows.append(
             {
                 "name": plugin.name,
@@ -39,7 +38,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
                 "source": plugin.source,
                 "state": plugin.state,
                 "registers": {kind: ids for kind, ids in registered.items() if ids},
-                "hooks": list(hooks),
+                "hooks": list(implemented_hooks(plugin, installed.manager)) if plugin.state == "loaded" else [],
                 "errors": plugin.errors,
             }
         )
