@@ -218,4 +218,4 @@ def test_a_provider_without_client_secret_and_rule_is_refused(tmp_path: Path, mo
     ended = CliRunner().invoke(
         root, ["serve", "--runs-dir", str(tmp_path), "--port", "0", "--oidc-issuer", "https://sign-on.example"]
     )
-    assert ended.exit_code == 1 and "needs a client, its secret and who is allowed" in str(ended.exception)
+    assert ended.exit_code == 1 and "requires a client, its secret and a list of allowed users" in str(ended.exception)

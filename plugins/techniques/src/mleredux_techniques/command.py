@@ -12,7 +12,7 @@ from mleredux.plugin.command import json_option, print_json, runs_dir_option
 @click.command("findings")
 @click.argument("task")
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file; default: standard output."
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file.  [default: standard output]"
 )
 @click.option(
     "--top",

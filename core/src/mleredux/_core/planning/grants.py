@@ -78,7 +78,7 @@ def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: st
             words = {"mcp": "an MCP server", "skill": "a skill"}[tool.kind]
             raise MlereduxError(
                 f"Agent {agent.id} can't be given {tool.id}: it does not take {words}.",
-                hint="Agents that do declare it as `tools`; so does `--agent command`.",
+                hint="Choose an agent that declares `tools`, such as `--agent command`.",
             )
         if tool.url is None or network == "open":
             continue

@@ -67,7 +67,7 @@ class Feedback(click.ParamType[Any]):
 @click.command("start")
 @click.argument("task", required=False)
 @click.option("--name", metavar="NAME", help="Who works on it: the agent of the run is `human:NAME`.")
-@click.option("--sandbox", metavar="ID", help="Sandbox to work in; by default the process sandbox.")
+@click.option("--sandbox", metavar="ID", help="Sandbox to work in.  [default: process]")
 @click.option("--time-limit", type=Duration(), help="Time limit: 90s, 30m, 2h.  [default: 2h]")
 @click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs.")
 @click.option("--memory", "memory_mb", type=Megabytes(), help="Memory: 512m, 4g.")

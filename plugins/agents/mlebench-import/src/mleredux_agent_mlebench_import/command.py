@@ -14,7 +14,7 @@ from mleredux_agent_mlebench_import.registry import DEFAULT_LIBRARIES, keep, reg
 
 @click.command("import-mlebench")
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--id", "ids", multiple=True, metavar="ID", help="Only this agent of config.yaml (several may be named).")
+@click.option("--id", "ids", multiple=True, metavar="ID", help="Only this agent of config.yaml; can be repeated.")
 @click.option(
     "--libraries",
     default=DEFAULT_LIBRARIES,

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 @click.command("check")
 @click.argument("place", metavar="PATH|REFERENCE")
 @click.option("--static", is_flag=True, help="Static checks only; do not build or run.")
-@click.option("--sandbox", metavar="ID", help="Sandbox to run in; by default the best that meets the agent's needs.")
+@click.option("--sandbox", metavar="ID", help="Sandbox to run in.  [default: the best that meets the agent's needs]")
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
 @grant_options
-@click.option("--base-image", metavar="IMAGE", help="Base of the agent's image (also MLEREDUX_BASE_IMAGE).")
+@click.option("--base-image", metavar="IMAGE", help="Base image for the agent. [env: MLEREDUX_BASE_IMAGE]")
 @click.option("--logs", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs of build and run here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context

@@ -169,7 +169,7 @@ def command(
                 _show(console, there, ended, previous, before, texts)
                 _discard(there, found, previous, ended)
                 before, previous = texts, ended
-            console.print(Text(f"Watching {safe(shown)}; Ctrl-C ends.", style="dim"))
+            console.print(Text(f"Watching {safe(shown)}; Ctrl-C stops it.", style="dim"))
             watched.wait(stamps)
             found.forget_references()
             console.rule(Text(safe(_changed(before or texts, watched.texts())), style="dim"))

@@ -38,5 +38,5 @@ def mleredux_register_formats() -> Iterable[Ref]:
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the command `export`, for formats of all plugins."""
-    facts = {"title": "Write runs as documents of other systems.", "section": "Results"}
+    facts = {"title": "Export runs in the formats of other systems.", "section": "Results"}
     return [Ref("export", f"{__name__}.command:command", facts)]

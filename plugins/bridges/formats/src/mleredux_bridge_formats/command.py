@@ -17,7 +17,7 @@ from mleredux.plugin.command import catalogue, json_option, print_json, read_opt
 @click.option("--min-score", type=float, help="Only runs with this score or a better one.")
 @click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")
 @click.option("--license", "licenses", multiple=True, metavar="SPDX", help="Only tasks whose data has this licence.")
-@click.option("--all", "everything", is_flag=True, help="Also runs that are left out by default.")
+@click.option("--all", "everything", is_flag=True, help="Include runs that are left out by default.")
 @runs_dir_option
 @json_option
 @click.pass_context
@@ -32,12 +32,12 @@ def command(
     as_json: bool,
     **filters: Any,
 ) -> None:
-    """Write RUNS as documents of other systems.
+    """Export RUNS in the format of another system.
 
     A format with a file for each run writes into the folder OUTPUT, or to the file OUTPUT if there is one run.
     Runs that quote a canary are left out; so are tainted results if the format is for training or publication. By
     default, cancelled and empty runs are left out of training data, and runs whose test score was given out as a reward
-    out of published results.
+    are left out of published results.
     """
     from mleredux.plugin.artifact import RunStore
     from mleredux_rollout.exports import Filters, export

@@ -10,7 +10,7 @@ from mleredux.plugin.command import Duration, data_dir_option, runs_dir_option
 
 @click.command("mcp")
 @click.argument("task")
-@click.option("--sandbox", metavar="ID", help="Sandbox to work in; by default the best one here.")
+@click.option("--sandbox", metavar="ID", help="Sandbox to work in.  [default: the best one here]")
 @click.option("--time-limit", type=Duration(), help="Time limit: 90s, 30m, 2h.  [default: 1h]")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed.")
 @runs_dir_option
@@ -18,8 +18,8 @@ from mleredux.plugin.command import Duration, data_dir_option, runs_dir_option
 def command(task: str, **how: Any) -> None:
     """Serve TASK to a client of the Model Context Protocol, on standard input and output.
 
-    The client's work is a run with the grade and rollout of any other. It ends when the client submits or disconnects,
-    or at the time limit. The client does not get the score: see `mleredux runs`.
+    The client's work is recorded as a run, with a grade and rollout like any other. It ends when the
+    client submits or disconnects, or at the time limit. The client does not get the score: see `mleredux runs`.
     """
     from mleredux_agents import open_session
 

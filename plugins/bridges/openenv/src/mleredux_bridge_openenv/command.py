@@ -24,7 +24,7 @@ from mleredux_agents import REWARDS, rule_of
     "--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Rule of rewards."
 )
 @click.option("--invalid", type=float, help="Reward of an invalid submission.  [default: 0; `score` requires one]")
-@click.option("--sandbox", metavar="ID", help="Sandbox of the episodes; by default the best one here.")
+@click.option("--sandbox", metavar="ID", help="Sandbox for episodes.  [default: the best one here]")
 @click.option("--time-limit", type=Duration(), help="Time limit of an episode: 90s, 30m, 2h.  [default: 1h]")
 @runs_dir_option
 @data_dir_option

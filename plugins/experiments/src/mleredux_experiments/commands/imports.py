@@ -13,7 +13,7 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, sa
 @click.option(
     "-o", "--output", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder for `--reports`."
 )
-@click.option("--name", help="Name of the row; default: the name of the file's folder.")
+@click.option("--name", help="Name of the row.  [default: the name of the file's folder]")
 @data_dir_option
 @json_option
 def command(reports: tuple[Path, ...], output: Path, name: str | None, data_dir: str | None, as_json: bool) -> None:

@@ -22,7 +22,7 @@ from mleredux.plugin.host import regrade
 
 @click.command("regrade")
 @click.argument("runs", nargs=-1)
-@click.option("--experiment", metavar="NAME", help="Also all runs of this experiment that have a report.")
+@click.option("--experiment", metavar="NAME", help="Include all runs of this experiment that have a report.")
 @runs_dir_option
 @data_dir_option
 @json_option

@@ -95,7 +95,7 @@ def _parse(cell: str) -> tuple[Array, Array]:
     try:
         values = np.array([[float(piece) for piece in group[1:]] for group in groups], dtype=np.float64)
     except ValueError:
-        raise ValueError("has a piece that is not a number where one belongs") from None
+        raise ValueError("has text where a number is expected") from None
     return np.array([group[0] for group in groups], dtype=object), values.reshape(-1, FIELDS - 1)
 
 

@@ -62,7 +62,7 @@ def parse(text: str) -> Boxes:
     try:
         numbers = np.array([[float(piece) for piece in group[:-1]] for group in groups], dtype=np.float64)
     except ValueError:
-        raise ValueError("has a piece that is not a number where one belongs") from None
+        raise ValueError("has text where a number is expected") from None
     boxes = Boxes(numbers.reshape(-1, FIELDS - 1), np.array([group[-1] for group in groups], dtype=object))
     if np.isinf(boxes.numbers[:, 7]).any():
         raise ValueError("has an infinite yaw")

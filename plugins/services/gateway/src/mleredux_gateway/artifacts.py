@@ -13,7 +13,7 @@ from mleredux_gateway.trajectory import TRAJECTORY
 def artifacts_of(run: Run) -> Iterable[Artifact]:
     """Return the existing files."""
     titles = {
-        CALLS: ("application/jsonl", "Calls of language models"),
+        CALLS: ("application/jsonl", "Calls to language models"),
         TRAJECTORY: ("application/json", "Rollout created from the calls (ATIF)"),
     }
     for name, (kind, title) in titles.items():

@@ -97,7 +97,7 @@ def open_replay(run: Run, mask: Mask) -> Replay | None:
     source = run.path.parent / run.spec.replay
     if not (source / FOLDER / CALLS).is_file():
         raise SandboxError(
-            f"Run {source.name} has no recorded calls of language models.",
+            f"Run {source.name} has no recorded calls to language models.",
             hint="Repeat a run that had network `gateway`.",
         )
     renamed = [(str(source), str(run.path)), (source.name, run.id)]

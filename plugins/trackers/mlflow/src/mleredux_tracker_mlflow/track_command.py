@@ -22,7 +22,7 @@ _FAILURES = 2
 @click.argument("runs", nargs=-1)
 @click.option("--all", "everything", is_flag=True, help="Send all finished runs.")
 @click.option("--to", "uri", metavar="URI", help="MLflow tracking URI. [env: MLFLOW_TRACKING_URI]")
-@click.option("--experiment", metavar="NAME", help="MLflow experiment; default: one per task.")
+@click.option("--experiment", metavar="NAME", help="MLflow experiment.  [default: one per task]")
 @json_option
 @click.pass_context
 def command(

@@ -48,8 +48,8 @@ _EXECUTION = (
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
 @click.option("--agent", "agents", multiple=True, metavar="ID", help="The agent; several give one run each.")
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="Also all tasks of this set (starter, low, …).")
-@click.option("--sandbox", metavar="ID", help="Sandbox to run in; by default the best that meets the agent's needs.")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, low, …).")
+@click.option("--sandbox", metavar="ID", help="Sandbox to run in.  [default: the best that meets the agent's needs]")
 @click.option(
     "--seed",
     "seeds",
@@ -135,7 +135,7 @@ _EXECUTION = (
 @local_option(
     "--watch",
     is_flag=True,
-    help="Run again when the agent's files change, and show what differs; Ctrl-C ends.",
+    help="Run again when the agent's files change, and show what differs; Ctrl-C stops it.",
     why="the agent's files are on this machine.",
 )
 @click.option("-k", "words", metavar="WORDS", help="Only tasks whose names match: `wine or (digits and not code)`.")
@@ -149,7 +149,7 @@ _EXECUTION = (
 @click.option(
     "--junit-xml",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Also write the results to this file, in the form that CI systems read.",
+    help="Also write the results to this file, as JUnit XML for CI systems.",
 )
 @click.option("--follow", is_flag=True, help="Show the agent's log while it runs.")
 @local_option(
@@ -161,7 +161,7 @@ _EXECUTION = (
 @local_option(
     "--replay",
     metavar="RUN",
-    help="Repeat a run offline: calls of language models get its recorded answers.",
+    help="Repeat a run offline: calls to language models return its recorded answers.",
     why="the record is on this machine.",
 )
 @server_option("--detach", "-d", is_flag=True, help="Do not wait: print run ids, or records with --json.")

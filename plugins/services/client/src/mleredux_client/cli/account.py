@@ -113,7 +113,7 @@ def secret() -> None:
 
 @secret.command("set")
 @_name
-@click.option("--project", metavar="NAME", help="The project whose secret it is; by default it is yours.")
+@click.option("--project", metavar="NAME", help="The project that owns the secret.  [default: your account]")
 @click.option(
     "--from", "source", type=click.File(encoding="utf-8"), help="The file with the value; `-`: standard input."
 )
@@ -137,7 +137,7 @@ def set_secret(ctx: click.Context, name: str, project: str | None, source: TextI
 
 
 @secret.command("list")
-@click.option("--project", metavar="NAME", help="The project whose secrets are listed; by default yours are.")
+@click.option("--project", metavar="NAME", help="List the secrets of this project.  [default: yours]")
 @_telling
 def list_secrets(ctx: click.Context, project: str | None, as_json: bool) -> None:
     """List secrets, without their values."""
@@ -147,7 +147,7 @@ def list_secrets(ctx: click.Context, project: str | None, as_json: bool) -> None
 
 @secret.command("delete")
 @_name
-@click.option("--project", metavar="NAME", help="The project whose secret it is; by default it is yours.")
+@click.option("--project", metavar="NAME", help="The project that owns the secret.  [default: your account]")
 @click.pass_context
 def delete_secret(ctx: click.Context, name: str, project: str | None) -> None:
     """Delete a secret."""

@@ -20,7 +20,7 @@ def webhook() -> None:
 @webhook.command("create")
 @click.argument("url")
 @click.option("--event", "events", multiple=True, type=click.Choice(_EVENTS), help="By default all.")
-@click.option("--project", metavar="NAME", help="The project; by default your own.")
+@click.option("--project", metavar="NAME", help="The project.  [default: yours]")
 @json_option
 @click.pass_context
 def create_webhook(ctx: click.Context, url: str, events: tuple[str, ...], project: str | None, as_json: bool) -> None:

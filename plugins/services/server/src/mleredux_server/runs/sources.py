@@ -71,7 +71,7 @@ def delete_source(service: Service, caller: Caller, found: Source) -> None:
                 query = query.where(table.agent.like(f"upload:%@{found.id}%"), Job.state != "ended")
                 if session.scalar(query.where(table.project_id == found.project_id) if left else query):
                     hint = "Cancel them, or wait until they end."
-                    raise Problem("conflict", "Runs or builds that have not ended use it.", hint=hint)
+                    raise Problem("conflict", "It is in use by runs or builds that have not ended.", hint=hint)
             note(session, caller, "source.delete", f"{found.project_id} {found.id}")
         if not left and (place := sources_dir(service.settings) / found.id).is_dir():
             remove_tree(aside)  # left by a kill

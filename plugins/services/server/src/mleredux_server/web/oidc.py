@@ -58,7 +58,7 @@ class Provider:
     def __init__(self, settings: Settings, root: str) -> None:
         if not (settings.oidc_client and settings.oidc_secret and settings.oidc_allow):
             raise MlereduxError(
-                "Signing in through an OpenID provider needs a client, its secret and who is allowed.",
+                "Signing in through an OpenID provider requires a client, its secret and a list of allowed users.",
                 hint="Set --oidc-client, MLEREDUX_OIDC_SECRET and --oidc-allow.",
             )
         try:
