@@ -62,6 +62,31 @@ def test_every_command_stands_where_it_is_run(page: Path) -> None:
     assert unchecked_commands(page) == [], "put them into a fence `sh`, or `sh no-run: REASON`"
 
 
+READERS = {
+    "build an agent": "an agent builder",
+    "train models or policies": "a laboratory",
+    "write a metric or a technique": "a plugin author",
+    "write another plugin": "a plugin author",
+    "teach": "a teacher",
+    "host runs for a team": "an operator",
+}
+"""Rows of the front page, with the reader each is for."""
+
+
+@pytest.mark.parametrize("row", READERS)
+def test_the_first_commands_of_each_reader_are_run(row: str) -> None:
+    """The front page leads each reader to how-to pages, whose first commands these tests run, or another test does."""
+    [links] = re.findall(rf"^\| {row} \| (.*) \|$", (DOCS / "index.md").read_text(), re.MULTILINE)
+    pages = [DOCS / name for name in re.findall(r"\]\((how-to/[^)#]+)\)", links)]
+    assert pages
+    for page in pages:
+        first = next((block for block in blocks(page) if block.language == "sh"), None)
+        tests = re.findall(r"\btests/\w+\.py\b", first.info) if first and page in PAGES else []
+        if row == "host runs for a team" and page.name == "upgrade.md":
+            continue  # it changes an installation
+        assert first is not None and (first.runs or (tests and all((ROOT / test).is_file() for test in tests))), page
+
+
 def _uv_cache() -> str | None:
     """Where uv keeps what it has fetched already, so that it is not fetched again."""
     usual = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "uv"

@@ -137,7 +137,7 @@ def _fetch(wanted: Reference, commit: str | None, local: Local | None = None) ->
         origin = str(local.stage(scratch / "origin.git")) if local else shown
         found = git.fetch(store, origin, asked, shown=shown)
         if commit is not None and found != commit:
-            raise MlereduxError(f"{shown} gave commit {found[:12]} where {commit[:12]} was asked for.")
+            raise MlereduxError(f"{shown} returned commit {found[:12]} instead of {commit[:12]}.")
         place = _place(wanted, found)
         if not place.is_dir():
             trees.check_listed(git.run(["ls-tree", "-r", "-l", "-z", found], store), shown)

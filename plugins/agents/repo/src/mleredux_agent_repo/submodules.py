@@ -83,7 +83,7 @@ def _checked(path: str, address: str, origin: str | None) -> str:
         raise _refused(path, error.message.rstrip(".")) from None
     host, own = _host(address), _host(origin or "")
     if host != own and (lent().get(GIT_TOKEN) or not ({host} & {*(named_hosts() or DEFAULT_HOSTS), *DEFAULT_HOSTS})):
-        raise _refused(path, f"its host {host} is another than that of the repository")
+        raise _refused(path, f"its host {host} differs from the repository's")
     return address
 
 

@@ -246,7 +246,7 @@ def _check_run(archive: zipfile.ZipFile, told: _Told) -> RunCheck:
         except (ValueError, AttributeError):
             same = False
         if not same:
-            checked.problems.append("Its report is another than that of the statement.")
+            checked.problems.append("Its report differs from that in the statement.")
     return checked
 
 

@@ -12,7 +12,7 @@ from mleredux.plugin.command import catalogue, json_option, print_json, read_opt
 @click.command("export")
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--to", "to", required=True, metavar="FORMAT", help="A format of `mleredux list formats`.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The file; or a folder.  [required]")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Output file or folder.  [required]")
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
 @click.option("--min-score", type=float, help="Only runs with this score or a better one.")
 @click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")

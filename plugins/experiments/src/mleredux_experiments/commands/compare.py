@@ -24,7 +24,7 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @measure_option
 @click.option("--margin", type=click.FloatRange(min=0), help="The largest difference that does not matter.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
-@click.option("--equivalence", is_flag=True, help="Ask whether they differ by less than the margin.")
+@click.option("--equivalence", is_flag=True, help="Test whether they differ by less than the margin.")
 @click.option(
     "--ci",
     is_flag=True,

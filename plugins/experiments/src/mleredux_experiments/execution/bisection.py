@@ -210,7 +210,7 @@ class Bisection:
         if lacking:
             raise MlereduxError(
                 f"{self.chosen} of {name} on {', '.join(lacking)} is not known.",
-                hint=f"See `mleredux experiment status {self.name}`, and run what broke again.",
+                hint=f"See `mleredux experiment status {self.name}`, and retry the broken runs.",
             )
         values = cells(rows, measure(self.chosen))
         return {task: list(map(float, values[task])) for task in self.tasks} if len(values) == len(self.tasks) else None

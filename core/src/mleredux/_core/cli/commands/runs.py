@@ -56,7 +56,7 @@ _ALL = 10**9
 )
 @click.option("--since", metavar="TIME", help="Only runs created since: 2h, 7d, or a date like 2026-05-01.")
 @click.option("--sort", metavar="COLUMN", help="Sort by this column, smallest first; -COLUMN: largest first.")
-@click.option("--columns", metavar="NAME,…", help="Columns to list, out of all that --json has.")
+@click.option("--columns", metavar="NAME,…", help="Columns to list, of those that --json prints.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all columns as CSV.")
 @runs_dir_option
 @json_option

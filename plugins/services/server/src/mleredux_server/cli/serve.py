@@ -41,8 +41,8 @@ def _lasting(option: str, text: str) -> Callable[[Any], Any]:
     type=click.IntRange(min=0),
     default=0,
     show_default=False,
-    help="Maximum number of concurrent runs.  [default: one per CPU; with --executor, one per CPU of its nodes but at "
-    "least 256, waiting ones included]",
+    help="Maximum number of concurrent runs.  [default: one per CPU; with --executor, one per CPU of its nodes and at "
+    "least 256, including waiting ones]",
 )
 @click.option(
     "--executor",

@@ -221,7 +221,7 @@ def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool)
 
 @user.command("link")
 @click.argument("name")
-@click.option("--issuer", required=True, metavar="URL", help="The OpenID provider, as it names itself (`iss`).")
+@click.option("--issuer", required=True, metavar="URL", help="Issuer of the OpenID provider (`iss`).")
 @click.option("--subject", required=True, metavar="ID", help="The account there (`sub`).")
 @click.option(
     "--remove", is_flag=True, help="End the link instead: the account may sign in as no one, or as a new user."

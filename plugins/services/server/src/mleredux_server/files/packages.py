@@ -141,7 +141,7 @@ def _link(member: tarfile.TarInfo, target: Path, packed: Packed) -> None:
     if not link or link.startswith("/") or not _fits(link):
         raise _refused(f"has a link that leads out of it: {name}")
     if any((target / parent).is_symlink() for parent in PurePosixPath(name).parents):
-        raise _refused(f"has something below a link: {name}")
+        raise _refused(f"has a file below a link: {name}")
     place.parent.mkdir(parents=True, exist_ok=True)
     place.symlink_to(link)
     packed.lines.append(f"link {hashlib.sha256(link.encode()).hexdigest()} {name}\n")
