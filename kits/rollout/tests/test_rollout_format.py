@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux.models.rollout import Trajectory, text_of
 from mleredux_rollout.documents import (
     InvalidRollout,
     dump_rollout,
@@ -18,6 +17,7 @@ from mleredux_rollout.documents import (
     write_rollout,
 )
 from mleredux_rollout.extras import StepExtra, json_schema, run_extra, step_extra
+from mleredux_rollout.models import Trajectory, text_of
 
 REPOSITORY = Path(__file__).parents[3]
 EXAMPLES = sorted((REPOSITORY / "docs" / "reference" / "examples").glob("rollout-*.json"))

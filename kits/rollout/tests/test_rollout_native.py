@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from mleredux.models.rollout import AgentInfo
 from mleredux_rollout import InvalidRollout, Step, Trajectory, dump_rollout, parse_rollout
+from mleredux_rollout.models import AgentInfo
 from mleredux_rollout.native import as_count, as_number, as_text, as_time, parse_native, read_native
 
 ANY = st.recursive(

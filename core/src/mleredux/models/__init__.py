@@ -10,7 +10,6 @@ nothing else.
 - `tool`, `agent`, `grants`: the declarations of agents, and the access they are granted
 - `request`, `experiment`: requested runs: tasks, arms, seeds; the plan of an experiment
 - `run`, `events`: a run's specification, states, outcome and artifacts; the lines of its log
-- `rollout`: an agent's trajectory, as an ATIF document
 - `verdict`, `report`: whether a result can be trusted; a graded submission
 - `export`: formats for exporting runs
 """

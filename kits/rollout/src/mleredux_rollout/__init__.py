@@ -2,6 +2,7 @@
 
 | module | content |
 |---|---|
+| `models` | an agent's trajectory, as an ATIF document |
 | `documents` | reading, checking and writing of rollouts |
 | `validation` | the rules of a valid rollout |
 | `extras` | mleredux's additions to rollouts: facts about a run and its steps |
@@ -27,18 +28,6 @@ A rollout is the trajectory of an agent as an ATIF document; an agent's reader c
 from __future__ import annotations
 
 from mleredux.models.export import Format
-from mleredux.models.rollout import (
-    SCHEMA_VERSION,
-    AgentInfo,
-    FinalMetrics,
-    Metrics,
-    Observation,
-    ObservationResult,
-    Step,
-    ToolCall,
-    Trajectory,
-    text_of,
-)
 
 from mleredux_rollout.beside import LEFT_OUT, files_beside
 from mleredux_rollout.documents import (
@@ -54,6 +43,18 @@ from mleredux_rollout.documents import (
 from mleredux_rollout.exports import ExportedRun, Filters, export
 from mleredux_rollout.extras import RunExtra, StepExtra, SubmissionFact, run_extra, step_extra, with_run_extra
 from mleredux_rollout.judge import BudgetExhausted, open_judge
+from mleredux_rollout.models import (
+    SCHEMA_VERSION,
+    AgentInfo,
+    FinalMetrics,
+    Metrics,
+    Observation,
+    ObservationResult,
+    Step,
+    ToolCall,
+    Trajectory,
+    text_of,
+)
 from mleredux_rollout.native import (
     add_usage,
     as_arguments,

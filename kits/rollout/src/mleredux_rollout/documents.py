@@ -10,11 +10,11 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.models.base import parse
-from mleredux.models.rollout import Trajectory
 from mleredux.plugin.files import write_atomically
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from mleredux_rollout.models import Trajectory
 from mleredux_rollout.validation import Problem, problem_of, problems_of
 
 MAX_BYTES = 64 * 1024 * 1024

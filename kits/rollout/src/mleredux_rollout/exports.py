@@ -19,10 +19,10 @@ from mleredux.errors import MlereduxError, PluginError, one_line
 from mleredux.models import State
 from mleredux.models.export import Format
 from mleredux.models.formats import plain
-from mleredux.models.rollout import Trajectory
 from mleredux.plugin.files import Mask
 
 from mleredux_rollout.documents import parse_rollout, read_bytes
+from mleredux_rollout.models import Trajectory
 
 _SECRET = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)S?$")
 """Names of variables whose values are masked, in addition to keys of language models, passwords in URLs, and the run's

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
-from mleredux.models.rollout import SCHEMA_VERSION, Step, Trajectory, described
 from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mleredux_rollout.models import SCHEMA_VERSION, Step, Trajectory, described
 
 RUN_KEY = "mleredux"
 

@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux.models.rollout import (
+from mleredux.plugin.files import open_below
+
+from mleredux_rollout.documents import MAX_BYTES, MAX_MARKS, InvalidRollout
+from mleredux_rollout.models import (
     FinalMetrics,
     Metrics,
     Observation,
     ObservationResult,
     ToolCall,
 )
-from mleredux.plugin.files import open_below
-
-from mleredux_rollout.documents import MAX_BYTES, MAX_MARKS, InvalidRollout
 
 MAX_LINES = 20_000
 """Maximum number of lines of a log to read."""

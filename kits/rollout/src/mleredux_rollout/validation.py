@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from mleredux.models.formats import plain
-from mleredux.models.rollout import BRANCHES, Step, Trajectory
 from pydantic import BaseModel, ValidationError
+
+from mleredux_rollout.models import BRANCHES, Step, Trajectory
 
 MAX_PROBLEMS = 100
 """Maximum number of problems to list; a last entry then states that there are more."""

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import mleredux.models as core
-import mleredux.models.rollout as core_rollout
 import mleredux_client
+import mleredux_rollout.models as core_rollout
 import pytest
 from mleredux.models import formats, read
 from mleredux_client import UsageError

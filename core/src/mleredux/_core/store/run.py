@@ -6,6 +6,8 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,7 +32,6 @@ from mleredux.models.events import Judged, Payload, StateEntered
 
 if TYPE_CHECKING:
     from mleredux.models import Sample
-    from mleredux.models.rollout import Trajectory
 
 SCORES_FILE = "scores.json"
 """The file of a run with the score of each version of its submission."""
@@ -272,11 +273,13 @@ class Run:
         write_atomically(self.path / SCORES_FILE, json.dumps(content, indent=1) + "\n")
 
     @property
-    def rollout(self) -> Trajectory | None:
-        """The trajectory, once there is one."""
-        from mleredux.models.rollout import Trajectory
+    def rollout(self) -> Any:
+        """The agent's steps as a `mleredux_rollout.Trajectory`, once there are any; else None.
 
-        return self._read("rollout.json", Trajectory.model_validate)
+        Raises:
+            NotFound: The kit `mleredux-rollout` is not installed.
+        """
+        return self._read("rollout.json", lambda content: _rollouts().Trajectory.model_validate(content))
 
     @property
     def manifest(self) -> Manifest | None:
@@ -340,6 +343,13 @@ class Run:
         from mleredux._core.records import run_html
 
         return run_html(self)
+
+
+@cache
+def _rollouts() -> Any:
+    for kit in entry_points(group="mleredux.kits", name="rollout"):
+        return kit.load()
+    raise NotFound("Rollouts can't be read here.", hint="Install their kit: pip install mleredux-rollout")
 
 
 def _write(path: Path, record: RunRecord) -> None:

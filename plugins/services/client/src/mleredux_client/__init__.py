@@ -68,7 +68,7 @@ from mleredux_client.models.run import LogFile, Report, RunRecord, State
 from mleredux_client.version import VERSION as __version__
 
 if TYPE_CHECKING:
-    from mleredux.models.rollout import Trajectory
+    from mleredux_rollout.models import Trajectory
 
 __all__ = [
     "Agent",
@@ -141,7 +141,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "Trajectory":  # its models take a while to build
-        from mleredux.models.rollout import Trajectory
+        from mleredux_rollout.models import Trajectory
 
         return Trajectory
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

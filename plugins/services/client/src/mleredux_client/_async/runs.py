@@ -21,7 +21,7 @@ from mleredux_client.models.run import LogFile, Report, RunRecord
 from mleredux_client.pairs import async_sleep
 
 if TYPE_CHECKING:
-    from mleredux.models.rollout import Trajectory
+    from mleredux_rollout.models import Trajectory
 
 
 class AsyncRun(RunFacts, AsyncResource[RunRecord]):
@@ -93,7 +93,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
     @property
     async def rollout(self) -> Trajectory | None:
         """Return the standard step-by-step trace, once there is one."""
-        from mleredux.models.rollout import Trajectory
+        from mleredux_rollout.models import Trajectory
 
         document = await self._unless_not_yet("rollout")
         return parse(Trajectory, document) if document is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Annotated, Any, Self
 
-from mleredux.models.rollout import described
+from mleredux_rollout.models import described
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
 MAX_ITEMS = 2_000

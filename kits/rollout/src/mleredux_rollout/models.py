@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
+from mleredux.models.base import Open
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -16,8 +17,6 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
-
-from mleredux.models.base import Open
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
