@@ -3,42 +3,59 @@
 from __future__ import annotations
 
 import os
-import pwd
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from mleredux.errors import no_home
-from mleredux_testing.commands import mleredux
 
 COMMANDS = (("list", "tasks"), ("doctor", "--json"), ("runs",), ("prepare", "digits"), ("run", "digits", "--dry-run"))
 
 
-@pytest.fixture(params=["no entry", "a file", "below a file"])
-def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
-    """What HOME is; nothing else says where files of a user are, nor has prepared data."""
-    for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "MLEREDUX_DATA_ROOT"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.chdir(tmp_path)
-    if request.param == "no entry":
-        monkeypatch.setenv("HOME", "/")  # else it stays as `main` sets it
-        monkeypatch.delenv("HOME")
-        monkeypatch.setattr(pwd, "getpwuid", lambda uid: {}[uid])
-        monkeypatch.setenv("XDG_CACHE_HOME", "/dev/null")
-    else:
-        (tmp_path / "file").touch()
-        monkeypatch.setenv("HOME", str(tmp_path / ("file/home" if request.param == "below a file" else "file")))
-    return str(request.param)
+WITHOUT = """
+import pwd, sys
+
+pwd.getpwuid = {}.__getitem__
+import mleredux
+
+if len(sys.argv) > 1:
+    from mleredux._core.cli import main
+
+    main()
+mleredux.prepare("digits")
+"""
+HOMES = ("no entry", "a file", "below a file")
 
 
+def without_home(kind: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a command, or the SDK, of a user without a home; nothing else names a folder for files."""
+    (folder / "file").touch()
+    homes = {"a file": str(folder / "file"), "below a file": str(folder / "file/home")}
+    variables = {"HOME": homes[kind]} if kind in homes else {"XDG_CACHE_HOME": "/dev/null"}
+    named = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "MLEREDUX_DATA", "MLEREDUX_DATA_ROOT")
+    variables |= {name: value for name, value in os.environ.items() if name not in named}
+    command = [sys.executable, "-c", WITHOUT, *arguments]
+    return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("home", HOMES)
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_no_command_fails_for_want_of_a_home(command: tuple[str, ...], home: str) -> None:
-    done = mleredux(*command)
-    said = done.out + done.err
+def test_no_command_fails_for_want_of_a_home(command: tuple[str, ...], home: str, tmp_path: Path) -> None:
+    done = without_home(home, tmp_path, *command)
+    said = done.stdout + done.stderr
     assert "internal error" not in said and "Traceback" not in said, said
     if command[0] == "prepare":
-        assert done.code and "can't be written" in said, said
+        assert done.returncode and "can't be written" in said, said
     elif command[0] in ("list", "runs"):
-        assert done.code == 0, said
+        assert done.returncode == 0, said
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_the_sdk_without_a_home_says_so(home: str, tmp_path: Path) -> None:
+    done = without_home(home, tmp_path)
+    assert done.returncode and "RuntimeError" not in done.stderr, done.stderr
+    assert done.stderr.splitlines()[-1].startswith("mleredux.errors.DataError: The data directory"), done.stderr
 
 
 def test_what_needs_a_home_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "plugins.md"
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PROBE = """
 import getpass, json, os, pwd, pathlib, shutil, socket
 home = pathlib.Path("~").expanduser()
@@ -105,9 +105,11 @@ def run(folder: Path, kind: str, sandbox: str, *more: str) -> dict[str, object]:
 def check(found: dict[str, object], kind: str) -> None:
     environment = found["environment"]
     assert isinstance(environment, dict)
-    paragraph = REFERENCE.read_text().partition("These variables are set:")[2].partition("\n\n")[0]
+    paragraph = (REFERENCE / "plugins.md").read_text().partition("These variables are set:")[2].partition("\n\n")[0]
     documented = re.findall(r"`(MLEREDUX_\w+)`", paragraph)
-    assert len(documented) > 14 and [name for name in documented if name not in environment] == []
+    [row] = re.findall(r".*\| the run \|", (REFERENCE / "environment.md").read_text())
+    documented += re.findall(r"`(MLEREDUX_\w+)`", row)
+    assert len(documented) > 18 and [name for name in documented if name not in environment] == []
     model = "" if kind in ("script", "notebook") else "other" if kind == "repository" else "small"
     assert environment["MLEREDUX_MODEL"] == model and environment["MLEREDUX_SEED"] == "4294967295"
     assert found["prompt"] is True and environment["HOME"] and found["user"] and found["entry"]

@@ -6,7 +6,11 @@ The names exported here are the stable API; each is imported on first use.
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
+
+if os.path.expanduser("~") == "~":  # noqa: PTH111 - the user has no entry in the password database, as in containers
+    os.environ["HOME"] = "/"
 
 if TYPE_CHECKING:
     __version__: str

@@ -6,7 +6,6 @@ import gc
 import importlib
 import os
 import sys
-from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -160,10 +159,6 @@ def program() -> NoReturn:
 def main() -> NoReturn:
     """Run the command that `sys.argv` names, and exit with its code."""
     debug = "--debug" in sys.argv[1:]
-    try:
-        Path.home()
-    except RuntimeError:  # a user without an entry in the password database, as in containers
-        os.environ["HOME"] = "/"
     try:
         # If a command calls `ctx.exit`, click returns its code instead of raising.
         ended = root.main(standalone_mode=False)

@@ -198,6 +198,7 @@ def environment(
         **agent.env,
         **passed,
         **gpu_environment(launch.gpu_ids),
+        "MLEREDUX_RUN_ID": launch.run_id,
         "MLEREDUX_TASK": public_name(run),
         "MLEREDUX_AGENT": agent.id,
         "MLEREDUX_SEED": str(run.spec.seed),
