@@ -29,6 +29,7 @@ from mleredux.models.experiment import Design, Plan, Stop
 from mleredux.models.report import Ledger
 from mleredux.models.request import Arm
 from mleredux.models.run import Outcome, State
+from mleredux_competition_mlebench.facts import private_ids
 
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
@@ -216,6 +217,13 @@ def fixed_table() -> str:
     )
 
 
+def kept_ids_table() -> str:
+    """Return the table of identifiers that the variants `+private` of MLE-bench competitions keep."""
+    names = [ref.id for ref in mleredux_competition_mlebench.mleredux_register_tasks()]
+    rows = [f"| `{name}` | {kept} |" for name in sorted(names) if (kept := private_ids(name).get("kept_ids"))]
+    return "\n".join(["| competition | identifiers that remain |", "|---|---|", *rows])
+
+
 def fixed_variants() -> dict[str, Any]:
     """Return the variant `fixed` of each competition that has one."""
     found = {
@@ -262,6 +270,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "limits": lambda: fields_table(Limits),
     "task": lambda: fields_table(Task),
     "fixed": fixed_table,
+    "kept-ids": kept_ids_table,
     "agent": lambda: fields_table(Agent),
     "plan-experiment": lambda: fields_table(Design),
     "plan-arm": lambda: fields_table(Arm),

@@ -17,6 +17,14 @@ def all_facts() -> dict[str, dict[str, Any]]:
     return facts
 
 
+@cache
+def private_ids(competition: str) -> dict[str, Any]:
+    """Return which ids a private split replaces: `new_ids`, a pattern of cells (see `NewIds`), `True` for whole cells,
+    or `False` if the published preparation numbers test rows itself; `kept_ids`, by which rows can be looked up."""
+    found: dict[str, dict[str, Any]] = json.loads((PACKAGE / "private_ids.json").read_text(encoding="utf-8"))
+    return found.get(competition, {})
+
+
 def classes(competition: str) -> tuple[str, ...]:
     """Return the fixed classes of a competition, in their official order."""
     return tuple(all_facts()[competition]["classes"])

@@ -8,9 +8,10 @@ from typing import Any
 from mleredux.models import KnownLeak
 from mleredux.plugin.task import Competition, Metric, Resources, Submission, Thresholds, fingerprint, installation_salt
 
+from mleredux_competition_mlebench.blocks.new_ids import BARE
 from mleredux_competition_mlebench.blocks.recipes import TableSplit
 from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe
-from mleredux_competition_mlebench.facts import PACKAGE, all_facts, board, module_name
+from mleredux_competition_mlebench.facts import PACKAGE, all_facts, board, module_name, private_ids
 from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
 
 PRIVATE_SAMPLE = "../private/sample_submission.csv"
@@ -109,22 +110,29 @@ def competition(
 def private(task: Competition) -> Competition:
     """Return the task, split by this installation's secret: answers found or reconstructed elsewhere don't match.
 
-    Test rows get new ids and a new order if the recipe can rename all references; their contents stay the same.
+    Test rows get new ids if all references to them can be renamed; their contents stay the same. `private_ids.json`
+    states which.
     """
     assert isinstance(task.prepare, Preparation)
-    renames = isinstance(task.prepare.recipe, TableSplit) and task.prepare.recipe.renames
+    ids = private_ids(str(task.raw_id))
+    new_ids = ids.get("new_ids")
+    if new_ids is None and isinstance(task.prepare.recipe, TableSplit) and task.prepare.recipe.renames:
+        new_ids = True
+    pattern = BARE if new_ids is True else new_ids or None
+    renames = new_ids is not None
+    kept = ids.get("kept_ids") or (None if renames else "the ids")
     salt = installation_salt()
     return task.model_copy(
         update={
             "id": f"{task.id}+private",
             "raw_id": task.raw_id,
             # data split with another salt has another version, and is prepared again
-            "version": f"{task.version}+private2.{fingerprint(salt)}",
-            "prepare": task.prepare.with_settings(salt=salt),
+            "version": f"{task.version}+private3.{fingerprint(salt)}",
+            "prepare": task.prepare.with_settings(salt=salt, id_columns=task.submission.id_columns, id_pattern=pattern),
             "checksums": {},
             "variants": {},
             "note": f"The test set is this installation's own{', with new ids' if renames else ''}: thresholds and "
-            f"leaderboard are of the published split. {'Its rows' if renames else 'Its ids, names, rows'} and files "
-            "are still Kaggle's, so only a closed network keeps an agent from looking them up.",
+            f"leaderboard are of the published split.{f' It keeps {kept}.' if kept else ''} The contents of its rows "
+            "and files are still Kaggle's, so only a closed network keeps an agent from looking them up.",
         }
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,21 +22,6 @@ Group = str | Callable[[Workspace, "pd.DataFrame"], "pd.Series[Any]"]
 def columns(names: Columns) -> tuple[str, ...]:
     """Return one name or several as a list of names."""
     return (names,) if isinstance(names, str) else tuple(names)
-
-
-def with_new_ids(train: pd.DataFrame, test: pd.DataFrame, ids: Sequence[str]) -> pd.DataFrame:
-    """Return test rows with running ids: numbers above the training ids, or texts with file extensions."""
-    import pandas as pd
-
-    new: dict[str, Any] = {}
-    for name in ids:
-        numbers, values = pd.factorize(test[name])
-        if pd.api.types.is_numeric_dtype(test[name]):
-            new[name] = numbers + max(train[name].max(), test[name].max()) + 1
-        else:
-            endings = [re.search(r"(\.[A-Za-z]+)?$", str(value))[0] for value in values]  # type: ignore[index]
-            new[name] = [f"t{number:06d}{endings[number]}" for number in numbers]
-    return test.assign(**new)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,15 +50,13 @@ class FilesOfRows:
     folders: bool = False
     zipped: bool = False
 
-    def __call__(self, w: Workspace, train: pd.DataFrame, test: pd.DataFrame, shown: Any = None) -> None:
-        """Record the destination of each file; `shown` contains the test rows with their new ids, if any."""
+    def __call__(self, w: Workspace, train: pd.DataFrame, test: pd.DataFrame) -> None:
+        """Record the destination of each file."""
         tree = w.tree(self.tree, self.inside)
-        named = test if shown is None else shown
-        sides = ((self.train, train, train, self.train_name), (self.test, test, named, self.test_name))
-        for target, rows, new, name in sides:
+        for target, rows, name in ((self.train, train, self.train_name), (self.test, test, self.test_name)):
             if target is not None:
                 pick = tree.pick_folders if self.folders else tree.pick
-                files = pick(texts(rows, self.source), texts(new, name or self.source))
+                files = pick(texts(rows, self.source), texts(rows, name or self.source))
                 w.public(target, Zip(files) if self.zipped else files)
 
 
@@ -151,7 +133,7 @@ class TableSplit:
 
     @property
     def renames(self) -> bool:
-        """Whether a secret split gives test rows new ids and a new order, as no other file contains ids."""
+        """Whether a secret split gives test rows new ids, as no other file contains ids."""
         return self.after is None and all(isinstance(also, FilesOfRows) for also in self.files)
 
     def __call__(self, w: Workspace) -> None:
@@ -166,15 +148,10 @@ class TableSplit:
         else:
             group = self.group(w, rows) if callable(self.group) else self.group
             train, test = w.split_groups(rows, group, self.test_size or 0.1, self.seed, joined=self.joined)
-        if w.settings.salt is not None and self.renames:
+        if w.settings.salt is not None and not self.joined:
             test = take(test, w.shuffled(len(test)))
-            shown = with_new_ids(train, test, ids)
-            for also in self.files:
-                also(w, train, test, shown)  # type: ignore[call-arg]
-            test = shown
-        else:
-            for also in self.files:
-                also(w, train, test)
+        for also in self.files:
+            also(w, train, test)
         train, test = self.after(w, train, test) if self.after else (train, test)
         hidden = test.drop(columns=list(targets))
         answers = one_hot(test, ids, targets[0], self.classes) if self.classes else test

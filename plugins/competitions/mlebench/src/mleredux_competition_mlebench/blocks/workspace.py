@@ -14,6 +14,7 @@ from mleredux.plugin.task import neutral_order
 
 from mleredux_competition_mlebench.blocks.archives import AGAIN, DAMAGE, open_tree
 from mleredux_competition_mlebench.blocks.contents import Content, Csv, SameBytes
+from mleredux_competition_mlebench.blocks.new_ids import NewIds
 from mleredux_competition_mlebench.blocks.placement import make_folders
 from mleredux_competition_mlebench.blocks.splits import by_group, joined_groups, split_positions, take
 from mleredux_competition_mlebench.blocks.tables import read_csv
@@ -30,10 +31,14 @@ class Settings:
     Attributes:
         test_size: Replaces every split's test size, for tests on miniature data.
         salt: Replaces the published seeds by secret ones (variant `+private`).
+        id_columns: Columns of the answers whose ids are replaced if there is a salt.
+        id_pattern: What a cell with an id looks like (see `NewIds`); None keeps all ids.
     """
 
     test_size: float | int | None = None
     salt: bytes | None = None
+    id_columns: tuple[str, ...] = ()
+    id_pattern: str | None = None
 
 
 @dataclass
@@ -154,6 +159,13 @@ class Workspace:
         content = what if isinstance(what, Content | Files) else Csv(what, options)
         self._notes.append((side, name, content))
 
+    def rename(self) -> None:
+        """Replace the ids of test rows in everything recorded, if the settings say so."""
+        columns, pattern = self.settings.id_columns, self.settings.id_pattern
+        if self.settings.salt is not None and pattern is not None:
+            new = NewIds.of_answers(self._notes, columns, pattern, self.shuffled)
+            self._notes = [(side, name, new(what)) for side, name, what in self._notes]
+
     def write(self, folders: dict[str, Path]) -> None:
         """Write everything recorded; on failure, remove what was written."""
         before = {side: set(folder.iterdir()) if folder.is_dir() else set() for side, folder in folders.items()}
@@ -214,6 +226,7 @@ class Preparation:
                     "there is no private one.",
                     hint="Use the task without +private.",
                 )
+            workspace.rename()
             for folder in (public, private):
                 folder.mkdir(parents=True, exist_ok=True)
             workspace.write({"public": public, "private": private})
