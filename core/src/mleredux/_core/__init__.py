@@ -16,6 +16,7 @@ Listed from the command line down to the lowest layer, `mleredux.models`; `.impo
 | `known_files`, `redirects`, `places`, `plain` | files that hold answers; redirects; names of places |
 | `submissions`, `forkserver` | submissions, checked in a child process |
 | `launcher` | the process that limits an agent, and outlives this program |
+| `faults` | faults of the machine in what programs print |
 | `masks` | masking of secrets |
 | `store` | runs on disk: state, events, files |
 | `plugins`, `protocols`, `moved` | discovery and import of plugins; roles with methods; names that have moved to kits |

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
+from mleredux._core.faults import machine_fault
 from mleredux._core.locations import cache_dir
 from mleredux._core.plain import plain_path
 from mleredux._core.protocols import BuildRequest
@@ -83,11 +84,12 @@ def packages_of(python: Path) -> list[tuple[str, str]]:
 def _failed(log: Path) -> BuildFailed:
     lines = [line.strip(" ×╰─▶│") for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     told = next((line for line in reversed(lines) if line and not line.lower().startswith(("hint", "note"))), "")
-    return BuildFailed(
+    failed = BuildFailed(
         f"The script's requirements can't be installed: {told[:300].rstrip('.')}.",
         hint="Fix them, or install them into this environment; logs/build.log has all of it.",
-        by_agent=True,
     )
+    failed.by_agent = machine_fault(BuildFailed("\n".join(lines[-20:]))) is None
+    return failed
 
 
 def _commands(folder: AgentFolder, place: Path, python: Path) -> Iterator[list[str]]:

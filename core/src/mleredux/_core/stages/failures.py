@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from mleredux._core.faults import machine_fault
 from mleredux._core.masks import Mask
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import (
@@ -48,7 +49,7 @@ def failure_of(error: Exception) -> Failure:
     if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)):
         return Failure(Cause.TASK_BROKEN, str(error))
     message = str(error) if isinstance(error, MlereduxError) else one_line(error)
-    return Failure(Cause.ENVIRONMENT_BROKE, message)
+    return Failure(Cause.ENVIRONMENT_BROKE, machine_fault(error) or message)
 
 
 _LAST_BYTES = 64 << 10

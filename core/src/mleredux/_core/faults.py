@@ -1,0 +1,22 @@
+"""Recognize faults of the machine in what programs print, so that each is the same sentence in every sandbox."""
+
+from __future__ import annotations
+
+import re
+
+from mleredux.errors import disk_full
+
+_NO_NAME = re.compile(
+    r"no such host|name resolution|name or service not known|could ?n.t resolve host|could not resolve host"
+    r"|server misbehaving|nodename nor servname|dns error",
+    re.IGNORECASE,
+)
+
+
+def machine_fault(error: BaseException) -> str | None:
+    """Return a sentence if an error says that the disk is full, or that names of hosts can't be resolved."""
+    if full := disk_full(error):
+        return full
+    if _NO_NAME.search(str(error)):
+        return "Names of hosts can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
+    return None
