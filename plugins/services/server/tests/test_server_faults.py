@@ -246,26 +246,37 @@ def test_a_full_disk_refuses_new_runs_completely_and_running_ones_survive_or_rep
         assert server.process.poll() is None
 
 
-def test_runs_wait_for_what_passes_by_itself_and_then_start_again(tmp_path: Path) -> None:
+REASONS = {
+    "digits": "No space left on device",
+    "wine": "The engine does not respond",
+    "diabetes": "The object store does not respond",
+    "breast-cancer": "can't be resolved",
+}
+
+
+def test_runs_wait_for_what_passes_by_itself_in_every_stage(tmp_path: Path) -> None:
+    """One run for each condition fails in each of its stages, and continues there."""
     faults = tmp_path / "faults"
     faults.mkdir()
-    sentences = {"disk": "No space left on device", "engine": "The engine does not", "store": "The object store does"}
-    for name in sentences:
-        (faults / name).touch()
-    plugins = str(Path(__file__).parent / "passing")
-    with serving(tmp_path / "runs", MLEREDUX_PLUGINS=plugins, FAULTS=str(faults)) as (_server, asking):
-        runs = {name: asking.make({**RUN, "agent": f"no-{name}"}) for name in sentences}
+    options = ("--data-dir", str(tmp_path / "data"))
+    env = {"MLEREDUX_PLUGINS": str(Path(__file__).parent / "passing"), "FAULTS": str(faults)}
+    with serving(tmp_path / "runs", *options, **env) as (_server, asking):
+        (faults / "preparing").touch()
+        runs = {task: asking.make({**RUN, "task": task, "agent": f"for-{task}"}) for task in REASONS}
 
-        def waits(name: str) -> bool:
-            shown = asking.run(runs[name])
-            assert shown["status"] not in ("failed", "done")
-            return sentences[name] in (shown["waiting_for"] or "")
+        def waits(task: str, stage: str) -> bool:
+            shown = asking.run(runs[task])
+            assert shown["status"] not in ("failed", "done"), (task, stage, shown["message"])
+            waiting = shown["status"] == "queued" and REASONS[task] in (shown["waiting_for"] or "")
+            assert not waiting or (shown["cause"], shown["ended_at"]) == (None, None)
+            return waiting and stage in asking.states(runs[task])
 
-        for name in sentences:
-            wait_for(lambda: waits(name))  # noqa: B023 - called immediately
-            shown = asking.run(runs[name])
-            assert (shown["status"], shown["cause"], shown["ended_at"]) == ("queued", None, None)
-            (faults / name).unlink()
+        for stage, following in (("preparing", "running"), ("running", "grading"), ("grading", None)):
+            for task in runs:
+                wait_for(lambda: waits(task, stage))  # noqa: B023 - called immediately
+            if following is not None:
+                (faults / following).touch()
+            (faults / stage).unlink()
         for run_id in runs.values():
             assert asking.until(run_id, "done", "failed") == "done"
 

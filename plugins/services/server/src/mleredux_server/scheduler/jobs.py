@@ -228,7 +228,8 @@ class Jobs:
             return None
         if (full := lacking_space(self._service)) or os.strerror(errno.ENOSPC) in (facts.message or ""):
             return full or facts.message
-        failures = [event for event in run.events() if isinstance(event.payload, StateEntered) and event.payload.cause]
+        events = [event for event in run.events() if event.time > max(facts.stages, default=run.spec.created_at)]
+        failures = [event for event in events if isinstance(event.payload, StateEntered) and event.payload.cause]
         again = facts.cause == Cause.ENVIRONMENT_BROKE and len(failures) < MOST_ATTEMPTS
         return facts.message if again else None
 
