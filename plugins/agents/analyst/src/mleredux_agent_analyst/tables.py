@@ -87,11 +87,10 @@ def read(data: Path, *, thorough: bool = False) -> Tables:
     train = train[train[target].notna()].reset_index(drop=True)
     names = [*question["ids"], *question["features"]]
     kinds = {name: kind_of(train[name]) for name in names if name in train}
-    for name, kind in kinds.items():
-        if kind == "boolean":
-            train[name] = _as_numbers(train[name])
-            if test is not None and name in test:
-                test[name] = _as_numbers(test[name])
+    for name in (name for name, kind in kinds.items() if kind == "boolean"):
+        for frame in (train, test):
+            if frame is not None and name in frame:
+                frame[name] = _as_numbers(frame[name])
     return Tables(
         technique=question["technique"],
         train=train,

@@ -84,7 +84,7 @@ def _grouped(dataset: Dataset, rows: Frame, rng: np.random.Generator) -> tuple[F
 def _drifting(dataset: Dataset, rows: Frame, moments: Any, rng: np.random.Generator) -> Any:
     """Return a column whose relation with the target reverses over time."""
     apart = replace(dataset, train=rows, test=rows.iloc[:0])
-    level = levels(apart, rng, noise=0.3)[0]
+    level = levels(apart, rng, noise=0.3)
     pace = float(rng.uniform(0.9, 1.0))
     turned = level * np.cos(np.pi * pace * moments) + 0.3 * rng.standard_normal(len(rows))
     return np.round(turned * float(rng.uniform(0.5, 20)) + float(rng.uniform(-30, 30)), 3)

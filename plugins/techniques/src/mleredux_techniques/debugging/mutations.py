@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import ast
 import itertools
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-ROWS = ("{}[::-1]", "np.roll({}, 1, axis=0)", "np.roll({}, len({}) // 2, axis=0)")
-"""Operations that reorder rows; for labels and ids also …"""
-LABELS = (*ROWS, "np.sort({})", "np.sort({})[::-1]", "np.random.default_rng(SEED).permutation({})")
-COLUMNS = ("{}[:, ::-1]", "np.roll({}, 1, axis=1)", "np.roll({}, -1, axis=1)")
-TREATED = (
-    *("-({})", "np.abs({})", "({}) ** 2", "({}) ** 3", "3 * ({})", "({}) + 2", "({}) / 4", "np.sign({})"),
-    *("np.zeros_like({})", "np.clip({}, 0, None)", "np.clip({}, None, 0)", *COLUMNS),
+_OPERATIONS = tomllib.loads(Path(__file__).with_name("mutations.toml").read_text(encoding="utf-8"))
+ROWS, LABELS, COLUMNS, TREATED, SAME = (
+    tuple(_OPERATIONS[name]) for name in ("rows", "labels", "columns", "treated", "same")
 )
-SAME = (
-    *("np.asarray({})", "np.array({})", "np.roll({}, 0, axis=0)", "{}[::-1][::-1]", "np.ascontiguousarray({})"),
-    *("np.copy({})", "{}[:]", "np.take({}, range(len({})), axis=0)", "np.concatenate([{}[:9], {}[9:]])"),
-)
-"""Operations on arrays that change nothing."""
 UNUSUAL = 0.5
 """Share of places that get an operation that changes nothing."""
 

@@ -27,10 +27,10 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     own = [name for name in made.of_kind("number") if name not in ("size", "rate")]
     plain = [str(name) for name in rng.permutation(own)]
     likened = (plain or ["size"])[0]
-    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    cut, columns = len(made.train), dict[str, tuple[Any, Any, Kind]]()
     for place in range(2):
         scale, middle = float(10 ** rng.uniform(-1, 1.5)), float(rng.uniform(-1, 1))
-        marked, bent, texts = (levels(made, rng, NOISE) for _ in range(3))
+        marked, bent, texts = (np.split(levels(made, rng, NOISE), [cut]) for _ in range(3))
         ours, theirs = (np.round(scale * (part + middle), 3) for part in marked)
         mark = float(rng.choice([mark for mark in MARKS if np.abs(mark - ours).min() > 3 * np.ptp(ours)]))
         share = float(rng.uniform(0.08, 0.2))
@@ -41,9 +41,9 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         form = str(rng.choice(TEXTS))
         ours, theirs = (np.array([form.format(10 * scale * (8 + one)) for one in part], object) for part in texts)
         columns[f"text {place}"] = ours, theirs, "text"
-    ours, theirs = levels(made, rng, 1.5)
-    most = float(np.quantile(ours, 0.85))
-    columns["bounded"] = np.round(np.minimum(ours, most), 3), np.round(np.minimum(theirs, most), 3), "number"
+    level = levels(made, rng, 1.5)
+    bounded = np.round(np.minimum(level, float(np.quantile(level[:cut], 0.85))), 3)
+    columns["bounded"] = bounded[:cut], bounded[cut:], "number"
     unit, error = float(10 ** rng.uniform(-2, 2)), 0.05 * float(made.train[likened].std())
     both = (made.train[likened].to_numpy(dtype=float), made.test[likened].to_numpy(dtype=float))
     ours, theirs = (unit * (part + error * rng.standard_normal(len(part))) for part in both)

@@ -96,8 +96,8 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     stated, known = {name: given[name] for name in sorted(claimed)}, {name: facts[name] for name in sorted(needed)}
     score = 2 * sum(map(credit, right)) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0
     wrong = listing(sorted((needed | claimed) - right))
-    told = shortened({n: one.type for n, one in stated.items()}), shortened({n: f["types"] for n, f in known.items()})
-    sheet.mark("types", score, *told, decides=bool(decided | (claimed - needed)), listed=types, wrong=wrong)
+    shown = shortened({n: one.type for n, one in stated.items()}), shortened({n: f["types"] for n, f in known.items()})
+    sheet.mark("types", score, *shown, decides=bool(decided | (claimed - needed)), listed=types, wrong=wrong)
     score = sum(exact[name] * credit(name) for name in right) / sum_of(needed | claimed) if claimed | needed else 1.0
     figures = {"listed": distinct, "right": sum(exact[name] for name in right), "all": len(needed)}
     counts = {n: one.cardinality for n, one in stated.items()}, {n: f["cardinality"] for n, f in known.items()}

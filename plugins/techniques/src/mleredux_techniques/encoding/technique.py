@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
-from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, with_columns
+from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, with_values
 
 SCALES = (
     ("very low", "low", "medium", "high", "very high"),
@@ -29,19 +29,15 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     alike = (("nominal", "graded"), ("codes", "steps"))
     kinds = ["nominal", "many", *(str(rng.choice(pair)) for pair in alike)]
     kinds += [str(kind) for kind in rng.permutation(KINDS)[: int(rng.integers(0, 2))]]
-    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    columns: dict[str, Array] = {}
     types: list[dict[str, Any]] = []
     for name, kind in zip(fresh_names(dataset, rng, len(kinds)), kinds, strict=True):
-        ours, theirs = levels(dataset, rng, noise=float(rng.uniform(0.4, 0.6)))
+        level = levels(dataset, rng, noise=float(rng.uniform(0.4, 0.6)))
         words = _words(kind, rng)
-        edges = np.quantile(ours, np.linspace(0, 1, len(words) + 1)[1:-1])
-        columns[name] = (words[np.searchsorted(edges, ours)], words[np.searchsorted(edges, theirs)], _kind(kind))
+        edges = np.quantile(level[: len(dataset.train)], np.linspace(0, 1, len(words) + 1)[1:-1])
+        columns[name] = words[np.searchsorted(edges, level)]
         types.append({"column": name, "type": TYPES.get(kind, kind)})
-    return merged(with_columns(dataset, columns, rng), sorted(set(kinds)), categories=types)
-
-
-def _kind(kind: str) -> Kind:
-    return "number" if kind in ("codes", "steps") else "text"
+    return merged(with_values(dataset, columns, rng), sorted(set(kinds)), categories=types)
 
 
 def _words(kind: str, rng: np.random.Generator) -> Array:

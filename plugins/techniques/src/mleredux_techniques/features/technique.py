@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.instances import (
     clean,
@@ -16,8 +16,8 @@ from mleredux_techniques._kit.planting.instances import (
     merged,
     skewed,
     standardised,
-    with_columns,
     with_level,
+    with_values,
 )
 from mleredux_techniques.features.grading import KEY
 
@@ -30,7 +30,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     made = with_level(
         clean(dataset, "features", rng, numbers=6), rng, 0.0 if dataset.problem == "regression" else NOISE
     )
-    rows, cut = len(made.train) + len(made.test), len(made.train)
+    rows = len(made.train) + len(made.test)
     counts = {"nothing": (16, 35), "alone": (1, 5), "together": (1, 4), "copy": (0, 3)}
     kinds = [kind for kind, (low, high) in counts.items() for _ in range(int(rng.integers(low, high)))]
     names = iter(fresh_names(made, rng, 3 * len(kinds)))
@@ -38,7 +38,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     columns: dict[str, Array] = {}
     for kind in kinds:
         one = next(names)
-        level = np.concatenate(levels(made, rng, noise=float(rng.uniform(0.3, 0.6))))
+        level = levels(made, rng, noise=float(rng.uniform(0.3, 0.6)))
         if kind == "nothing":
             columns[one] = rng.standard_normal(rows)
         elif kind == "alone":  # the distance from the middle is predictive
@@ -55,11 +55,8 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             columns[other := next(names)] = standardised(level + 0.1 * rng.standard_normal(rows))
             told["alone"].append(other)
         told["alone" if kind == "copy" else kind].append(one)
-    kind_of: dict[str, tuple[Any, Any, Kind]] = {}
-    for name, values in columns.items():
-        scaled = np.round(values * 10.0 ** float(rng.uniform(-2, 3)), 4)
-        kind_of[name] = (scaled[:cut], scaled[cut:], "number")
-    made = merged(with_columns(made, kind_of, rng), sorted(set(kinds)), **{KEY: told})
+    scaled = {name: np.round(values * 10.0 ** float(rng.uniform(-2, 3)), 4) for name, values in columns.items()}
+    made = merged(with_values(made, scaled, rng), sorted(set(kinds)), **{KEY: told})
     return skewed(made, rng) if dataset.problem == "regression" and rng.random() < 0.5 else made
 
 

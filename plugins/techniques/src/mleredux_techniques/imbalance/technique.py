@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.data.columns import AREAS
-from mleredux_techniques._kit.data.dataset import Dataset, Kind, need_classes
+from mleredux_techniques._kit.data.dataset import Dataset, need_classes
 from mleredux_techniques._kit.declaration.package import declared, of_numbers
-from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, resized, with_columns
+from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, resized, with_values
 
 FEWEST = 40
 """Minimum number of training rows of a class."""
@@ -41,11 +40,11 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             keep[places[max(fewest, round(largest / ratio)) :]] = False
         frames.append(frame[keep])
     made = resized(replace(dataset, train=frames[0], test=frames[1]))
-    columns: dict[str, tuple[Any, Any, Kind]] = {}
-    for name in fresh_names(made, rng, WEAK):
-        ours, theirs = levels(made, rng, noise=float(rng.uniform(1.5, 2.0)))
-        columns[name] = (np.round(ours, 4), np.round(theirs, 4), "number")
-    return merged(with_columns(made, columns, rng), ["class_ratio"], thinned=thinned)
+    columns = {
+        name: np.round(levels(made, rng, noise=float(rng.uniform(1.5, 2.0))), 4)
+        for name in fresh_names(made, rng, WEAK)
+    }
+    return merged(with_values(made, columns, rng), ["class_ratio"], thinned=thinned)
 
 
 def _reason(base: Task, planted: bool) -> str | None:

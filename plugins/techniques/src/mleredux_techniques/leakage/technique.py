@@ -65,7 +65,7 @@ def _named(kind: str) -> list[str]:
 
 def _honest(dataset: Dataset, rng: np.random.Generator) -> tuple[Any, Any, Kind]:
     """Return a column that looks like a leak but is equally predictive in both tables."""
-    parts = levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0)))
+    parts = np.split(levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0))), [len(dataset.train)])
     form = int(rng.integers(3))
     if form == 0:
         codes = _codes_of(rng, 12)

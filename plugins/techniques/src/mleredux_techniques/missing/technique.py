@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.association import ranks, separation
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.instances import (
     fresh_names,
@@ -16,7 +16,7 @@ from mleredux_techniques._kit.planting.instances import (
     merged,
     of_the_base,
     standardised,
-    with_columns,
+    with_values,
 )
 
 MECHANISMS = ("MCAR", "MAR", "U-shaped MAR", "MNAR")
@@ -29,12 +29,11 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     its missing rows with another column. One or two new columns lack values mostly where they are most predictive.
     """
     names = fresh_names(dataset, rng, int(rng.integers(1, 3)))
-    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    columns: dict[str, Array] = {}
     for name in names:
-        ours, theirs = levels(dataset, rng, noise=NOISE)
-        unit, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-30, 30))
-        columns[name] = (np.round(ours * unit + shift, 3), np.round(theirs * unit + shift, 3), "number")
-    whole = with_columns(dataset, columns, rng)
+        values = levels(dataset, rng, noise=NOISE)
+        columns[name] = np.round(values * float(rng.uniform(0.5, 20)) + float(rng.uniform(-30, 30)), 3)
+    whole = with_values(dataset, columns, rng)
     usable = of_the_base(dataset)
     order = [str(name) for name in rng.permutation(usable)]
     driver, rest = (order[0] if order else names[0]), order[1:]

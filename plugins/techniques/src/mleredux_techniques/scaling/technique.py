@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import ORDER_METRICS
-from mleredux_techniques._kit.data.dataset import Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
-from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, of_the_base, with_columns
+from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, of_the_base, with_values
 
 KINDS = ("unit", "tail", "outliers", "as it is", "as it is")
 
@@ -33,15 +33,14 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             both = np.where(hit, np.round(middle + far, 3), both)
         done.append(kind)
         train[name], test[name] = both[: len(ours)], both[len(ours) :]
-    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    columns: dict[str, Array] = {}
     # one column's order is that of its logarithm, so rank metrics get many weak ones
     count, noise = (8, (2.5, 3.0)) if dataset.metric in ORDER_METRICS else (2, (0.4, 0.6))
     for name in fresh_names(dataset, rng, count):
-        parts = levels(dataset, rng, noise=float(rng.uniform(*noise)))
+        level = levels(dataset, rng, noise=float(rng.uniform(*noise)))
         pace, unit = float(rng.uniform(3.0, 4.0)), 10.0 ** int(rng.choice([-2, 0, 2, 3]))
-        ours, theirs = (np.asarray([float(f"{value:.5g}") for value in unit * np.exp(pace * part)]) for part in parts)
-        columns[name] = (ours, theirs, "number")
-    made = with_columns(dataset.__class__(**{**vars(dataset), "train": train, "test": test}), columns, rng)
+        columns[name] = np.array([float(f"{value:.5g}") for value in unit * np.exp(pace * level)])
+    made = with_values(replace(dataset, train=train, test=test), columns, rng)
     return merged(made, sorted(set(done) - {"as it is"}))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting.instances import (
     clean,
@@ -15,8 +15,8 @@ from mleredux_techniques._kit.planting.instances import (
     levels,
     merged,
     resized,
-    with_columns,
     with_level,
+    with_values,
 )
 from mleredux_techniques.shift.grading import KEY
 
@@ -40,12 +40,12 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     turn = float(rng.uniform(0.3, 0.7))
     drifting = ["broken"] * int(rng.integers(1, 4)) + ["harmless"] * int(rng.integers(4, 8))
     wanted = [*drifting, "moment", "turning", "turning"]
-    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    columns: dict[str, Array] = {}
     told: dict[str, Any] = {"broken": [], "changes": None, "recent": 1.0}
     for name, kind in zip(fresh_names(made, rng, len(wanted)), wanted, strict=True):
         values: Array = rng.standard_normal(rows)
         if kind != "harmless":
-            values = np.concatenate(levels(made, rng, noise=float(rng.uniform(0.3, 0.5))))
+            values = levels(made, rng, noise=float(rng.uniform(0.3, 0.5)))
         if kind == "broken":
             values = np.where(test & (rng.random() < 0.6), -values, values)
             told["broken"].append(name)
@@ -56,11 +56,10 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             told["changes"] = name if changes else None
         elif kind == "turning" and changes:
             values = np.where(moment < turn * cut, -values, values)
-        values = np.round(values * 10.0 ** float(rng.uniform(-1, 3)), 4)
-        columns[name] = (values[:cut], values[cut:], "number")
+        columns[name] = np.round(values * 10.0 ** float(rng.uniform(-1, 3)), 4)
     if changes:
         kinds, told["recent"] = [*kinds, "changing"], round(1 - turn, 3)
-    return merged(with_columns(made, columns, rng), sorted(kinds), **{KEY: told})
+    return merged(with_values(made, columns, rng), sorted(kinds), **{KEY: told})
 
 
 def _with_another_target(dataset: Dataset, rng: np.random.Generator) -> Dataset:

@@ -82,18 +82,14 @@ def strength(tables: Tables, values: Array) -> float:
     known = ~np.isnan(values)
     if known.sum() < 10:
         return 0.0
-    ranks = rankdata(values[known])
     if not tables.classes:
-        others = rankdata(tables.train[tables.target].to_numpy(dtype=float)[known])
-        if np.ptp(ranks) == 0 or np.ptp(others) == 0:
-            return 0.0
-        return min(1.0, abs(float(np.corrcoef(ranks, others)[0, 1])))
-    labels = tables.labels.to_numpy(dtype=str)[known]
-    best = 0.0
+        both = pd.DataFrame({"values": values, "target": tables.train[tables.target]})[known].corr("spearman")
+        return min(1.0, float(both.abs().fillna(0.0).to_numpy()[0, 1]))
+    ranks, labels, best = rankdata(values[known]), tables.labels.to_numpy(dtype=str)[known], 0.0
     for label in np.unique(labels):
         hit = labels == label
         rows, rest = int(hit.sum()), int((~hit).sum())
-        if rows >= 5 and rest >= 5:
+        if min(rows, rest) >= 5:
             area = (ranks[hit].sum() - rows * (rows + 1) / 2) / (rows * rest)
             best = max(best, abs(2 * float(area) - 1))
     return min(1.0, best)

@@ -24,10 +24,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
     """Return the document: missing values that another column predicts are MAR, truncated tails MNAR, others MCAR."""
     gaps = tables.train[tables.features].isna()
     counts = {name: int(count) for name, count in gaps.sum().items() if count}
-    columns = []
-    for name, count in counts.items():
-        telling = _telling(tables, str(name))
-        columns.append(_column(tables, str(name), count, telling))
+    columns = [_column(tables, str(name), count, _telling(tables, str(name))) for name, count in counts.items()]
     together = [
         {"columns": [str(a), str(b)], "rows": int((gaps[a] & gaps[b]).sum())}
         for a, b in itertools.islice(itertools.combinations(counts, 2), 5_000)
@@ -46,13 +43,8 @@ def _column(tables: Tables, name: str, count: int, telling: list[str]) -> dict[s
         imputation = {"name": "IterativeImputer", "add_indicator": mechanism == "MAR"}
     else:
         imputation = {"name": "SimpleImputer", "strategy": "median", "add_indicator": mechanism == "MAR"}
-    return {
-        "column": name,
-        "missing": count,
-        "mechanism": mechanism,
-        "depends_on": telling[:5],
-        "imputation": imputation,
-    }
+    told = {"column": name, "missing": count, "mechanism": mechanism}
+    return {**told, "depends_on": telling[:5], "imputation": imputation}
 
 
 def _telling(tables: Tables, column: str) -> list[str]:

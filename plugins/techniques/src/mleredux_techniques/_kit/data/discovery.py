@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from mleredux.errors import DataError, NotApplicable
@@ -23,7 +22,7 @@ from mleredux_techniques._kit.data.dataset import Dataset, Frame, Problem, Serie
 from mleredux_techniques._kit.data.folders import labeled
 from mleredux_techniques._kit.data.images import Place, with_images
 from mleredux_techniques._kit.data.structure import structure_of
-from mleredux_techniques._kit.data.tables import columns_of, find_tables, read_table, stem
+from mleredux_techniques._kit.data.tables import columns_of, find_tables, frame_of, read_table, stem
 
 _WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
 
@@ -101,7 +100,7 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
         columns = {name: normalised(frame[name], kinds[name]) for name in (*ids, *features)}
         columns |= {name: truth[name] for name in targets}
         columns[target] = _target(truth[target], problem)
-        frames.append(_frame(columns))
+        frames.append(frame_of(columns))
     if problem != "regression":
         frames[1][target] = same_spelling(frames[1][target], set(frames[0][target]))
     draft = Dataset(
@@ -128,12 +127,6 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
         source = DESCRIBED
     falling = found.time in found.falling
     return replace(draft, group=found.group, time=found.time, falling=falling, known_leaks=declared), source
-
-
-def _frame(columns: dict[str, Any]) -> Frame:
-    import pandas as pd
-
-    return pd.DataFrame(columns)
 
 
 def _target(values: Series, problem: Problem) -> Series:

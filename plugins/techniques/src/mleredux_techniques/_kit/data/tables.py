@@ -81,6 +81,13 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> Frame:
     return frame.reset_index(drop=True)
 
 
+def frame_of(columns: dict[str, Any]) -> Frame:
+    """Return a table of columns."""
+    import pandas as pd
+
+    return pd.DataFrame(columns)
+
+
 def exact() -> dict[str, Any]:
     """Return options that make pandas.read_csv read numbers exactly, which is the default since pandas 3.1."""
     import pandas as pd

@@ -119,12 +119,7 @@ def _write_question(dataset: Dataset, source: Source, path: Path, technique: str
         "technique": technique,
         "train": source.train,
         "test": source.test,
-        "target": dataset.target,
-        "targets": dataset.targets,
-        "ids": dataset.ids,
-        "features": dataset.features,
-        "metric": dataset.metric,
-        "direction": dataset.direction,
+        **{name: getattr(dataset, name) for name in ("target", "targets", "ids", "features", "metric", "direction")},
         "rows_at_most": MAX_ROWS,
     }
     path.write_text(json.dumps(question, indent=1) + "\n", encoding="utf-8")

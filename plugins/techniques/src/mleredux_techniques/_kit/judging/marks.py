@@ -121,46 +121,46 @@ class Sheet:
         self._figures: list[Figure] = []
 
     def figure(
-        self, name: str, score: float, given: Any, true: Any, *, of: tuple[int, int] | None = None, **told: Any
+        self, name: str, score: float, given: Any, true: Any, *, of: tuple[int, int] | None = None, **figures: Any
     ) -> Figure:
         """Return the figure of a question.
 
         Args:
             of: The number of things to find, and of claims; None if the question always has an answer.
-            told: Figures for the sentence; `weight` and `decides` replace those of the file.
+            figures: Figures for the sentence; `weight` and `decides` replace those of the file.
         """
-        asked = {**self._questions[name], **told}
-        says = asked["none"] if of and not of[0] and "none" in asked else asked["says"]
-        said = says.format(**{"given": given, "true": true, **told})
-        value, decides = versus(given, true), asked.get("decides")
+        question = {**self._questions[name], **figures}
+        form = question["none"] if of and not of[0] and "none" in question else question["says"]
+        sentence = form.format(**{"given": given, "true": true, **figures})
+        weight, value, decides = question["weight"], versus(given, true), question.get("decides")
         if of is None:
-            return component(name, asked["weight"], score, value, said, decides=bool(decides))
-        return finding(name, asked["weight"], score, value, said, true=of[0], given=of[1], decides=decides)
+            return component(name, weight, score, value, sentence, decides=bool(decides))
+        return finding(name, weight, score, value, sentence, true=of[0], given=of[1], decides=decides)
 
-    def mark(self, name: str, score: float, given: Any, true: Any, **told: Any) -> float:
+    def mark(self, name: str, score: float, given: Any, true: Any, **figures: Any) -> float:
         """Add the figure of a question, with the arguments of `figure`; return its score."""
-        self._figures.append(self.figure(name, score, given, true, **told))
+        self._figures.append(self.figure(name, score, given, true, **figures))
         return self._figures[-1].score or 0.0
 
-    def same(self, name: str, given: Any, true: Any, **told: Any) -> None:
+    def same(self, name: str, given: Any, true: Any, **figures: Any) -> None:
         """Mark an answer that is correct if it equals the truth."""
-        self.mark(name, float(given == true), given, true, **told)
+        self.mark(name, float(given == true), given, true, **figures)
 
-    def number(self, name: str, given: float, true: float, **told: Any) -> None:
+    def number(self, name: str, given: float, true: float, **figures: Any) -> None:
         """Mark a number, within the question's tolerance as in `close`."""
-        self.mark(name, close(given, true, self._questions[name].get("tolerance", 0.02)), given, true, **told)
+        self.mark(name, close(given, true, self._questions[name].get("tolerance", 0.02)), given, true, **figures)
 
-    def claims(self, name: str, said: Iterable[Any], are: Iterable[Any], *, false: int = 0, **told: Any) -> None:
+    def claims(self, name: str, said: Iterable[Any], are: Iterable[Any], *, false: int = 0, **figures: Any) -> None:
         """Mark a set of things to find by F1; the sentence shows their list as `listed`.
 
         Args:
             false: Further claims that are certainly wrong.
         """
         said, are = sorted(set(said)), sorted(set(are))
-        listed = listing(" and ".join(one) if isinstance(one, tuple) else str(one) for one in are)
-        given = len(said) + false
-        score = soft_f1(len(set(said) & set(are)), given, len(are))
-        self.mark(name, score, said[:MOST_SHOWN], are[:MOST_SHOWN], of=(len(are), given), listed=listed, **told)
+        listed = listing(" and ".join(item) if isinstance(item, tuple) else str(item) for item in are)
+        count = len(said) + false
+        score = soft_f1(len(set(said) & set(are)), count, len(are))
+        self.mark(name, score, said[:MOST_SHOWN], are[:MOST_SHOWN], of=(len(are), count), listed=listed, **figures)
 
     def add(self, *figures: Figure) -> None:
         """Add figures."""

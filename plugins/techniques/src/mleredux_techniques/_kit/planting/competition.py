@@ -13,8 +13,9 @@ from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Competition, Submission, Task
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Dataset, Frame, Instance
+from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.discovery import discover
+from mleredux_techniques._kit.data.tables import frame_of
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.planting.composition import ID, keep, planted
 from mleredux_techniques._kit.planting.pictures import keep_sketches
@@ -135,18 +136,12 @@ def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
             answers[name] = (test[dataset.target].astype(str) == class_name(name)).astype(int)
             sample[name] = 1 / len(dataset.outputs)
     row = dataset.ids[0]
-    _frame({row: test[row], **answers}).to_csv(private / ANSWERS, index=False, lineterminator="\n")
-    _frame({row: test[row], **{name: [value] * len(test) for name, value in sample.items()}}).to_csv(
+    frame_of({row: test[row], **answers}).to_csv(private / ANSWERS, index=False, lineterminator="\n")
+    frame_of({row: test[row], **{name: [value] * len(test) for name, value in sample.items()}}).to_csv(
         public / SAMPLE, index=False, lineterminator="\n"
     )
     scores = sorted(board(Instance(dataset, {}, base)), reverse=base.direction == "maximize")
     (private / BOARD).write_text("score\n" + "".join(f"{score:.6f}\n" for score in scores), encoding="utf-8")
-
-
-def _frame(columns: dict[str, Any]) -> Frame:
-    import pandas as pd
-
-    return pd.DataFrame(columns)
 
 
 def write_tables(dataset: Dataset, public: Path, train: str = TRAIN, test: str | None = TEST) -> None:

@@ -78,9 +78,8 @@ def clean(
     chosen = rng.permutation(kept)[: max(numbers, len(dataset.thumbnail))]
     made = plain(dataset, [*(str(name) for name in chosen), *prose], rng, test_share)
     for name in ("size", "rate"):
-        ours, theirs = levels(made, rng, noise=noise)
-        scale = 10.0 ** float(rng.uniform(-2, 3))
-        made = with_columns(made, {name: (np.round(ours * scale, 4), np.round(theirs * scale, 4), "number")}, rng)
+        level = levels(made, rng, noise=noise)
+        made = with_values(made, {name: np.round(level * 10.0 ** float(rng.uniform(-2, 3)), 4)}, rng)
     return made
 
 
@@ -111,6 +110,14 @@ def with_columns(dataset: Dataset, columns: dict[str, tuple[Any, Any, Kind]], rn
     hidden = [LEVEL] if LEVEL in train else []
     order = [*dataset.ids, *features, *dataset.targets, *hidden]
     return replace(dataset, train=train[order], test=test[order], features=tuple(features), kinds=kinds)
+
+
+def with_values(dataset: Dataset, columns: dict[str, Array], rng: np.random.Generator) -> Dataset:
+    """Add features, numbers or texts, at random positions: name → a value for each row of both tables."""
+    cut = len(dataset.train)
+    kinds: dict[bool, Kind] = {True: "text", False: "number"}
+    parts = {name: (held[:cut], held[cut:], kinds[held.dtype == object]) for name, held in columns.items()}
+    return with_columns(dataset, parts, rng)
 
 
 def pooled(dataset: Dataset) -> Frame:
@@ -145,8 +152,9 @@ def merged(dataset: Dataset, kinds: list[str], **facts: Any) -> Dataset:
     return replace(dataset, planted={**dataset.planted, **facts, "kinds": sorted(known)})
 
 
-def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> tuple[Array, Array]:
-    """Return numbers that are equally predictive of the target in both tables, with mean 0 and standard deviation 1.
+def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> Array:
+    """Return a number for each row of both tables, training rows first, with mean 0 and standard deviation 1: they are
+    equally predictive of the target in both tables.
 
     All columns of an instance share a part of their noise (`LEVEL`), so that even many of them do not reveal the
     target.
@@ -156,8 +164,7 @@ def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> tuple[Ar
     """
     whole = pooled(dataset)
     level = whole[LEVEL].to_numpy() if LEVEL in whole else noisy_target(dataset, whole, rng)
-    made = standardised(level + noise * rng.standard_normal(len(whole)))
-    return made[: len(dataset.train)], made[len(dataset.train) :]
+    return standardised(level + noise * rng.standard_normal(len(whole)))
 
 
 def with_level(dataset: Dataset, rng: np.random.Generator, noise: float = 0.0) -> Dataset:
