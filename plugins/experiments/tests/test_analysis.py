@@ -144,7 +144,7 @@ def test_ranking_finds_the_order_and_owns_up_to_ties() -> None:
     abilities = [one.ability for one in found]
     assert abilities[0] is not None and abilities[3] is not None and abilities[0] > 1 > -1 > abilities[3]
     values = [np.array([1.0, 2, 3, 4]), np.array([5.0, 6, 7, 100])]
-    assert interquartile_mean(values)[0] == 4.5
+    assert interquartile_mean(values) == 4.5
     assert list(profile(values, np.array([0.0, 4.0, 50.0]))) == [100, 50, 12.5]
 
 

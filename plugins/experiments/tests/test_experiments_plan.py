@@ -8,8 +8,10 @@ import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Plan
+from mleredux_experiments.execution.estimate import checked
 from mleredux_experiments.execution.experiment import start
 from mleredux_experiments.execution.plan import check_plan, planned_cells, read_plan
+from mleredux_experiments.results.table import Results
 
 PLAN = """
 [experiment]
@@ -119,3 +121,20 @@ def test_arms_take_paths_of_scripts_beside_the_plan(
         read_plan(written(place, PLAN.replace("[0, 1]", "[-1]")), current())
     with pytest.raises(MlereduxError, match=r"arms\.v1\.agent: There is no agent './gone\.py'"):
         check_plan(read_plan(written(place, PLAN.replace('"dummy"', '"./gone.py"', 1)), current()), current())
+
+
+@pytest.mark.parametrize("rule", ["fixed", "sequential"])
+@pytest.mark.parametrize("analysis", ["paired", "equivalence"])
+def test_the_detectable_amount_answers_the_question_of_the_plan(tmp_path: Path, analysis: str, rule: str) -> None:
+    design = f'margin = 30.0\nanalysis = "{analysis}"'
+    text = PLAN.replace("any_medal", "percentile").replace("margin = 3.0", design) + f'[stop]\nrule = "{rule}"\n'
+    plan = read_plan(written(tmp_path, text), current())
+    cells = planned_cells(plan, current())
+    planned = [(cell._replace(task=f"{cell.task}-{copy}"), run) for copy in range(3) for cell, run in cells]
+    found = checked(plan, planned, Results(())).estimate
+    assert found.detectable is not None and found.unit == "points"
+    assert found.goal == ("equivalence within " if analysis == "equivalence" else "")
+    assert (found.power is None) == (analysis == "paired")
+    few = checked(plan, cells[:4], Results(())).estimate
+    least = {"paired": {"fixed": 6, "sequential": 7}, "equivalence": {"fixed": 5, "sequential": 6}}[analysis][rule]
+    assert few.detectable is None and few.basis.endswith(f": a decision needs {least} tasks or more")

@@ -12,6 +12,8 @@ from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux_experiments.execution.sequence import spent_alpha
 from mleredux_experiments.inference import errors, power, resampling
+from mleredux_experiments.inference.power import Sample, Variance
+from mleredux_experiments.inference.resampling import Evidence, Scale
 
 
 def test_published_reports_give_the_published_means_and_errors(shared: Path) -> None:
@@ -145,3 +147,15 @@ def test_looking_after_each_seed_keeps_the_level() -> None:
         alarms += any(looks)
     assert alarms <= 0.05 * experiments
     assert sum(spent_alpha(0.05, look) for look in range(1, 10_000)) <= 0.05
+
+
+@pytest.mark.parametrize("tasks", [5, 8, 22])
+def test_power_of_equivalence_is_that_of_the_test(tasks: int) -> None:
+    sample = Sample(Variance(100.0), tasks, 1, reach=100.0, equivalence=True)
+    margin = sample.detectable
+    assert margin is not None and sample.least == 5 and sample.chance(margin) >= 0.8 > sample.chance(margin * 0.9)
+    drawn = np.random.default_rng(7).normal(scale=10.0, size=(400, tasks))
+    shown = [Evidence.of(one, Scale(100.0)) for one in drawn]
+    passed = np.mean([max(one.above(-margin), one.below(margin)) <= 0.05 for one in shown])
+    assert 0.7 < passed < 0.9
+    assert Sample(Variance(100.0), 4, 1, reach=100.0, equivalence=True).detectable is None

@@ -146,7 +146,7 @@ def analysed(
 ) -> Analysis:
     """Analyse results as the plan specifies; other arguments override the plan."""
     from mleredux_experiments.analysis.analysis import analyse
-    from mleredux_experiments.execution.sequence import reading_alpha
+    from mleredux_experiments.execution.sequence import as_planned
 
     if plan is None:
         from mleredux_experiments.results.uniformity import by_settings
@@ -155,15 +155,11 @@ def analysed(
     if baseline is not None:
         results.arm(baseline)
     design = plan.experiment if plan is not None else None
-    same = design is not None and measure in (None, design.primary)
     planned = list(plan.all_arms()) if plan is not None else []
     return analyse(
         results,
-        measure or (design.primary if design else None),
         arms=list(dict.fromkeys([*([baseline] if baseline else []), *planned, *sorted(results.arms)])),
-        margin=margin if margin is not None else design.margin if design and same else 0.0,
-        alpha=alpha or (reading_alpha(plan, results) if plan is not None else 0.05),
-        equivalence=bool(design and same and design.analysis == "equivalence"),
+        **as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, single=False),
         name=design.name if design else name,
         question=design.question if design else "",
         changes=changes,

@@ -36,7 +36,6 @@ class Selection:
         regret_se: Its standard error.
         medals: Share of runs with a medal, in percent, among runs with versions.
         oracle: The same share if the final version were the one with the best test score.
-        correlation: Mean over runs of Spearman's ρ between validation and test scores of the versions.
     """
 
     points: tuple[Point, ...]
@@ -46,7 +45,6 @@ class Selection:
     regret_se: float | None
     medals: float | None
     oracle: float | None
-    correlation: float | None
 
 
 def selection(rows: Sequence[Row]) -> Selection | None:
@@ -55,7 +53,7 @@ def selection(rows: Sequence[Row]) -> Selection | None:
     points: list[Point] = []
     gaps: dict[str, list[float]] = {}
     regrets: dict[str, list[float]] = {}
-    medals, oracle, correlations = [], [], []
+    medals, oracle = [], []
     for row in counted:
         sign = -1 if row.lower_is_better else 1
         scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else 0.0
@@ -70,14 +68,10 @@ def selection(rows: Sequence[Row]) -> Selection | None:
             oracle.append(row.medal_of(sign * best) is not None)
             if row.score is not None and scale:
                 regrets.setdefault(row.task, []).append((best - sign * row.score) / scale)
-        pairs = [(v.validation, v.score) for v in row.versions if v.validation is not None and v.score is not None]
-        if len(pairs) > 2:
-            correlations.append(_spearman(pairs))
     if not points and not medals:
         return None
     gap, gap_se = _clustered(gaps)
     regret, regret_se = _clustered(regrets)
-    known = [one for one in correlations if one is not None]
     return Selection(
         points=tuple(points),
         gap=gap,
@@ -86,7 +80,6 @@ def selection(rows: Sequence[Row]) -> Selection | None:
         regret_se=regret_se,
         medals=100 * float(np.mean(medals)) if medals else None,
         oracle=100 * float(np.mean(oracle)) if oracle else None,
-        correlation=float(np.mean(known)) if known else None,
     )
 
 
@@ -95,12 +88,3 @@ def _clustered(values: dict[str, list[float]]) -> tuple[float | None, float | No
         return None, None
     means = np.array([np.mean(one) for one in values.values()])
     return float(means.mean()), clustered_se(means)
-
-
-def _spearman(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
-    from scipy.stats import rankdata
-
-    ranks = [rankdata([pair[side] for pair in pairs]) for side in (0, 1)]
-    if any(np.ptp(one) == 0 for one in ranks):
-        return None
-    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

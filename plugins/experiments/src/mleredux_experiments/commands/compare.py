@@ -8,7 +8,7 @@ import click
 from mleredux.models.formats import plain
 from mleredux.plugin.command import json_option, print_json
 
-from mleredux_experiments.commands.options import as_planned, measure_option, note, plan_of, results_of, source_options
+from mleredux_experiments.commands.options import measure_option, note, plan_of, results_of, source_options
 
 if TYPE_CHECKING:
     from mleredux_experiments.inference.difference import Comparison
@@ -51,6 +51,7 @@ def command(
     An arm is NAME, or NAME[FIELD=VALUE,...] for some of its runs. With --experiment, options that are not set default
     to its plan.
     """
+    from mleredux_experiments.execution.sequence import as_planned
     from mleredux_experiments.inference.comparison import compare
 
     results = results_of(ctx, **selected, rollouts=True)

@@ -94,28 +94,6 @@ def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) ->
     return open_record(folder).plan if (folder / RECORD_FILE).is_file() else None
 
 
-def as_planned(
-    plan: Plan | None,
-    results: Results,
-    *,
-    measure: str | None,
-    alpha: float | None,
-    margin: float | None = None,
-    equivalence: bool = False,
-) -> dict[str, Any]:
-    """Return the arguments of a comparison; those that are not set default to the experiment's plan."""
-    if plan is not None:
-        from mleredux_experiments.execution.sequence import reading_alpha
-
-        design = plan.experiment
-        same = measure in (None, design.primary)
-        measure = measure or design.primary
-        alpha = alpha or reading_alpha(plan, results) / max(len(plan.all_arms()) - 1, 1)
-        margin = design.margin if margin is None and same else margin
-        equivalence = equivalence or (same and design.analysis == "equivalence")
-    return {"chosen": measure, "alpha": alpha or 0.05, "margin": margin or 0.0, "equivalence": equivalence}
-
-
 def note(results: Results, *arms: str) -> None:
     """Print to stderr what was left out, only for these arms if any are named."""
     for sentence in results.remarks(arms or None):

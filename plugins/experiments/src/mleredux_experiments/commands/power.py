@@ -10,7 +10,7 @@ from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
 from mleredux.plugin.command import json_option, print_json
 
-from mleredux_experiments.commands.options import as_planned, measure_option, note, plan_of, results_of, source_options
+from mleredux_experiments.commands.options import measure_option, note, plan_of, results_of, source_options
 
 
 @click.command("power")
@@ -53,6 +53,7 @@ def command(
     from mleredux_experiments.results.measures import measure as measure_of
 
     if len(arms) == 2:
+        from mleredux_experiments.execution.sequence import as_planned
         from mleredux_experiments.inference.comparison import compare
 
         results = results_of(ctx, **selected)

@@ -128,11 +128,11 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
         equivalence=plan.experiment.analysis == "equivalence",
     )
     if tasks < sample.least:
-        basis = f"no difference: a decision needs {sample.least} tasks or more"
+        basis = f"{sample.nothing}: a decision needs {sample.least} tasks or more"
     elif variance:
         smallest = sample.detectable
         power = sample.chance(plan.experiment.margin) if sample.equivalence else None
-        basis = basis if smallest else f"{sample.goal}no difference that is possible, with a power of 80 %"
+        basis = basis if smallest else f"{sample.nothing} that is possible, with a power of 80 %"
     return Estimate(
         len(planned), size, hours, cost, float(limits.sum()), smallest, what.points, basis, sample.goal, power
     )

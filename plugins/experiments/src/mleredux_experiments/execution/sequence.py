@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
@@ -58,6 +58,25 @@ def reading_alpha(plan: Plan, results: Results) -> float:
     arms = plan.all_arms()
     seeds = [{row.seed for row in results.rows if row.arm == arm and row.counts} for arm in arms]
     return spent_alpha(plan.experiment.alpha, max(min(map(len, seeds), default=1), 1))
+
+
+def as_planned(
+    plan: Plan | None, results: Results, *, measure: str | None, alpha: float | None,
+    margin: float | None = None, equivalence: bool = False, single: bool = True,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the arguments of a comparison; those that are not set default to the experiment's plan.
+
+    Args:
+        single: Whether the comparison is one of several that share the plan's level, and stands alone.
+    """
+    if plan is not None:
+        design = plan.experiment
+        same = measure in (None, design.primary)
+        share = max(len(plan.all_arms()) - 1, 1) if single else 1
+        measure, alpha = measure or design.primary, alpha or reading_alpha(plan, results) / share
+        margin = design.margin if margin is None and same else margin
+        equivalence = equivalence or (same and design.analysis == "equivalence")
+    return {"chosen": measure, "alpha": alpha or 0.05, "margin": margin or 0.0, "equivalence": equivalence}
 
 
 def decision(plan: Plan, results: Results, seeds: int) -> str | None:

@@ -37,7 +37,6 @@ class Step:
 
     number: int
     told: Mapping[str, Any]
-    buggy: bool | None
     validation: float | None
     lower_is_better: bool | None
 
@@ -313,7 +312,7 @@ def _step(number: int, step: Mapping[str, Any]) -> Step:
     extra = step.get("extra") or {}
     value = extra.get("validation_metric")
     measured = float(value) if is_number(value) else None
-    return Step(number, step, extra.get("is_buggy"), measured, extra.get("lower_is_better"))
+    return Step(number, step, measured, extra.get("lower_is_better"))
 
 
 def _texts(parts: Any, key: str) -> str:

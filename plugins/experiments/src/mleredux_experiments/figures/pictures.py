@@ -291,8 +291,7 @@ def _power(analysis: Analysis) -> Picture | None:
     these = f"{count} task{'s' * (count != 1)}"
     answer = f"These {these} detect {sample.goal}{plain(here or 0, 3)} {found.unit} with a power of 80 %."
     if here is None:
-        what = "equivalence within no margin" if sample.equivalence else "no difference"
-        answer = f"These {these} detect {what} that is possible; a decision needs {least} tasks or more."
+        answer = f"These {these} detect {sample.nothing} that is possible; a decision needs {least} tasks or more."
     asked = (
         "How small is the margin that can be shown?"
         if sample.equivalence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,35 +14,7 @@ from mleredux_experiments.figures.tables import Table, analysis_tables, cell
 if TYPE_CHECKING:
     from mleredux_experiments.analysis.analysis import Analysis
 
-_STYLE = """
-:root { color-scheme: light dark; --ink: #222; --paper: #fff; --lead: #f3f7fa; --line: #ddd; --note: #555 }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e8e8e8; --paper: #16181b; --lead: #1f2a33; --line: #3a3f45; --note: #a8adb3 }
-}
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper);
-  max-width: 60rem; margin: 2rem auto; padding: 0 1rem }
-h1 { font-size: 1.6rem; margin-bottom: .2rem } h2 { font-size: 1.2rem; margin: 2.2rem 0 .3rem }
-.lead { font-size: 1.15rem; border-left: 4px solid #0072b2; padding: .3rem .8rem; background: var(--lead) }
-figure { margin: .5rem 0; overflow-x: auto }
-figure svg { width: 100%; height: auto; min-width: 38rem; max-width: 52rem; background: #fff; border-radius: 4px }
-.scroll { overflow-x: auto } table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .7rem; border-bottom: 1px solid var(--line); text-align: left; white-space: nowrap }
-td.n, th.n { text-align: right } .note { color: var(--note); font-size: .9rem }
-dt { font-weight: 600 } dd { margin: 0 0 .4rem 1rem }
-@media print {
-  :root { --ink: #000; --paper: #fff; --lead: #f3f7fa; --line: #ddd; --note: #555 }
-  h2, figure { break-inside: avoid } }
-"""
-_WORDS = {
-    "Tasks like these": "how the figure would vary on other tasks of the same kind. This is the error for saying that "
-    "one agent is better than another.",
-    "These tasks again": "how the figure would vary if exactly these tasks were run again. Published tables give this "
-    "one (±).",
-    "Interval of 95 %": "intervals made in this way contain the true value in about 95 of 100 experiments.",
-    "p": "how often chance alone gives a difference at least as large, if both agents are equally good.",
-    "Point": "one in a hundred: from 40 % to 43 % are three points.",
-    "Shrunken": "the difference on one task as estimated with all tasks; a single task's own is mostly luck.",
-}
+_FILES = files(__package__)
 
 
 def body(analysis: Analysis, made: list[Picture] | None = None) -> str:
@@ -63,8 +36,7 @@ def body(analysis: Analysis, made: list[Picture] | None = None) -> str:
         parts.append(f"<h2>{escape(picture.question)}</h2><p>{escape(picture.answer)}</p>")
         parts.append(f'<figure role="img" aria-label="{escape(picture.question)}">{picture.svg()}</figure>')
     parts += [_table(table) for table in analysis_tables(analysis)]
-    words = "".join(f"<dt>{escape(word)}</dt><dd>{escape(text)}</dd>" for word, text in _WORDS.items())
-    return "\n".join([*parts, f"<h2>Words</h2><dl>{words}</dl>"])
+    return "\n".join([*parts, _FILES.joinpath("words.html").read_text("utf-8")])
 
 
 def _table(table: Table) -> str:
@@ -85,7 +57,8 @@ def _table(table: Table) -> str:
 def page(analysis: Analysis, made: list[Picture] | None = None) -> str:
     """Return the whole page, which loads no other files."""
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    head = f"<head>{meta}<title>{escape(analysis.name)}</title><style>{_STYLE}</style></head>"
+    style = _FILES.joinpath("report.css").read_text("utf-8")
+    head = f"<head>{meta}<title>{escape(analysis.name)}</title><style>{style}</style></head>"
     return f'<!doctype html>\n<html lang="en">{head}<body>\n{body(analysis, made)}\n</body></html>\n'
 
 

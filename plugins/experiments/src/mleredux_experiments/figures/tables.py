@@ -290,8 +290,7 @@ def analysis_tables(found: Analysis) -> list[Table]:
                 one.arm,
                 f"{one.low}–{one.high}",
                 one.best and 100 * one.best,
-                one.strength,
-                one.iqm,
+                *(one.strength, one.iqm),
                 one.ability,
             )
             for one in found.ranking

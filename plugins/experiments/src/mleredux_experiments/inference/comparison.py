@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from mleredux.errors import MlereduxError
@@ -69,7 +68,7 @@ def compare(
     within = max(evidence.above(-margin), evidence.below(margin)) if margin else None
     seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
     sample = Sample(parts, count, seeds, alpha, reach=what.reach, share=what.share, equivalence=equivalence)
-    verdict = _verdict(difference, p, evidence, within, Question(alpha, margin, equivalence, count < sample.least))
+    verdict = _verdict(difference, p, evidence, within, margin, sample)
     told = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
     return Comparison(
         a=a,
@@ -167,31 +166,24 @@ def _again(a: Sequence[Array], b: Sequence[Array], alpha: float, reach: float) -
     return Interval(max(mean - half, -reach), min(mean + half, reach), 1 - alpha)
 
 
-class Question(NamedTuple):
-    """The question, its level, and whether there are too few tasks to answer it."""
-
-    alpha: float
-    margin: float
-    equivalence: bool
-    too_few: bool
-
-
-def _verdict(difference: float, p: float, evidence: Evidence, within: float | None, asked: Question) -> Outcome:
+def _verdict(
+    difference: float, p: float, evidence: Evidence, within: float | None, margin: float, sample: Sample
+) -> Outcome:
     """Return the answer: whether the arms are equivalent if that is tested, else whether B is better.
 
     A significant difference takes precedence over weaker claims, except for a loss within the margin.
     """
-    alpha, margin = asked.alpha, asked.margin
-    found = min(evidence.above(margin), evidence.below(-margin)) <= alpha / 2 if asked.equivalence else p <= alpha
-    if found and difference > 0 and not asked.equivalence:
+    alpha, equivalence = sample.alpha, sample.equivalence
+    found = min(evidence.above(margin), evidence.below(-margin)) <= alpha / 2 if equivalence else p <= alpha
+    if found and difference > 0 and not equivalence:
         return "better"
     if within is not None and within <= alpha:
         return "equivalent"
-    if margin and not asked.equivalence and evidence.above(-margin) <= alpha / 2:
+    if margin and not equivalence and evidence.above(-margin) <= alpha / 2:
         return "not worse"
     if found:
         return "better" if difference > 0 else "worse"
-    return "cannot tell" if asked.too_few else "undecided"
+    return "cannot tell" if sample.tasks < sample.least else "undecided"
 
 
 def _task_differences(

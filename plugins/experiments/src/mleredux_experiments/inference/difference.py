@@ -165,8 +165,7 @@ class Comparison:
         if not self.sample.variance.of_mean(self.sample.seeds):
             return "undecided"
         if smallest is None:
-            what = "equivalence within no possible margin" if self.sample.equivalence else "no possible difference"
-            return f"undecided; so few tasks detect {what} with a power of 80 %"
+            return f"undecided; so few tasks detect {self.sample.nothing} that is possible with a power of 80 %"
         amount = f"{self.sample.goal}{self.amount(smallest)} {self.unit}"
         return f"undecided; {len(self.tasks)} tasks detect {amount} with a power of 80 %"
 

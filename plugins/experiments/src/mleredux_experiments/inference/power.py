@@ -107,6 +107,11 @@ class Sample:
         """Return what the design detects, as words before an amount."""
         return "equivalence within " if self.equivalence else ""
 
+    @property
+    def nothing(self) -> str:
+        """Return what a design detects that detects nothing, as words."""
+        return "equivalence within no margin" if self.equivalence else "no difference"
+
     def chance(self, difference: float) -> float:
         """Return the probability that a true difference is detected, or that equal arms are shown to be equivalent
         within it."""
@@ -179,8 +184,8 @@ def _margins(spread: float, tasks: int, alpha: float, steps: int, bounded: bool)
     else:
         values = np.random.default_rng(tasks).normal(scale=spread, size=(_EQUAL, tasks))
     scale = Scale(1.0 if bounded else None, steps > 0)
-    found = (Evidence.of(one, scale) for one in values)
-    return np.array([max(-one.low_limit(alpha), one.high_limit(alpha)) for one in found])
+    found = (Evidence.of(one, scale).interval(2 * alpha, p=1.0) for one in values)
+    return np.array([max(-one.low, one.high) for one in found])
 
 
 @lru_cache(maxsize=8)

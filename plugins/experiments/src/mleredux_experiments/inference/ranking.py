@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_experiments.inference.errors import Array, Cells, Interval
+from mleredux_experiments.inference.errors import Array, Cells
 from mleredux_experiments.inference.power import least_tasks
 
 _BOOTSTRAPS = 200
@@ -30,10 +30,7 @@ class Rank:
         best: Probability of being ranked first; None with too few tasks.
         mean: Mean over tasks.
         iqm: Interquartile mean over all runs (Agarwal et al. 2021, arXiv:2108.13264).
-        iqm_interval: Its interval by stratified bootstrap of runs within tasks (these tasks again); None if a task has
-            a single run.
         ability: Posterior mean in the hierarchical model, in logits; None for measures that are not shares.
-        ability_sd: Its posterior standard deviation.
     """
 
     arm: str
@@ -44,9 +41,7 @@ class Rank:
     best: float | None
     mean: float
     iqm: float
-    iqm_interval: Interval | None
     ability: float | None = None
-    ability_sd: float | None = None
 
 
 def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0) -> list[Rank]:
@@ -76,7 +71,6 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
     found = []
     for number, arm in enumerate(arms):
         cells = [table[arm][task] for task in tasks]
-        iqm, interval = interquartile_mean(cells, seed)
         found.append(
             Rank(
                 arm=arm,
@@ -86,10 +80,8 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
                 high=len(arms) if few else int(high[number]),
                 best=None if few else float(best[number]),
                 mean=float(np.mean([values.mean() for values in cells])),
-                iqm=iqm,
-                iqm_interval=interval,
-                ability=abilities.get(arm, (None, None))[0],
-                ability_sd=abilities.get(arm, (None, None))[1],
+                iqm=interquartile_mean(cells),
+                ability=abilities.get(arm),
             )
         )
     return sorted(found, key=lambda one: one.rank)
@@ -126,20 +118,11 @@ def _ranks(strengths: Array) -> Array:
     return np.array([1 + np.sum(strengths > one * (1 + 1e-4)) for one in strengths])
 
 
-def interquartile_mean(cells: Cells, seed: int = 0, alpha: float = 0.05) -> tuple[float, Interval | None]:
-    """Return the mean of the middle half of all runs, and its interval by resampling runs within tasks."""
+def interquartile_mean(cells: Cells) -> float:
+    """Return the mean of the middle half of all runs."""
     from scipy.stats import trim_mean
 
-    mean = float(trim_mean(np.concatenate(list(cells)), 0.25))
-    if min(map(len, cells)) == 1:
-        return mean, None
-    generator = np.random.default_rng(seed)
-    resampled = np.concatenate(
-        [values[generator.integers(0, len(values), size=(1000, len(values)))] for values in cells], axis=1
-    )
-    drawn = trim_mean(resampled, 0.25, axis=1)
-    low, high = np.quantile(drawn, [alpha / 2, 1 - alpha / 2])
-    return mean, Interval(float(low), float(high), 1 - alpha)
+    return float(trim_mean(np.concatenate(list(cells)), 0.25))
 
 
 def profile(cells: Cells, thresholds: Array) -> Array:
@@ -148,13 +131,13 @@ def profile(cells: Cells, thresholds: Array) -> Array:
     return np.asarray(np.mean(above, axis=0))
 
 
-def hierarchical(table: Mapping[str, Mapping[str, Array]]) -> dict[str, tuple[float, float]]:
+def hierarchical(table: Mapping[str, Mapping[str, Array]]) -> dict[str, float]:
     """Estimate arms' abilities in logits with tasks as random effects: logit s = β_arm + α_task + u_arm,task.
 
     The fit is Bayesian, by variational approximation (`BinomialBayesMixedGLM` of statsmodels).
 
     Returns:
-        Posterior mean and standard deviation by arm; empty if all runs have the same outcome, or there are over 2,000.
+        Posterior mean by arm; empty if all runs have the same outcome, or there are over 2,000.
     """
     if sum(len(values) for own in table.values() for values in own.values()) > _MOST_RUNS:
         return {}
@@ -176,4 +159,4 @@ def hierarchical(table: Mapping[str, Mapping[str, Array]]) -> dict[str, tuple[fl
     kind = np.concatenate([np.full(one.shape[1], number) for number, one in enumerate(effects)])
     model = BinomialBayesMixedGLM(outcome, fixed, np.hstack(effects), kind, vcp_p=1.0, fe_p=2.0)
     fitted = model.fit_vb()
-    return {name: (float(fitted.fe_mean[a]), float(fitted.fe_sd[a])) for a, name in enumerate(arms)}
+    return {name: float(fitted.fe_mean[a]) for a, name in enumerate(arms)}

@@ -79,16 +79,6 @@ class Evidence:
         """Return the p-value of the hypothesis that the mean is at least this value."""
         return float((1 + np.sum(self.high >= value - _TIE)) / (len(self.high) + 1))
 
-    def low_limit(self, alpha: float) -> float:
-        """Return the largest value that the mean exceeds at this one-sided level, or at the lowest level possible."""
-        place = max(int(alpha * (len(self.low) + 1) + 1e-9), 1)
-        return float(np.partition(self.low, place - 1)[place - 1])
-
-    def high_limit(self, alpha: float) -> float:
-        """Return the smallest value that the mean falls short of at this one-sided level, or at the lowest possible."""
-        place = max(int(alpha * (len(self.high) + 1) + 1e-9), 1)
-        return float(np.partition(self.high, -place)[-place])
-
     def interval(self, alpha: float, p: float) -> Interval:
         """Return the interval at this level, or at the highest level possible with few tasks.
 
@@ -96,8 +86,10 @@ class Evidence:
             p: p-value of the test that the mean is zero; the interval contains zero if and only if this test does not
                 reject it.
         """
+        place = max(int(alpha / 2 * (len(self.low) + 1) + 1e-9), 1)
         level = min(1 - alpha, 1 - 2 / (len(self.low) + 1))
-        low, high = self.low_limit(alpha / 2), self.high_limit(alpha / 2)
+        low = float(np.partition(self.low, place - 1)[place - 1])
+        high = float(np.partition(self.high, -place)[-place])
         if p > 1 - level + 1e-9:
             return Interval(min(low, 0.0), max(high, 0.0), level)
         if low <= 0 <= high:
