@@ -292,7 +292,7 @@ efficacy is – and score = facts. *Decided* counts the tasks where they do. ± 
 
 ## Where a technique does not apply
 
-These are refused, when the task is asked for or prepared, with the reason:
+These are refused when the task is requested or prepared, with this reason:
 
 {refused}
 

@@ -1,4 +1,4 @@
-"""The loop of `examples/reinforcement-learning`: its policy learns what is known, and its door gives real rewards."""
+"""The loop of `examples/reinforcement-learning`: its policy learns what is known, and its bridge gives real rewards."""
 
 from __future__ import annotations
 
@@ -44,17 +44,17 @@ def test_the_policy_learns_a_contextual_problem_and_the_frozen_one_does_not(lear
 @pytest.mark.slow
 def test_choices_are_fitted_in_the_sandbox_and_rewarded_by_their_grade_once(learn: Any, tmp_path: Path) -> None:
     places = {"sandbox": "process", "runs_dir": tmp_path / "runs", "data_dir": tmp_path / "data"}
-    door = learn.Door(["wine"], 2, tmp_path / "memory.json", reward="score", invalid=-9.0, **places)
-    assert door.inputs.shape[0] == 1 and np.isfinite(door.inputs).all()
+    bridge = learn.Bridge(["wine"], 2, tmp_path / "memory.json", reward="score", invalid=-9.0, **places)
+    assert bridge.inputs.shape[0] == 1 and np.isfinite(bridge.inputs).all()
     asked = [(0, (0, 0)), (0, (3, 2)), (0, (0, 0))]
-    solved = door.solve(asked)
-    door.envs.close()
+    solved = bridge.solve(asked)
+    bridge.envs.close()
     rewards = [one["reward"] for one in solved]
     assert rewards == [-one["report"]["score"] for one in solved]
     assert rewards[0] > -0.3 and rewards[0] != rewards[1] and rewards[1] > -1.09 and rewards[2] == rewards[0]
     cells = sorted((tmp_path / "runs").glob("*/output/code/*.py"))
     assert sum("drop_columns" in cell.read_text() for cell in cells) == 2
-    again = learn.Door(["wine"], 2, tmp_path / "memory.json", reward="score", invalid=-9.0, **places)
+    again = learn.Bridge(["wine"], 2, tmp_path / "memory.json", reward="score", invalid=-9.0, **places)
     assert again.solve(asked) == solved
     again.envs.close()
     assert len(sorted((tmp_path / "runs").glob("*/output/code/*.py"))) == len(cells)

@@ -1,4 +1,4 @@
-"""Rewards of all tasks by the default of all doors: bounded, monotone, and none for nothing."""
+"""Rewards of all tasks by the default of all bridges: bounded, monotone, and none for nothing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_runs_whose_score_was_given_out_are_marked_once_and_not_ranked(tmp_path:
         for seed in (0, 1)
     ]
     marked, other = ended
-    assert DEFAULT.of(marked, shown_by="some-door") == DEFAULT.of(marked, shown_by="some-door") > 0
+    assert DEFAULT.of(marked, shown_by="some-bridge") == DEFAULT.of(marked, shown_by="some-bridge") > 0
     report = marked.report
     assert report is not None and report.verdict.status == "score given" and report.percentile is not None
     assert [item.kind for item in report.verdict.evidence].count("score-given") == 1

@@ -1,9 +1,9 @@
-"""Learn by REINFORCE which pipeline of `automl` to fit to which table, through the Gymnasium door.
+"""Learn by REINFORCE which pipeline of `automl` to fit to which table, through the Gymnasium bridge.
 
 An episode is a task: `look.py` describes its table, the policy chooses, `fit.py` fits the pipeline and writes the
-submission, and the reward is what the door gives for it. The same choice on the same task has the same reward, so each
-is carried out once and remembered in `OUTPUT/train.json`: an interrupted training goes on from there. Then the policy,
-the frozen one that it began with (uniform), and the fixed choice that did best in training solve tasks of other seeds,
+submission, and the bridge returns the reward. The same choice on the same task has the same reward, so each is executed
+once and remembered in `OUTPUT/train.json`, and an interrupted training continues from there. Then the policy, the
+frozen one that it began with (uniform), and the fixed choice that did best in training solve tasks of other seeds,
 which `mleredux compare` pairs by task.
 """
 
@@ -85,7 +85,7 @@ class Policy:
             weights += self.rate * step
 
 
-class Door:
+class Bridge:
     """Tasks that are solved through vectorised environments.
 
     Args:
@@ -155,14 +155,14 @@ def batched(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
     return (list(items[start : start + size]) for start in range(0, len(items), size))
 
 
-def train(door: Door, rounds: int, seed: int) -> tuple[Policy, list[float]]:
+def train(bridge: Bridge, rounds: int, seed: int) -> tuple[Policy, list[float]]:
     """Let a policy learn: in each round an episode of each task; the mean reward of each round."""
-    policy, history = Policy(door.inputs, seed=seed), list[float]()
-    places = range(len(door.tasks))
+    policy, history = Policy(bridge.inputs, seed=seed), list[float]()
+    places = range(len(bridge.tasks))
     for number in range(rounds):
-        actions = [policy.act(door.inputs[place]) for place in places]
-        rewards = [one["reward"] for one in door.solve(list(zip(places, actions, strict=True)))]
-        policy.learn(list(zip(places, door.inputs, actions, rewards, strict=True)))
+        actions = [policy.act(bridge.inputs[place]) for place in places]
+        rewards = [one["reward"] for one in bridge.solve(list(zip(places, actions, strict=True)))]
+        policy.learn(list(zip(places, bridge.inputs, actions, rewards, strict=True)))
         history.append(float(np.mean(rewards)))
         if number < 10 or number % 50 == 49:
             sys.stdout.write(f"round {number + 1} of {rounds}: mean reward {history[-1]:.3f}\n")
@@ -170,22 +170,22 @@ def train(door: Door, rounds: int, seed: int) -> tuple[Policy, list[float]]:
     return policy, history
 
 
-def evaluate(door: Door, act: Any, folder: Path, repeats: int) -> float:
+def evaluate(bridge: Bridge, act: Any, folder: Path, repeats: int) -> float:
     """Solve every task with the actions of a policy: the mean reward; a grading report a repeat goes to the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     rewards: list[float] = []
     for repeat in range(repeats):
-        found = door.solve([(place, act(x)) for place, x in enumerate(door.inputs)])
+        found = bridge.solve([(place, act(x)) for place, x in enumerate(bridge.inputs)])
         rewards += [one["reward"] for one in found]
         reports = {"competition_reports": [one["report"] for one in found]}
         (folder / f"{repeat}.json").write_text(json.dumps(reports), "utf-8")
     return float(np.mean(rewards))
 
 
-def best_fixed(door: Door) -> Action:
+def best_fixed(bridge: Bridge) -> Action:
     """The action with the best mean reward over training tasks; it is carried out where it was not."""
     means = [
-        np.mean([one["reward"] for one in door.solve([(place, action) for place in range(len(door.tasks))])])
+        np.mean([one["reward"] for one in bridge.solve([(place, action) for place in range(len(bridge.tasks))])])
         for action in ACTIONS
     ]
     return ACTIONS[int(np.argmax(means))]
@@ -232,20 +232,20 @@ def main() -> None:
     named["step_timeout"] = 900
 
     @contextmanager
-    def opened(name: str, first: int, count: int) -> Iterator[Door]:
+    def opened(name: str, first: int, count: int) -> Iterator[Bridge]:
         tasks = [asked.tasks.format(seed) for seed in range(first, first + count)]
-        door = Door(tasks, asked.envs, asked.output / f"{name}.json", runs_dir=asked.output / name, **named)
+        bridge = Bridge(tasks, asked.envs, asked.output / f"{name}.json", runs_dir=asked.output / name, **named)
         try:
-            yield door
+            yield bridge
         finally:
-            door.envs.close()
+            bridge.envs.close()
 
     # Without this, what runs in sandboxes would go on when this program is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    with opened("train", 1, asked.train) as door:
-        policy, history = train(door, asked.rounds, asked.seed)
-        fixed = best_fixed(door)
-        frozen = Policy(door.inputs, seed=asked.seed + 1)
+    with opened("train", 1, asked.train) as bridge:
+        policy, history = train(bridge, asked.rounds, asked.seed)
+        fixed = best_fixed(bridge)
+        frozen = Policy(bridge.inputs, seed=asked.seed + 1)
     (asked.output / "policy.json").write_text(json.dumps([one.tolist() for one in policy.weights]), "utf-8")
     (asked.output / "rewards.json").write_text(json.dumps(history), "utf-8")
     told = {name: options[one] for (name, options), one in zip(HEADS.items(), fixed, strict=True)}
@@ -253,11 +253,11 @@ def main() -> None:
     if not asked.held_out:
         return
     reports = asked.output / "reports"
-    with opened("held-out", HELD_OUT, asked.held_out) as door:
+    with opened("held-out", HELD_OUT, asked.held_out) as bridge:
         levels = {
-            "frozen": evaluate(door, frozen.act, reports / "frozen", asked.repeats),
-            "fixed": evaluate(door, lambda _x: fixed, reports / "fixed", 1),
-            "learned": evaluate(door, lambda x: policy.act(x, greedy=True), reports / "learned", 1),
+            "frozen": evaluate(bridge, frozen.act, reports / "frozen", asked.repeats),
+            "fixed": evaluate(bridge, lambda _x: fixed, reports / "fixed", 1),
+            "learned": evaluate(bridge, lambda x: policy.act(x, greedy=True), reports / "learned", 1),
         }
     sys.stdout.write(f"mean reward on held-out tasks: {levels}\n")
     draw(history, levels, asked.output / "curve.svg")

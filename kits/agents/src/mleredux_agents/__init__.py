@@ -6,10 +6,10 @@ grade and rollout are those of any other run. The plugin registers an agent, und
 
     from mleredux_agents import open_session, session_agent
 
-    agent = session_agent("my-door", "Clients of my door")
+    agent = session_agent("my-bridge", "Clients of my bridge")
 
     def work() -> float | None:
-        with open_session("digits", "my-door", time_limit=600) as session:
+        with open_session("digits", "my-bridge", time_limit=600) as session:
             session.execute('cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv')
             report = session.finish().report
         return report.score if report else None

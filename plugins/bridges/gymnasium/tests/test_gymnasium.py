@@ -1,4 +1,4 @@
-"""Tasks through the Gymnasium door: the checker accepts the environment, and its reward is the score of any run."""
+"""Tasks through the Gymnasium bridge: the checker accepts the environment, and its reward is the score of any run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task through the door of the Model Context Protocol: the same score, never shown; errors as sentences."""
+"""A task through the bridge to the Model Context Protocol: the same score, never shown; errors as sentences."""
 
 from __future__ import annotations
 

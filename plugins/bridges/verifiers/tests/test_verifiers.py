@@ -1,4 +1,4 @@
-"""The taskset in verifiers' own environment; `tests/test_doors.py` has rollouts, with their scores."""
+"""The taskset in verifiers' own environment; `tests/test_bridges.py` has rollouts, with their scores."""
 
 from __future__ import annotations
 

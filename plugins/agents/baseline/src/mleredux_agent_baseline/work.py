@@ -90,7 +90,7 @@ class Work:
                 self.log("no time for further candidates")
                 break
             if len(trials) >= self.task.options["candidates"]:
-                self.log("no further candidates were asked for")
+                self.log("no further candidates were requested")
                 break
             trial = self.try_one(candidate, heads, search)
             if trial is None:

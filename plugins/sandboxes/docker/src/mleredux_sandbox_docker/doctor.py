@@ -100,7 +100,7 @@ def _runtime(info: dict[str, Any], runtime: str | None) -> Finding:
         return Finding(
             "docker runtime",
             False,
-            f"The runtime {runtime} is asked for, and the engine has {', '.join(known)}.",
+            f"The runtime {runtime} is requested, but the engine has {', '.join(known)}.",
             f"Install {runtime} and name it under `runtimes` in /etc/docker/daemon.json.",
         )
     return Finding("docker runtime", True, f"Agents run with {runtime}.")

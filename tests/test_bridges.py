@@ -1,4 +1,4 @@
-"""One score: the same submission has the same result through every door, validity and reasons included."""
+"""One score: the same submission has the same result through every bridge, validity and reasons included."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Places = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
-    home = tmp_path_factory.mktemp("doors")
+    home = tmp_path_factory.mktemp("bridges")
     return {"sandbox": "process", "runs_dir": home / "runs", "data_dir": home / "data"}
 
 
@@ -224,7 +224,7 @@ def run_of(trace: dict[str, Any], places: Places) -> Run:
 
 
 @pytest.mark.parametrize("valid", [True, False], ids=["valid", "invalid"])
-def test_a_submission_has_the_same_result_through_every_door(
+def test_a_submission_has_the_same_result_through_every_bridge(
     places: Places,
     service: dict[str, str],
     submissions: dict[bool, Path],
@@ -243,8 +243,8 @@ def test_a_submission_has_the_same_result_through_every_door(
         told = (graded["valid_submission"], graded["score"], graded["percentile"])
         assert told == (valid, expected.score, expected.percentile)
         assert (graded["message"] or "").replace(str(file), "F") == (expected.message or "").replace(str(file), "F")
-    doors: tuple[Callable[[str, Places], Run], ...] = (by_gymnasium, by_mcp, by_inspect)
-    runs = [door(f"cp '{file}' submission.csv", places) for door in doors]
+    bridges: tuple[Callable[[str, Places], Run], ...] = (by_gymnasium, by_mcp, by_inspect)
+    runs = [bridge(f"cp '{file}' submission.csv", places) for bridge in bridges]
     lent = run_of(rollouts["valid" if valid else "invalid"], places)
     for run in (*runs, lent):
         report = run.report
@@ -284,18 +284,18 @@ def test_models_in_verifiers_see_no_answers_and_none_that_submits_nothing_gets_a
     assert not any(row in shown for row in answers.read_text().splitlines()[1:6])
 
 
-def test_every_door_refuses_an_unknown_task_in_the_same_words(places: Places, service: dict[str, str]) -> None:
+def test_every_bridge_refuses_an_unknown_task_in_the_same_words(places: Places, service: dict[str, str]) -> None:
     told = "There is no task 'wien'."
     name = "mleredux_bridge_gymnasium.environment:mleredux/Task-v0"
-    doors: tuple[Callable[[], object], ...] = (
+    bridges: tuple[Callable[[], object], ...] = (
         lambda: gymnasium.make(name, task="wien", **places),
         lambda: open_session("wien", "mcp", **places),
         lambda: make("wien"),
         lambda: write_task("wien", places["runs_dir"].parent / "wien", data_dir=places["data_dir"]),
     )
-    for door in doors:
+    for bridge in bridges:
         with pytest.raises(mleredux.MlereduxError, match=re.escape(told)):
-            door()
+            bridge()
     openenv = validator("openenv") / "bin" / "mleredux"
     for words, variables in (
         ((PROGRAMS / "mleredux", "grade", "x.csv", "wien"), {}),
