@@ -24,10 +24,10 @@ from mleredux.plugin.task import Task
 from mleredux_audit_floor.floor import KINDS, Floor, floor_of
 
 INTRODUCTION = """\
-What submissions score that nothing was learned for; the kinds are those of
+Scores of submissions that involve no learning; the kinds are those of
 [`mleredux audit floor`](https://github.com/mleredux/mleredux/tree/main/plugins/audit/floor). A dash: no submission of
-the kind was accepted. Bold: better than the median. On made-up miniature data this says little of the real task: a
-table of twenty rows is often answered by its mean. Made with:
+the kind was accepted. Bold: better than the median. On generated miniature data, this says little about the real task:
+a table of twenty rows is often answered by its mean. Made with:
 
 ```sh no-run: it takes five minutes, and golden cases
 python benchmarks/floor.py --golden DIR --markdown docs/reference/floor.md

@@ -97,11 +97,11 @@ PAGE = """\
 # Findings reach language-model agents
 
 Made by `{command}`: {tasks} tables, {runs} runs, one seed (nothing is random).
-{machine} It took {minutes:.1f} minutes, without what an earlier run had kept.
+{machine} It took {minutes:.1f} minutes, excluding results kept from an earlier run.
 
 The agent `command` runs a coding program in the process sandbox. Its model is scripted: it answers through the gateway,
 and has one rule for each kind of finding (columns not to use, folds, categories), which notes the columns that the
-prompt names. Then it writes the same script in all runs, which does what was noted. Contexts are made as for
+prompt names. Then it writes the same script in all runs, which applies its notes. Contexts are made as for
 [the hypothesis](hypothesis.md), on tables of its first plan.
 
 Mean gap to the median: {mean}.
@@ -109,8 +109,8 @@ Mean gap to the median: {mean}.
 {table}
 
 This shows that findings of techniques get into the prompt of a language-model agent, through sandbox and gateway, in a
-form that a rule can read, and that what it says is carried out in code and changes the score. It does **not** show that
-a language model would read, believe or understand them: the rules were written for these lines. {tasks} tables decide
+form that a rule can read, and that their content is executed as code and changes the score. It does **not** show that
+a language model would read, believe or understand them: the rules were written for these lines. {tasks} tables say
 nothing about the size of the effect.
 """
 

@@ -156,21 +156,21 @@ PAGE = """\
 Made by `{command}`. {machine}
 Of {wanted} tasks, {ran} ran{stopped}.
 
-A panel of scripted agents of graded ability answers planted instances (public seeds, so that anyone can repeat this).
+A panel of scripted agents of increasing ability answers planted instances (public seeds, so anyone can repeat this).
 `example` copies the description's, `empty` claims as little as the form allows, `textbook` always gives the same
 answer. `constant` counts right, says "no" to every judgement and gives naive advice; `naive advice` knows all facts.
 `analyst` applies rules of thumb; `perfect` knows the truth and gives the best advice of the panels.
 
 Difficulty is 1 minus the panel's mean score. Discrimination is the correlation of a task's score with the mean score
-of all other tasks over the agents (corrected point-biserial). Of `cv`, instances without groups and time, where the
-constant answer is right, are apart, and not among *all*. *Decided* counts the tasks where good advice differs
-significantly from naive advice.
+of all other tasks over the agents (corrected point-biserial). Of `cv`, instances without groups and time, for which
+the constant answer is right, are listed separately and not included in *all*. *Decided* counts the
+tasks where good advice differs significantly from naive advice.
 
 ## Summary
 
 {summary}
 
-Grading took {seconds:.1f} CPU seconds in the median over tasks (the slowest document of each, naive and strong
+Grading took a median of {seconds:.1f} CPU seconds per task (the slowest document of each, naive and strong
 choices included).
 
 ## An agent that has read the source code

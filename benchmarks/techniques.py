@@ -271,16 +271,16 @@ PAGE = """\
 
 Made by `{command}`. {machine}{parts}
 
-Each technique is asked of the starter competitions and of real data of Kaggle, as they are and as planted
+Each technique is applied to the starter competitions and to real Kaggle data, unchanged and as planted
 instances (`+planted-public-SEED`, with known truth). `analyst` is the reference agent: statistics and rules of thumb,
 no LLM.
-`perfect` knows the truth and recommends the strong choice. The others play the score: `everything` lists all there
-could be, `empty` as little as the form allows, `example` copies the description's, `contradicting` claims one thing and
-recommends another, `textbook` always says the same. What is shown of these is their facts, which their score never
-exceeds. The aim is at most {bound} on each instance{above}
+`perfect` knows the truth and recommends the strong choice. The others try to game the score: `everything` lists all
+that is possible, `empty` as little as the form allows, `example` copies the description's example, `contradicting`
+claims one thing and recommends another, `textbook` always gives the same answer. The table has their facts, which their
+score never exceeds. The aim is at most {bound} on each instance{above}
 
-score = facts · (0.3 + 0.7 · efficacy); where the data do not tell a strong choice from a naive one beyond noise,
-efficacy is – and score = facts. *Decided* counts the tasks where they do. ± is the standard error over splits.
+score = facts · (0.3 + 0.7 · efficacy); if the data does not distinguish a strong choice from a naive one beyond
+noise, efficacy is – and score = facts. *Decided* counts the tasks where it does. ± is the standard error over splits.
 
 ## Summary
 
