@@ -81,12 +81,12 @@ class Idle:
             self._at, self._pause, self._reason = 0.0, 0.0, ""
         elif now >= self._at:
             self._pause = min(_LONGEST_PAUSE, 2 * self._pause or _STUCK_SECONDS)
-            self._at, found, free = now + self._pause, nodes(), available_resources_per_node()
-            for node in found:
+            self._at, alive, free = now + self._pause, nodes(), available_resources_per_node()
+            for node in alive:
                 if free.get(node["NodeID"], {}).get("CPU", 0.0) < node["Resources"].get("CPU", 0.0):
                     there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                     ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(end_idle).remote(_STUCK_SECONDS)
-            self._reason = f"no room on {len(found)} nodes; idle workers that hold CPUs are ended"
+            self._reason = f"no room on {len(alive)} nodes; idle workers that hold CPUs are ended"
         return self._reason
 
 
@@ -94,20 +94,20 @@ def end_idle(seconds: float) -> None:
     """Kill the workers of this node that are older than some seconds and idle; Ray starts others when it needs them."""
 
     def idle() -> set[int]:
-        found, now = set(), float(Path("/proc/uptime").read_text().split()[0])
+        workers, now = set(), float(Path("/proc/uptime").read_text().split()[0])
         for folder in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = (folder / "stat").read_bytes().rpartition(b")")[2].split()
                 old = now - int(words[19]) / os.sysconf("SC_CLK_TCK") > seconds
                 if old and int(words[1]) == os.getppid() and (folder / "cmdline").read_bytes().startswith(b"ray::IDLE"):
-                    found.add(int(folder.name))
-        return found
+                    workers.add(int(folder.name))
+        return workers
 
-    found = idle()
+    still = idle()
     for _ in range(8):  # it may be between two tasks
         time.sleep(0.25)
-        found &= idle()
-    for number in found:
+        still &= idle()
+    for number in still:
         with contextlib.suppress(ProcessLookupError):
             os.kill(number, signal.SIGKILL)
 

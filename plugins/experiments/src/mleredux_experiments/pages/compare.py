@@ -76,8 +76,8 @@ def compare(visit: Visit) -> dict[str, Any]:
 
     Plots and further tables, which take most of the time, are the part `analysis` of the page.
     """
-    given = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
-    wanted = {name: ["" if value == "none" else value for value in values] for name, values in given.items()}
+    filters = {name: visit.query[name] for name in _FILTERS if visit.query.get(name)}
+    wanted = {name: ["" if value == "none" else value for value in values] for name, values in filters.items()}
     chosen, left, record = visit.query.get("run"), "", None
     if "experiment" in wanted and not visit.text("all"):
         record = record_of(visit, visit.text("experiment"))

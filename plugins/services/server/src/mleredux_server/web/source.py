@@ -67,9 +67,9 @@ class ServerSource:
         """Return the runs that match."""
         self._needs("read")
         with self.service.database.reading() as session:
-            found = run_table(session, self.caller, query)
-        self._rows += (row["id"] for row in found.rows)
-        return found
+            table = run_table(session, self.caller, query)
+        self._rows += (row["id"] for row in table.rows)
+        return table
 
     def run(self, run_id: str) -> Run:
         """Return a run, unless it belongs to another user, or contains secrets of its agent that are not masked yet.
