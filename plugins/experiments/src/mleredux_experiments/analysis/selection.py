@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mleredux_experiments.inference.errors import clustered_se
 from mleredux_experiments.results.table import Row
 
 
@@ -31,18 +30,14 @@ class Selection:
         points: Runs with their own validation score, on tasks with thresholds.
         gap: Mean over tasks of (validation − test), in units of gold − median; positive if validation is too
             optimistic.
-        gap_se: Its standard error, clustered by task.
         regret: Mean over tasks of (test score of the best version − test score of the final version), in the same unit.
-        regret_se: Its standard error.
         medals: Share of runs with a medal, in percent, among runs with versions.
         oracle: The same share if the final version were the one with the best test score.
     """
 
     points: tuple[Point, ...]
     gap: float | None
-    gap_se: float | None
     regret: float | None
-    regret_se: float | None
     medals: float | None
     oracle: float | None
 
@@ -70,21 +65,15 @@ def selection(rows: Sequence[Row]) -> Selection | None:
                 regrets.setdefault(row.task, []).append((best - sign * row.score) / scale)
     if not points and not medals:
         return None
-    gap, gap_se = _clustered(gaps)
-    regret, regret_se = _clustered(regrets)
     return Selection(
         points=tuple(points),
-        gap=gap,
-        gap_se=gap_se,
-        regret=regret,
-        regret_se=regret_se,
+        gap=_mean(gaps),
+        regret=_mean(regrets),
         medals=100 * float(np.mean(medals)) if medals else None,
         oracle=100 * float(np.mean(oracle)) if oracle else None,
     )
 
 
-def _clustered(values: dict[str, list[float]]) -> tuple[float | None, float | None]:
-    if not values:
-        return None, None
-    means = np.array([np.mean(one) for one in values.values()])
-    return float(means.mean()), clustered_se(means)
+def _mean(values: dict[str, list[float]]) -> float | None:
+    """Return the mean over tasks of their means."""
+    return float(np.mean([np.mean(own) for own in values.values()])) if values else None

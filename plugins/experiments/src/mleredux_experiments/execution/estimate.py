@@ -121,12 +121,8 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
     variance, basis = _variance(plan, past.rows)
     tasks, seeds = len({cell.task for cell, _ in planned}), len({cell.seed for cell, _ in planned})
     what, smallest, power = measure(plan.experiment.primary), None, None
-    sample = Sample(
-        *(variance or PLANNING, tasks, seeds, last_alpha(plan, seeds)),
-        reach=what.reach,
-        share=what.share,
-        equivalence=plan.experiment.analysis == "equivalence",
-    )
+    scale, equivalence = (what.reach, what.share), plan.experiment.analysis == "equivalence"
+    sample = Sample(variance or PLANNING, tasks, seeds, last_alpha(plan, seeds), 0.8, *scale, equivalence)
     if tasks < sample.least:
         basis = f"{sample.nothing}: a decision needs {sample.least} tasks or more"
     elif variance:

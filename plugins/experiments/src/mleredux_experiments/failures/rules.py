@@ -140,24 +140,20 @@ def _unnamed(evidence: Evidence, there: Signs, places: range) -> Iterator[Findin
 
 def _of_command(evidence: Evidence, at: int) -> str:
     """Return the category of an error without a sign: that of the tool in the last command before it."""
-    for line, *_ in reversed(evidence.lines[max(at - _LAST, 0) : at]):
-        if tool := PATTERNS["tool"].search(line):
-            return (tool.lastgroup or "").replace("_", "-")
-    return "code-error"
+    before = (PATTERNS["tool"].search(line) for line, *_ in evidence.lines[max(at - _LAST, 0) : at])
+    return ["code-error", *(str(tool.lastgroup).replace("_", "-") for tool in before if tool)][-1]
 
 
 def _last_words(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for a crash without a recognized error: by the signal, else by the last line before it."""
     last = [(line, where) for line, _, where in evidence.lines if line.strip()][-_LAST:]
     codes = [int(code[1]) for line, _ in last for code in PATTERNS["status"].finditer(line)][-1:]
-    if 124 in (evidence.exit_code, *codes):
-        yield Finding("resources", "The exit code of a time limit, 124.", "events.jsonl", "time")
-        return
     killed = evidence.killed_by or next((one for one in Signals if {-one, one + 128} & {*codes}), None)
     shown = [one for one in last if not any(PATTERNS[name].search(one[0]) for name in ("decoration", "consequence"))]
-    if killed is not None:
-        kill = ("resources", "memory") if killed.name == "SIGKILL" else ("code-error", killed.name)
-        yield Finding(kill[0], f"A process was ended by {killed.name}.", "events.jsonl", kill[1])
+    if name := "time" if 124 in (evidence.exit_code, *codes) else killed and killed.name:
+        ends = {"time": ("resources", "time"), "SIGKILL": ("resources", "memory")}
+        category, kind = ends.get(name, ("code-error", name))
+        yield Finding(category, f"The exit code of a process shows {name}.", "events.jsonl", kind)
     elif shown and evidence.crashed and not PATTERNS["resumed"].search(shown[-1][0]):
         if any(PATTERNS["spent"].search(line) for line, _ in last[-2:]):
             return

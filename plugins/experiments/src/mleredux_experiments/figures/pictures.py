@@ -281,8 +281,8 @@ def _power(analysis: Analysis) -> Picture | None:
     here = sample.detectable
     if here is not None:
         axes.scatter([count], [here], color="black", marker="D", zorder=3, label="these runs")
-    line, label = (found.margin, "the margin") if sample.equivalence else (found.difference, "the observed difference")
-    axes.axhline(abs(line), color="#555555", linewidth=0.8, linestyle="--", label=label)
+    what, line = ("margin", found.margin) if sample.equivalence else ("observed difference", abs(found.difference))
+    axes.axhline(line, color="#555555", linewidth=0.8, linestyle="--", label=f"the {what}")
     what = "margin of equivalence" if sample.equivalence else "detectable difference"
     axes.set(xlabel="tasks", ylabel=f"smallest {what}, {found.unit}", xscale="log")
     axes.set_xticks(tasks, list(map(str, tasks)))

@@ -125,12 +125,8 @@ def latex(table: Table) -> str:
         return " & ".join("".join(_LATEX.get(char, char) for char in cell(value)) for value in values) + r" \\"
 
     align = "".join("r" if _numeric(table, i) else "l" for i in range(len(table.columns)))
-    head = [
-        r"\begin{table}",
-        r"\centering",
-        rf"\caption{{{line([table.title])[:-3]}}}",
-        rf"\begin{{tabular}}{{{align}}}",
-    ]
+    title = rf"\caption{{{line([table.title])[:-3]}}}"
+    head = [r"\begin{table}", r"\centering", title, rf"\begin{{tabular}}{{{align}}}"]
     body = [r"\toprule", line(table.columns), r"\midrule", *map(line, table.rows), r"\bottomrule"]
     return "\n".join([*head, *body, r"\end{tabular}", r"\end{table}", ""])
 

@@ -28,7 +28,6 @@ class Rank:
         low, high: 95 % interval of the bootstrap's ranks for tasks like these; all ranks if there are too few tasks to
             distinguish arms.
         best: Probability of being ranked first; None with too few tasks.
-        mean: Mean over tasks.
         iqm: Interquartile mean over all runs (Agarwal et al. 2021, arXiv:2108.13264).
         ability: Posterior mean in the hierarchical model, in logits; None for measures that are not shares.
     """
@@ -39,7 +38,6 @@ class Rank:
     low: int
     high: int
     best: float | None
-    mean: float
     iqm: float
     ability: float | None = None
 
@@ -79,7 +77,6 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
                 low=1 if few else int(low[number]),
                 high=len(arms) if few else int(high[number]),
                 best=None if few else float(best[number]),
-                mean=float(np.mean([values.mean() for values in cells])),
                 iqm=interquartile_mean(cells),
                 ability=abilities.get(arm),
             )
