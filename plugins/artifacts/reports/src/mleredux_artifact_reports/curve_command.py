@@ -29,12 +29,12 @@ def command(store: RunStore, runs: tuple[str, ...], outputs: tuple[Path, ...], a
     """Plot the score of runs over time. RUNS are run ids, parts of ids, or `last`."""
     from mleredux_artifact_reports import curves
 
-    found = [curves.curve_of(store.get(name)) for name in runs]
+    shown = [curves.curve_of(store.get(name)) for name in runs]
     for path in outputs:
-        curves.save(found, path)
+        curves.save(shown, path)
         click.echo(f"Wrote {path}.", err=as_json)
     if as_json:
-        click.echo(json.dumps(curves.as_json(found), indent=1))
+        click.echo(json.dumps(curves.as_json(shown), indent=1))
     elif not outputs:
         size = shutil.get_terminal_size((90, 24))
-        click.echo(curves.draw_in_terminal(found, size.columns, min(size.lines - 2, 30)))
+        click.echo(curves.draw_in_terminal(shown, size.columns, min(size.lines - 2, 30)))

@@ -43,11 +43,11 @@ def command(
     from mleredux_rollout.exports import Filters, export
 
     store, plugins = RunStore(runs_dir), catalogue(ctx)
-    found = plugins.get("formats", to)
+    chosen = plugins.get("formats", to)
     if output is None:
         raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "output"))
     files, left_out = export(
-        map(store.get, runs), found, output, plugins, filters=Filters(**filters), options=read_options(options)
+        map(store.get, runs), chosen, output, plugins, filters=Filters(**filters), options=read_options(options)
     )
     if as_json:
         print_json({"format": to, "files": [str(path) for path in files], "left_out": left_out})

@@ -53,7 +53,7 @@ def command(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("openenv", "uvicorn"):
             raise
-        told = "This needs OpenEnv, which is not installed here."
-        raise MlereduxError(told, hint='Install it: `pip install "openenv>=0.10,<0.11"`.') from None
+        problem = "This needs OpenEnv, which is not installed here."
+        raise MlereduxError(problem, hint='Install it: `pip install "openenv>=0.10,<0.11"`.') from None
     places = {"sandbox": sandbox, "time_limit": time_limit, "runs_dir": runs_dir, "data_dir": data_dir}
     serve(tasks, reward=reward, invalid=invalid, places=places, host=host, port=port, sessions=sessions)

@@ -70,7 +70,7 @@ def serve(
     try:
         listening = socket.create_server((host, port))
     except OSError as error:
-        told = f"Port {port} of {host} can't be used: {error.strerror}."
-        raise MlereduxError(told, hint="Choose another one with --port.") from None
+        problem = f"Port {port} of {host} can't be used: {error.strerror}."
+        raise MlereduxError(problem, hint="Choose another one with --port.") from None
     click.echo(f"OpenEnv's clients find {', '.join(tasks)} at http://{host}:{listening.getsockname()[1]}")
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])

@@ -31,6 +31,6 @@ def __getattr__(name: str) -> Any:
     try:
         import_module("verifiers.v1")
     except ModuleNotFoundError:
-        told = "This needs verifiers, which is not installed here."
-        raise MlereduxError(told, hint='Install it: `pip install "verifiers>=0.4,<0.5"`.') from None
+        problem = "This needs verifiers, which is not installed here."
+        raise MlereduxError(problem, hint='Install it: `pip install "verifiers>=0.4,<0.5"`.') from None
     return getattr(import_module(f"{__name__}.taskset"), name)

@@ -56,15 +56,15 @@ class SlurmExecutor:
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes with the memory available to agents, and with their partitions and features as labels."""
-        found: dict[str, Node] = {}
+        nodes: dict[str, Node] = {}
         for line in _ask("sinfo", "--Node", "--noheader", "--format=%N|%c|%m|%G|%P|%f|%T").splitlines():
             name, cpus, memory, gres, partition, features, state = line.split("|")
             labels = {partition.rstrip("*"), *(feature for feature in features.split(",") if feature != "(null)")}
-            labels |= set(found[name].labels) if name in found else set()
+            labels |= set(nodes[name].labels) if name in nodes else set()
             up = state.startswith(("idle", "mixed", "allocated", "completing")) and not state.endswith("*")
             left = max(0, int(memory) - _OWN_MEMORY_MB)
-            found[name] = Node(name, float(cpus), left, _gpus(gres), tuple(sorted(labels)), up)
-        return list(found.values())
+            nodes[name] = Node(name, float(cpus), left, _gpus(gres), tuple(sorted(labels)), up)
+        return list(nodes.values())
 
     def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
         """Submit an array job for all runs with equal requirements; if one is refused, none remains."""
@@ -139,31 +139,32 @@ def _script(specs: Sequence[JobSpec]) -> str:
 
 def _queue() -> dict[str, JobStatus]:
     """Return the state of each job of this user that the controller still knows."""
-    found = {}
+    statuses = {}
     words = ("--me", f"--name={JOB_NAME}", "--states=all", "--array", "--noheader", "--format=%F_%K|%T|%r|%N")
     for line in _ask("squeue", *words).splitlines():
         job, state, reason, node = line.split("|", 3)
         if state in _RUNNING:
-            found[job] = JobStatus("running", node)
+            statuses[job] = JobStatus("running", node)
         elif state in _WAITING and reason not in _HELD:
-            found[job] = JobStatus("waiting", state.lower() if reason in ("None", "") else f"{state.lower()}, {reason}")
+            detail = state.lower() if reason in ("None", "") else f"{state.lower()}, {reason}"
+            statuses[job] = JobStatus("waiting", detail)
         else:
-            found[job] = JobStatus("ended", reason if reason in _HELD else _ended(state))
-    return found
+            statuses[job] = JobStatus("ended", reason if reason in _HELD else _ended(state))
+    return statuses
 
 
 def _account(jobs: Sequence[str]) -> dict[str, JobStatus]:
     """Return the outcome of jobs that the controller has forgotten, without details if Slurm keeps no accounts."""
-    found = dict.fromkeys(jobs, JobStatus("ended"))
+    statuses = dict.fromkeys(jobs, JobStatus("ended"))
     for start in range(0, len(jobs), _MOST_ELEMENTS):
-        asked = f"--jobs={','.join(jobs[start : start + _MOST_ELEMENTS])}"
+        selection = f"--jobs={','.join(jobs[start : start + _MOST_ELEMENTS])}"
         words = ("--allocations", "--noheader", "--parsable2", "--format=JobID,State,NodeList")
         with contextlib.suppress(ExecutorError):
-            for line in _ask("sacct", asked, *words).splitlines():
+            for line in _ask("sacct", selection, *words).splitlines():
                 job, state, node = line.split("|")
-                if job in found and state not in _RUNNING | _WAITING:  # else accounting has not registered its end yet
-                    found[job] = JobStatus("ended", f"{_ended(state)} on {node}")
-    return found
+                if job in statuses and state not in _RUNNING | _WAITING:  # else accounting lags
+                    statuses[job] = JobStatus("ended", f"{_ended(state)} on {node}")
+    return statuses
 
 
 def _ended(state: str) -> str:
@@ -192,11 +193,11 @@ def _ask(*words: str, script: str | None = None, ignore: bool = False) -> str:
     except subprocess.TimeoutExpired:
         raise ExecutorError(f"Slurm's {words[0]} did not respond within {_COMMAND_SECONDS} seconds.") from None
     if done.returncode and not ignore:
-        said = done.stderr.strip().rpartition("\n")[2].rpartition("error: ")[2].rpartition("fatal: ")[2][-300:]
+        reason = done.stderr.strip().rpartition("\n")[2].rpartition("error: ")[2].rpartition("fatal: ")[2][-300:]
         hint = "Check that Slurm's commands reach the cluster from here, e.g. by `sinfo`."
         if words[0] == "sbatch":
             hint = f"Options of sbatch, such as --partition, are taken from {OPTIONS_VARIABLE}."
-        raise ExecutorError(f"Slurm's {words[0]} failed: {said.rstrip('.')}.", hint=hint)
+        raise ExecutorError(f"Slurm's {words[0]} failed: {reason.rstrip('.')}.", hint=hint)
     return done.stdout
 
 

@@ -69,8 +69,8 @@ class Bucket:
         """Get an object."""
         with self._explained():
             try:
-                found = self._obstore.get(self._store, key)
-                return Stored(bytes(found.bytes()), _tag(found.meta["e_tag"], self.url))
+                response = self._obstore.get(self._store, key)
+                return Stored(bytes(response.bytes()), _tag(response.meta["e_tag"], self.url))
             except FileNotFoundError as error:
                 if _NO_BUCKET in str(error):
                     raise
@@ -116,10 +116,10 @@ class Bucket:
             raise _explained(error, self.url) from error
 
 
-def _tag(found: str | None, url: str) -> str:
-    if found is None:
+def _tag(tag: str | None, url: str) -> str:
+    if tag is None:
         raise StoreError(f"{url} returns no ETags.", hint="Runs need conditional writes, as S3 has them.")
-    return found
+    return tag
 
 
 def _explained(error: Exception, url: str) -> StoreError:
