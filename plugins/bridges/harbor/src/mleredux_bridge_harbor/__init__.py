@@ -3,6 +3,7 @@
 | modules | contents |
 |---|---|
 | `command`, `directory` | `mleredux export-task`; a task as a task directory |
+| `publish_command`, `publish` | `mleredux publish`; a set of tasks as a folder for publication |
 | `contents`, `exposure` | its data and solution; the scan of files visible to agents |
 | `grade`, `packages` | the grading script in exported tasks; the source packages that it needs |
 | `imported` | Harbor task directories as tasks |
@@ -29,9 +30,13 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """Return the command `export-task`."""
+    """Return the commands `export-task` and `publish`."""
     title = "Write a task as a task directory of Harbor."
-    return [Ref("export-task", f"{__name__}.command:command", {"title": title, "section": "Tasks"})]
+    published = "Write a set of tasks for publication; uploads nothing."
+    return [
+        Ref("export-task", f"{__name__}.command:command", {"title": title, "section": "Tasks"}),
+        Ref("publish", f"{__name__}.publish_command:command", {"title": published, "section": "Tasks"}),
+    ]
 
 
 @hookimpl

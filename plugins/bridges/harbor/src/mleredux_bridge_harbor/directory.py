@@ -37,7 +37,8 @@ FROM {image}
 ENV PIP_BREAK_SYSTEM_PACKAGES=1
 WORKDIR /tests
 COPY . .
-{install}RUN rm -rf wheels && chmod 700 /tests
+{install}RUN if [ -e packages.tar.xz ]; then python3 -m tarfile -e packages.tar.xz . && rm packages.tar.xz; fi \\
+    && rm -rf wheels && chmod 700 /tests
 WORKDIR {work}
 """
 _WITHHOLD = """\
@@ -49,6 +50,7 @@ _TEST = """\
 # Grades the submission by mleredux; the reward is in reward.json.
 set -eu
 tests=$(cd "$(dirname "$0")" && pwd)
+[ -d "$tests/packages" ] || python3 -m tarfile -e "$tests/packages.tar.xz" "$tests"
 export PYTHONPATH="$tests/packages" PYTHONDONTWRITEBYTECODE=1
 submission=${{SUBMISSION:-{submission}}} logs=${{LOGS:-/logs/verifier}}
 exec python3 "$tests/grade.py" "$submission" {task} {rule} {invalid} "$tests/data" "$logs"
@@ -131,7 +133,7 @@ def write_task(
     if os.path.lexists(output):
         raise MlereduxError(f"{output} exists.", hint="Name a folder that does not exist, or delete it.")
     task = current().task(name)
-    source = _origin(task)
+    source = origin(task)
     owners = graders_of(task)
     why = None if source.license else f"{source.license_source or 'The licence of its data is not declared'}."
     if why and source.fetch is None:
@@ -157,9 +159,9 @@ def write_task(
     return filled
 
 
-def _origin(task: Task) -> Task:
+def origin(task: Task) -> Task:
     """Return the task that provides the data: the task itself, or the task that it is derived from."""
-    return task if task.license or task.base is None else _origin(task.base)
+    return task if task.license or task.base is None else origin(task.base)
 
 
 def _submission(task: Task) -> str:

@@ -1,0 +1,197 @@
+"""Certificates of generated tasks: twelve fields that are measured from the data, and bound to its digest.
+
+The verdict of each field, `ok`, is true, false, or null if it can't be measured on one task. A task is sound if no
+verdict is false.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import NotApplicable
+from mleredux.plugin.command import Catalogue, DataStore
+from mleredux.plugin.host import Prepared, prepare
+from mleredux.plugin.task import Task
+
+from mleredux_audit_floor.measurement import BLIND, Measurement, measure, read
+from mleredux_audit_floor.reference_models import GOOD, PANEL
+
+SCHEMA = "mleredux-certificate/1"
+DISCRIMINATION, DISTANCE, NEAR = 0.8, 0.9, 0.45
+"""Minimum discrimination, minimum distance to other seeds, maximum distance of p from its calibrated value."""
+CALIBRATED = {"easy": 0.44, "medium": 0.25, "hard": 0.07}
+"""Mean skill of the panel on micro tasks by level, as measured by `benchmarks/micro_tasks.py`."""
+_SEED = re.compile(r"(?<=-)(public-)?([0-9]+)$")
+
+
+def digest_of(task: Task, prepared: Path) -> str:
+    """Return the SHA-256 of a task: its identity, its description, and the names and content of its prepared files."""
+    identity = [task.id, task.version, task.metric.id, task.direction, task.describe()]
+    digest = hashlib.sha256(json.dumps(identity).encode())
+    for path in sorted(path for part in ("public", "private") for path in (prepared / part).rglob("*")):
+        if path.is_file():
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+            digest.update(f"{path.relative_to(prepared).as_posix()} {content}\n".encode())
+    return f"sha256:{digest.hexdigest()}"
+
+
+def certify(task: Task, catalogue: Catalogue, store: DataStore) -> dict[str, Any]:
+    """Measure a generated task, which is prepared if necessary.
+
+    Raises:
+        NotApplicable: The task is not generated from a seed, or does not consist of a training and a test table.
+        DataError: The task can't be prepared.
+    """
+    if task.kind == "technique" or "planted" not in task.tags:
+        raise NotApplicable(
+            f"{task.id} can't be certified: it is not a competition generated from a seed.",
+            hint="Choose a task such as synthetic-micro-7.",
+        )
+    prepared = prepare(task, catalogue, store)
+    with tempfile.TemporaryDirectory(prefix="mleredux-certify-") as scratch:
+        measured = measure(task, prepared, catalogue, Path(scratch))
+        again = DataStore(Path(scratch) / "again")
+        fields = {**_measured(measured), **_generated(task, prepared, catalogue, again)}
+    return {
+        "schema": SCHEMA,
+        "task": task.id,
+        "version": task.version,
+        "digest": digest_of(task, prepared.public.parent),
+        "sound": all(field["ok"] is not False for field in fields.values()),
+        "fields": fields,
+    }
+
+
+def contradictions(
+    certificate: dict[str, Any], catalogue: Catalogue, store: DataStore, bundle: Path | None = None
+) -> list[str]:
+    """Measure a certified task again; return a sentence for each difference from its certificate.
+
+    Args:
+        bundle: A prepared folder whose files must also be those that were certified.
+    """
+    fields = certificate.get("fields")
+    if certificate.get("schema") != SCHEMA or not isinstance(fields, dict):
+        return ["It is not a certificate of this version."]
+    task = catalogue.task(str(certificate.get("task")))
+    if certificate.get("version") != task.version:
+        return [f"It is for version {certificate.get('version')} of {task.id}; the version here is {task.version}."]
+    if bundle is not None and digest_of(task, bundle) != certificate.get("digest"):
+        return [f"The files of {task.id} differ from those that were certified."]
+    if digest_of(task, prepare(task, catalogue, store).public.parent) != certificate.get("digest"):
+        return [f"The data of {task.id} differs from that which was certified."]
+    again = certify(task, catalogue, store)
+    verdicts = {name: field["ok"] for name, field in again["fields"].items()}
+    differing = sorted(
+        name
+        for name in {*verdicts, *fields}
+        if name not in verdicts
+        or not isinstance(fields.get(name), dict)
+        or fields[name].get("ok") is not verdicts[name]
+    )
+    if differing or certificate.get("sound") is not again["sound"]:
+        return [f"Another verdict is measured here: {', '.join(differing or ['sound'])}."]
+    failed = [name for name, ok in verdicts.items() if ok is False]
+    return [f"The task is not sound: {', '.join(failed)}."] if failed else []
+
+
+def _measured(found: Measurement) -> dict[str, dict[str, Any]]:
+    """Return the fields that compare scores."""
+    value = {name: found.value(report) for name, report in found.models.items()}
+    best, ceiling = max(value[name] for name in GOOD), min(found.value(report) for report in found.oracles.values())
+    above = {what: report.score for what, report in found.nulls.items() if (report.percentile or 0) > 50}
+    accepted = [name for name, report in found.wrong.items() if report.valid_submission]
+    pairs = [value[good] > value[other] for good in GOOD for other in PANEL if other not in GOOD]
+    share = sum(pairs) / len(pairs)
+    level = next((name for name in CALIBRATED if {name, "micro"} <= set(found.task.tags)), None)
+    p = statistics.fmean(found.skill(name) for name in PANEL)
+    return {
+        "floor_and_ceiling": {
+            "ok": not above and found.oracles["answers"].valid_submission and ceiling >= best - 2 * found.error,
+            "oracles": {name: report.score for name, report in found.oracles.items()},
+            "null_agents": len(found.nulls),
+            "above_the_median": above,
+        },
+        "data_blind": {"ok": not above.keys() & set(BLIND), "agents": [name for name in BLIND if name in found.nulls]},
+        "wrong_submissions": {
+            "ok": not accepted, "refused": len(found.wrong) - len(accepted), "accepted": accepted,
+        },
+        "solutions": {
+            "ok": all(value["constant"] < value[name] and best - value[name] <= 2 * found.error for name in GOOD),
+            "scores": {name: found.models[name].score for name in GOOD},
+            "standard_error": round(found.error, 6),
+        },
+        "discrimination": {
+            "ok": share >= DISCRIMINATION,
+            "value": round(share, 4),
+            "panel": {name: found.models[name].score for name in PANEL},
+            "language_models": 0,
+        },
+        "real_competitions": {"ok": None, "why": "A rank correlation needs a set of tasks."},
+        "cost": {"ok": found.cpu_seconds < 15, "cpu_seconds_of_panel": round(found.cpu_seconds, 2)},
+        "difficulty": {
+            "ok": None if level is None else abs(p - CALIBRATED[level]) <= NEAR,
+            "level": level,
+            "p": round(p, 4),
+            "calibrated": CALIBRATED if level else None,
+        },
+        "leaks": {
+            "ok": not (leaks := [what for what, report in found.copies.items() if (report.percentile or 0) >= 90]),
+            "columns_that_reach_the_top": leaks,
+        },
+    }  # fmt: skip
+
+
+def _generated(task: Task, prepared: Prepared, catalogue: Catalogue, again: DataStore) -> dict[str, dict[str, Any]]:
+    """Return the fields that compare the data with that of a second generation and of other seeds."""
+    folder = prepared.public.parent
+    same = digest_of(task, prepare(task, catalogue, again).public.parent) == digest_of(task, folder)
+    rows, cells = _rows(prepared.public, "train.csv"), _cells(prepared.public)
+    distances, shared = dict[str, float](), len(rows & _rows(prepared.public, "test.csv"))
+    for name in _others(task.id):
+        other = prepare(catalogue.task(name), catalogue, again).public
+        shared += len(rows & (_rows(other, "train.csv") | _rows(other, "test.csv")))
+        cells_there = _cells(other)
+        distances[name] = round(1 - len(cells & cells_there) / max(1, min(len(cells), len(cells_there))), 4)
+    commitment = re.search(r"sha256:[0-9a-f]{64}", task.note or "")
+    return {
+        "truth": {"ok": same, "by": "construction", "files": sorted(path.name for path in prepared.private.iterdir())},
+        "secret": {
+            "ok": commitment is not None or "-public-" in task.id,
+            "commitment": commitment[0] if commitment else None,
+            "rotation": "when `mleredux planted reveal` reveals it" if commitment else None,
+        },
+        "disjoint": {
+            "ok": not shared and min(distances.values()) >= DISTANCE,
+            "part": "evaluation" if commitment else "training",
+            "rows_shared_with_other_seeds": shared,
+            "distance_to_other_seeds": distances,
+        },
+    }
+
+
+def _others(name: str) -> list[str]:
+    """Return the names of neighboring seeds, and of the same seed in the other part."""
+    found = _SEED.search(name)
+    assert found is not None, name
+    stem, public, number = name[: found.start()], found[1] or "", int(found[2])
+    near = {other % 2**31 for other in (number - 1, number + 1, number + 2**30)}
+    return [*(f"{stem}{public}{other}" for other in sorted(near)), f"{stem}{'' if public else 'public-'}{number}"]
+
+
+def _rows(public: Path, name: str) -> set[tuple[str, ...]]:
+    """Return the rows of a table without the id and the target."""
+    head, *rows = read(public / name)
+    kept = [place for place, column in enumerate(head) if column.startswith("x")]
+    return {tuple(row[place] for place in kept) for row in rows}
+
+
+def _cells(public: Path) -> set[str]:
+    """Return the numbers in the training table that are unlikely to occur twice by chance."""
+    return {cell for row in _rows(public, "train.csv") for cell in row if len(cell) > 4}

@@ -1,0 +1,112 @@
+"""Certificates: measured from the data, bound to its digest, refused if anything differs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
+from mleredux.errors import NotApplicable
+from mleredux.plugin.command import DataStore, current
+from mleredux_audit_floor import certificate
+from mleredux_audit_floor.certificate import CALIBRATED, certify, contradictions
+
+TASK = "synthetic-micro-easy-public-5"
+FIELDS = {
+    "truth", "floor_and_ceiling", "data_blind", "wrong_submissions", "solutions", "discrimination",
+    "real_competitions", "cost", "difficulty", "leaks", "secret", "disjoint",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> DataStore:
+    return DataStore(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def made(store: DataStore) -> dict[str, Any]:
+    return certify(current().task(TASK), current(), store)
+
+
+def test_twelve_fields_are_measured(made: dict[str, Any]) -> None:
+    fields = made["fields"]
+    assert set(fields) == FIELDS and made["sound"] is True, {name: field["ok"] for name, field in fields.items()}
+    assert fields["wrong_submissions"] == {"ok": True, "refused": 10, "accepted": []}
+    assert fields["floor_and_ceiling"]["null_agents"] >= 10 and len(fields["data_blind"]["agents"]) == 5
+    assert fields["real_competitions"]["ok"] is None and fields["discrimination"]["language_models"] == 0
+    assert fields["difficulty"]["level"] == "easy" and len(fields["solutions"]["scores"]) == 3
+    assert (
+        fields["disjoint"]["part"] == "training" and min(fields["disjoint"]["distance_to_other_seeds"].values()) > 0.9
+    )
+    assert list(CALIBRATED.values()) == sorted(CALIBRATED.values(), reverse=True)
+    json.dumps(made, allow_nan=False)
+
+
+def test_a_certificate_that_differs_is_refused(made: dict[str, Any], store: DataStore, tmp_path: Path) -> None:
+    assert contradictions(made, current(), store) == []
+    forged = {**made, "fields": {**made["fields"], "leaks": {"ok": False}}}
+    for other, sentence in (
+        ({**made, "digest": "sha256:" + "0" * 64}, "The data of synthetic-micro-easy-public-5 differs"),
+        ({**made, "task": "synthetic-micro-easy-public-6"}, "The data of synthetic-micro-easy-public-6 differs"),
+        ({**made, "version": "0"}, "It is for version 0"),
+        ({**made, "schema": "x"}, "not a certificate"),
+        (forged, "Another verdict is measured here: leaks"),
+    ):
+        (told,) = contradictions(other, current(), store)
+        assert sentence in told
+    (told,) = contradictions(made, current(), store, bundle=tmp_path)
+    assert "The files of synthetic-micro-easy-public-5 differ" in told
+
+
+def test_the_command_writes_and_checks(made: dict[str, Any], store: DataStore, tmp_path: Path) -> None:
+    words = ["certify", TASK, "--output", str(tmp_path), "--data-dir", str(store.home(current().task(TASK)).parent)]
+    ended = CliRunner().invoke(root, words, catch_exceptions=False)
+    path = tmp_path / f"{TASK}.json"
+    assert ended.exit_code == 0 and json.loads(path.read_text())["digest"] == made["digest"]
+    path.write_text(path.read_text().replace(made["digest"], "sha256:" + "1" * 64))
+    ended = CliRunner().invoke(root, ["certify", "--check", str(path), *words[-2:]], catch_exceptions=False)
+    assert ended.exit_code == 1 and "differs from that which was certified" in ended.output
+
+
+def test_a_leak_is_found(tmp_path: Path) -> None:
+    """A column of the answers in the test table is found by a copy of it."""
+    task = current().task("synthetic-micro-public-11")
+    prepare = task.prepare
+    assert prepare is not None
+
+    def leaking(raw: Path, public: Path, private: Path) -> None:
+        prepare(raw, public, private)
+        answers = [line.split(",")[1] for line in (private / "answers.csv").read_text().splitlines()]
+        lines = (public / "test.csv").read_text().splitlines()
+        (public / "test.csv").write_text(
+            "".join(f"{a},{b}\n" for a, b in zip(lines, ["x99", *answers[1:]], strict=True))
+        )
+        train = (public / "train.csv").read_text().splitlines()
+        rows = [line.rsplit(",", 1) for line in train]
+        (public / "train.csv").write_text(
+            "".join(f"{first},{'x99' if not place else 0},{last}\n" for place, (first, last) in enumerate(rows))
+        )
+
+    spoiled = task.model_copy(update={"prepare": leaking})
+    found = certify(spoiled, current(), DataStore(tmp_path))
+    assert found["sound"] is False and found["fields"]["leaks"]["ok"] is False
+    assert found["fields"]["leaks"]["columns_that_reach_the_top"] == ["x99 of test.csv"]
+
+
+@pytest.mark.parametrize("name", ["wine", "eda@synthetic-micro-public-3"])
+def test_other_tasks_are_refused(name: str, store: DataStore) -> None:
+    with pytest.raises(NotApplicable, match="not a competition generated from a seed"):
+        certify(current().task(name), current(), store)
+
+
+def test_other_seeds_are_within_the_range() -> None:
+    names = certificate._others(f"synthetic-micro-public-{2**31 - 1}")
+    assert names == [
+        "synthetic-micro-public-0", "synthetic-micro-public-1073741823", f"synthetic-micro-public-{2**31 - 2}",
+        f"synthetic-micro-{2**31 - 1}",
+    ]  # fmt: skip
+    assert all(current().task(name).id == name for name in names)
+    assert certificate._others("wine+planted-7")[-1] == "wine+planted-public-7"

@@ -1,0 +1,289 @@
+"""Write a set of tasks as a folder that is ready for publication: a dataset of Harbor tasks, and two packages."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from mleredux.errors import MlereduxError
+from mleredux.plugin.command import current
+
+from mleredux_bridge_harbor.directory import origin, write_task
+from mleredux_bridge_harbor.packages import copy_packages, graders_of
+
+PARTS = ("train", "evaluation")
+PACKED, CERTIFICATE, SUMS = "packages.tar.xz", "certificate.json", "SHA256SUMS"
+_VERSION = "1.0.0"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The tasks of each part by id, and the name of the set."""
+
+    name: str
+    parts: dict[str, list[str]]
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Return the words to fill into templates."""
+        module = re.sub(r"\W", "_", self.name.lower())
+        return {"name": self.name, "package": module.replace("_", "-"), "module": module, "version": _VERSION}
+
+
+def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Plan:
+    """Return the tasks to publish: of seeds, the last share is for evaluation, and made from the secret.
+
+    Args:
+        tasks: Ids; `SEED` stands for each number in the training part for each public seed.
+        evaluation: Share of the seeds in the evaluation part.
+
+    Raises:
+        MlereduxError: A task does not exist, or there is a `SEED` but no seeds.
+    """
+    cut = len(seeds) - round(len(seeds) * evaluation)
+    parts: dict[str, list[str]] = {part: [] for part in PARTS}
+    for task in tasks:
+        if "SEED" not in task:
+            parts["train"].append(task)
+            continue
+        if not seeds:
+            raise MlereduxError(f"{task} needs seeds.", hint="Give a range, such as --seeds 1..100.")
+        parts["train"] += [task.replace("SEED", f"public-{seed}") for seed in seeds[:cut]]
+        parts["evaluation"] += [task.replace("SEED", str(seed)) for seed in seeds[cut:]]
+    for task in (*parts["train"], *parts["evaluation"]):
+        current().task(task)
+    return Plan(name, parts)
+
+
+def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | None = None) -> dict[str, Any]:
+    """Write the folder; return the facts of each part.
+
+    Args:
+        certified: Number of generated competitions per part to certify, evenly spread.
+
+    Raises:
+        MlereduxError: The folder exists, a package is missing, or a task can't be exported.
+    """
+    try:
+        folder.mkdir(parents=True)
+    except OSError as error:
+        raise MlereduxError(f"{folder} can't be made: {error.strerror}.", hint="Name a new folder.") from error
+    facts, packed = dict[str, Any](), dict[tuple[str, ...], bytes]()
+    for part in PARTS:
+        names = wanted.parts[part]
+        certificates = _certificates(_sample(names, certified), folder / "certificates", data_dir)
+        sound = [name for name in names if certificates.get(name, {"sound": True})["sound"]]
+        rows = []
+        for name in sound:
+            task = current().task(name)
+            path = folder / "tasks" / part / re.sub("[@+]", "-", name)
+            if not isinstance(write_task(name, path, data_dir=data_dir), str):  # otherwise, fetch.sh needs the packages
+                owners, packages = tuple(sorted(graders_of(task))), path / "tests" / "packages"
+                if owners not in packed:
+                    packed[owners] = pack(packages)
+                packages.with_name(PACKED).write_bytes(packed[owners])
+                shutil.rmtree(packages)
+            if name in certificates:
+                (path / CERTIFICATE).write_text(json.dumps(certificates[name], indent=1) + "\n", encoding="utf-8")
+            rows.append(
+                {
+                    "task": name,
+                    "path": path.relative_to(folder).as_posix(),
+                    "version": task.version,
+                    "kind": task.kind,
+                    "metric": task.metric.id,
+                    "license": origin(task).license or "none",
+                    "certified": name in certificates,
+                    "sha256": _tree(path),
+                }
+            )
+        (folder / f"{part}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+        wanted.parts[part] = sound
+        facts[part] = _facts(rows, names, certificates)
+    shutil.rmtree(folder / "certificates", ignore_errors=True)
+    _write_packages(wanted, folder)
+    _write_registry(wanted, folder)
+    (folder / "README.md").write_text(_card(wanted, facts), encoding="utf-8")
+    (folder / "parts.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    lines = [f"{digest}  {path}\n" for path, digest in _sums(folder)]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+    return facts
+
+
+def problems(folder: Path) -> Iterator[str]:
+    """Yield a sentence for each file that differs from its checksum, and for each overlap of the two parts."""
+    try:
+        lines = [line.split("  ", 1) for line in (folder / SUMS).read_text(encoding="utf-8").splitlines()]
+        listed = {path: digest for digest, path in lines}
+        facts = json.loads((folder / "parts.json").read_bytes())
+        rows = {part: [json.loads(line) for line in (folder / f"{part}.jsonl").open()] for part in PARTS}
+    except (OSError, ValueError) as error:
+        raise MlereduxError(f"{folder} is not a published folder: {error}.", hint="Name one.") from None
+    present = dict(_sums(folder))
+    for path in sorted(listed.keys() | present.keys()):
+        if listed.get(path) != present.get(path):
+            yield f"{path} is not the file that was published."
+    for part in PARTS:
+        for row in rows[part]:
+            secret = facts["evaluation"]["commitment"] or ""
+            generated = re.search(r"-(public-)?[0-9]+(?=@|$)", row["task"])
+            if generated and bool(generated[1]) != (part == "train"):
+                yield f"{row['task']} is in the part {part}, but its seed is not."
+            if part == "evaluation" and secret.removeprefix("sha256:")[:12] not in row["version"]:
+                yield f"{row['task']} is not generated with the secret of the commitment."
+    contents = {part: set(_table_rows(folder / row["path"] for row in rows[part])) for part in PARTS}
+    if shared := contents["train"] & contents["evaluation"]:
+        yield f"{len(shared)} rows of tables are in both parts."
+
+
+def _table_rows(folders: Iterable[Path]) -> Iterator[str]:
+    """Yield the digests of rows of public tables, without the first column and rows of few cells."""
+    for folder in folders:
+        for path in sorted((folder / "environment" / "data").glob("t*.csv")):
+            with path.open(encoding="utf-8", newline="") as file:
+                yield from (
+                    hashlib.sha256("\0".join(row[1:]).encode()).hexdigest()
+                    for row in csv.reader(file)
+                    if "." in "".join(row[1:])
+                )
+
+
+def pack(folder: Path) -> bytes:
+    """Return a folder as an archive with the same bytes each time."""
+    path = folder.with_suffix(".tar.xz")
+    with tarfile.open(path, "w:xz", preset=6) as archive:
+        for file in sorted(folder.rglob("*")):
+            if file.is_file():
+                member = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
+                member.size, member.mode = file.stat().st_size, 0o644
+                with file.open("rb") as content:
+                    archive.addfile(member, content)
+    packed = path.read_bytes()
+    path.unlink()
+    return packed
+
+
+def _sample(names: list[str], most: int) -> list[str]:
+    known = [name for name in names if "planted" in (task := current().task(name)).tags and task.kind == "competition"]
+    return known[:: max(1, -(-len(known) // most))] if most else []
+
+
+def _certificates(names: list[str], folder: Path, data_dir: Path | str | None) -> dict[str, dict[str, Any]]:
+    """Return certificates by task, as made by `mleredux certify`."""
+    if not names:
+        return {}
+    command = [sys.executable, "-m", "mleredux", "certify", *names, "--output", str(folder)]
+    place = {"MLEREDUX_DATA": str(data_dir)} if data_dir is not None else {}
+    ended = subprocess.run(command, env={**os.environ, **place}, capture_output=True, text=True)
+    paths = [folder / f"{name}.json" for name in names]
+    if not all(path.is_file() for path in paths):
+        raise MlereduxError(
+            f"The tasks can't be certified: {ended.stderr.strip()}",
+            hint="Install mleredux-audit-floor, or use --certify 0.",
+        )
+    return {name: json.loads(path.read_bytes()) for name, path in zip(names, paths, strict=True)}
+
+
+def _facts(rows: list[dict[str, Any]], names: list[str], certificates: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    fields = [content["fields"] for content in certificates.values()]
+    notes = [current().task(row["task"]).note or "" for row in rows]
+    commitments = {match[0] for note in notes if (match := re.search(r"sha256:[0-9a-f]{64}", note))}
+    return {
+        "tasks": len(rows),
+        "certified": sum(row["certified"] for row in rows),
+        "left_out": len(names) - len(rows),
+        "skill": [field["difficulty"]["p"] for field in fields],
+        "discrimination": [field["discrimination"]["value"] for field in fields],
+        "commitment": min(commitments, default=None),
+    }
+
+
+def _card(wanted: Plan, facts: dict[str, Any]) -> str:
+    from huggingface_hub import DatasetCard, DatasetCardData
+
+    lines = []
+    for part, content in facts.items():
+        skill, order = content["skill"], content["discrimination"]
+        spread = f"{statistics.fmean(skill):.2f} ({statistics.pstdev(skill):.2f})" if skill else "–"
+        seeds = "secret" if part == "evaluation" else "public"
+        ordered = f"{statistics.fmean(order):.2f}" if order else "–"
+        counts = f"{content['tasks']} | {content['certified']} | {content['left_out']}"
+        lines.append(f"| {part} | {counts} | {spread} | {ordered} | {seeds} |")
+    licenses = {origin(current().task(name)).license or "other" for names in wanted.parts.values() for name in names}
+    data = DatasetCardData(
+        license=sorted(name.lower() for name in licenses),
+        pretty_name=wanted.name,
+        tags=["harbor", "machine-learning", "agents", "synthetic"],
+        configs=[
+            {
+                "config_name": "default",
+                "data_files": [{"split": part, "path": f"{part}.jsonl"} for part in PARTS if facts[part]["tasks"]],
+            }
+        ],
+    )
+    words = {
+        "title": wanted.name,
+        "count": sum(content["tasks"] for content in facts.values()),
+        "rows": "\n".join(lines),
+    }
+    return str(DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{_filled('card', wanted, **words)}"))
+
+
+def _write_packages(wanted: Plan, folder: Path) -> None:
+    words, train = wanted.words, wanted.parts["train"]
+    module, space = folder / "verifiers" / words["module"], folder / "openenv"
+    module.mkdir(parents=True)
+    space.mkdir()
+    (module.parent / "pyproject.toml").write_text(_filled("pyproject", wanted), encoding="utf-8")
+    (module / "__init__.py").write_text(_filled("verifiers", wanted), encoding="utf-8")
+    (module / "tasks.json").write_text(json.dumps(train, indent=1) + "\n", encoding="utf-8")
+    for name, template in (("openenv.yaml", "openenv"), ("README.md", "space"), ("Dockerfile", "Dockerfile")):
+        (space / name).write_text(_filled(template, wanted), encoding="utf-8")
+    (space / "tasks.txt").write_text("".join(f"{name}\n" for name in train), encoding="utf-8")
+    owners = {owner for name in train for owner in graders_of(current().task(name))}
+    pinned = copy_packages({*owners, "mleredux-bridge-openenv"}, space / "packages")
+    (space / "requirements.txt").write_text(
+        "".join(f"{line}\n" for line in [*pinned, "openenv>=0.10,<0.11"]), encoding="utf-8"
+    )
+    (space / PACKED).write_bytes(pack(space / "packages"))
+    shutil.rmtree(space / "packages")
+
+
+def _write_registry(wanted: Plan, folder: Path) -> None:
+    datasets = []
+    for part in PARTS:
+        rows = [json.loads(line) for line in (folder / f"{part}.jsonl").open(encoding="utf-8")]
+        tasks = [{"name": f"mleredux/{Path(row['path']).name}", "path": row["path"]} for row in rows]
+        if tasks:
+            name = f"{wanted.words['package']}-{part}"
+            about = f"The part {part} of {wanted.name}."
+            datasets.append({"name": name, "version": _VERSION, "description": about, "tasks": tasks})
+    (folder / "registry.json").write_text(json.dumps(datasets, indent=1) + "\n", encoding="utf-8")
+
+
+def _filled(template: str, wanted: Plan, **words: Any) -> str:
+    path = Path(__file__).with_name("published") / f"{template}.txt"
+    return Template(path.read_text(encoding="utf-8")).substitute(wanted.words | words)
+
+
+def _sums(folder: Path) -> list[tuple[str, str]]:
+    """Return the paths of all files but the checksums, and their SHA-256."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / SUMS)
+    return [(path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths]
+
+
+def _tree(folder: Path) -> str:
+    return hashlib.sha256(json.dumps(_sums(folder)).encode()).hexdigest()

@@ -1,0 +1,135 @@
+"""A published folder: read back by Harbor's registry, loader and linter, the hub's card, and OpenEnv."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
+from mleredux_bridge_harbor.publish import problems
+from mleredux_testing.pytest_plugin import validator
+
+TASKS = ("synthetic-micro-hard-SEED", "eda@synthetic-micro-hard-SEED")
+REGISTRY = """\
+import json, pathlib, sys, typing, typing_extensions
+typing.override, typing.TypedDict = typing_extensions.override, typing_extensions.TypedDict  # Harbor is for Python 3.12
+from harbor.lint import lint_task
+from harbor.lint.models import LintRule
+from harbor.models.registry import Registry
+from harbor.models.task.task import Task
+
+folder, read = pathlib.Path(sys.argv[1]), {}
+for dataset in Registry.from_path(folder / "registry.json").datasets:
+    for entry in dataset.tasks:
+        path = folder / entry.to_source_task_id().path
+        assert Task.is_valid_dir(path) and Task(path).name == entry.name
+        read.setdefault(dataset.name, set()).update(f.rule for f in lint_task(path, selected_rules=set(LintRule)))
+print(json.dumps({name: sorted(rules) for name, rules in read.items()}))
+"""
+
+
+def called(*words: str) -> tuple[int, str]:
+    ended = CliRunner().invoke(root, ["publish", *words])
+    return ended.exit_code, ended.output + (str(ended.exception) if ended.exception else "")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("published")
+    code, output = called(
+        *TASKS, "--seeds", "3..5", "--evaluation", "0.3", "--certify", "1", "--name", "Micro set", "--to",
+        str(home / "set"), "--data-dir", str(home / "data"),
+    )  # fmt: skip
+    assert code == 0 and "train: 4 tasks, 1 certified, 0 left out\nevaluation: 2 tasks" in output, output
+    return home / "set"
+
+
+def rows(folder: Path, part: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / f"{part}.jsonl").read_text().splitlines()]
+
+
+def test_harbor_reads_the_registry_and_every_task(folder: Path) -> None:
+    command = [sys.executable, "-c", REGISTRY, str(folder)]
+    ended = subprocess.run(command, capture_output=True, text=True, env={"PYTHONPATH": str(validator())})
+    assert ended.returncode == 0, ended.stderr
+    allowed = ["root-agent", "unpinned-image"]
+    assert json.loads(ended.stdout) == {"micro-set-train": allowed, "micro-set-evaluation": allowed}
+
+
+def test_the_verifier_of_a_packed_task_gives_the_reward(folder: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "task"
+    shutil.copytree(folder / "tasks" / "train" / "synthetic-micro-hard-public-3", copy)
+    assert not (copy / "tests" / "packages").exists() and (copy / "certificate.json").is_file()
+    env = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SUBMISSION": str(tmp_path / "oracle")}
+    for reward in (0, 1):
+        subprocess.run(
+            [copy / "tests" / "test.sh"], check=True, env={**env, "LOGS": str(tmp_path)}, capture_output=True
+        )
+        assert json.loads((tmp_path / "reward.json").read_text()) == {"reward": reward, "valid": reward}
+        subprocess.run([copy / "solution" / "solve.sh"], check=True, env=env)
+
+
+def test_the_hub_reads_the_card(folder: Path) -> None:
+    from huggingface_hub import DatasetCard
+
+    card = DatasetCard.load(folder / "README.md")
+    assert card.data.license == ["cc0-1.0"] and "micro-set-train" in card.text
+    (config,) = card.data.configs
+    for file in config["data_files"]:
+        assert {row["task"] for row in rows(folder, file["split"])} and (folder / file["path"]).is_file()
+    assert "$" not in card.text.replace("$(", "")
+
+
+def test_openenv_accepts_the_space(folder: Path) -> None:
+    programs = validator("openenv") / "bin"
+    words = [programs / "openenv", "validate", folder / "openenv", "--level", "static", "--skip-build", "--json"]
+    ended = subprocess.run(words, capture_output=True, text=True)
+    assert json.loads(ended.stdout)["verdict"] == "pass", ended.stdout
+
+
+def test_certificates_are_checked_by_their_command(folder: Path, tmp_path: Path) -> None:
+    (path,) = (folder / "tasks" / "train").glob("*/certificate.json")
+    ended = CliRunner().invoke(root, ["certify", "--check", str(path.parent), "--data-dir", str(tmp_path)])
+    assert ended.exit_code == 0, ended.output
+
+
+def test_the_parts_are_disjoint_and_what_differs_is_named(folder: Path, tmp_path: Path) -> None:
+    assert called("--check", str(folder)) == (0, f"{folder}: all checksums are right, and the parts are disjoint.\n")
+    facts = json.loads((folder / "parts.json").read_text())
+    assert facts["train"]["commitment"] is None and facts["evaluation"]["commitment"].startswith("sha256:")
+    assert all("-public-" in row["task"] for row in rows(folder, "train"))
+    assert not any("-public-" in row["task"] for row in rows(folder, "evaluation"))
+    listed = json.loads((folder / "verifiers" / "micro_set" / "tasks.json").read_text())
+    assert listed == [row["task"] for row in rows(folder, "train")]
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    train, held = (copy / rows(copy, part)[0]["path"] for part in ("train", "evaluation"))
+    shutil.copy(held / "environment/data/train.csv", train / "environment/data/train.csv")
+    (copy / "new.txt").touch()
+    with (held / "environment/data/train.csv").open(newline="") as file:
+        count = sum(1 for _ in csv.DictReader(file))
+    sentences = list(problems(copy))
+    assert f"{count} rows of tables are in both parts." in sentences
+    assert sum("is not the file that was published" in sentence for sentence in sentences) == 2 and len(sentences) == 3
+
+
+def test_mistakes_are_sentences(folder: Path, tmp_path: Path) -> None:
+    for words, sentence in (
+        (["synthetic-micro-SEED", "--to", str(tmp_path / "x")], "synthetic-micro-SEED needs seeds"),
+        (["synthetic-micro-SEED", "--seeds", "9..1", "--to", str(tmp_path / "x")], "not a range of seeds"),
+        (["digitz", "--to", str(tmp_path / "x")], "There is no task 'digitz'"),
+        (["wine", "--to", str(folder)], "can't be made"),
+        (["wine"], "Give a task and a folder"),
+        (["--check", str(tmp_path)], "is not a published folder"),
+    ):
+        code, output = called(*words)
+        assert code and sentence in output, output
+    assert not (tmp_path / "x").exists()
