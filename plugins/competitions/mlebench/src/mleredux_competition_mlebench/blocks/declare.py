@@ -8,11 +8,11 @@ from typing import Any
 from mleredux.models import KnownLeak
 from mleredux.plugin.task import Competition, Metric, Resources, Submission, Thresholds, fingerprint, installation_salt
 
-from mleredux_competition_mlebench.blocks.new_ids import BARE
 from mleredux_competition_mlebench.blocks.recipes import TableSplit
 from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe
 from mleredux_competition_mlebench.facts import PACKAGE, all_facts, board, module_name, private_ids
 from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
+from mleredux_competition_mlebench.new_ids import BARE
 
 PRIVATE_SAMPLE = "../private/sample_submission.csv"
 """The plain copy of a sample submission that is public only inside an archive; relative to the public folder."""

@@ -14,11 +14,11 @@ from mleredux.plugin.task import neutral_order
 
 from mleredux_competition_mlebench.blocks.archives import AGAIN, DAMAGE, open_tree
 from mleredux_competition_mlebench.blocks.contents import Content, Csv, SameBytes
-from mleredux_competition_mlebench.blocks.new_ids import NewIds
 from mleredux_competition_mlebench.blocks.placement import make_folders
 from mleredux_competition_mlebench.blocks.splits import by_group, joined_groups, split_positions, take
 from mleredux_competition_mlebench.blocks.tables import read_csv
 from mleredux_competition_mlebench.blocks.trees import Files, Folder, Tree
+from mleredux_competition_mlebench.new_ids import NewIds
 
 if TYPE_CHECKING:
     import pandas as pd
