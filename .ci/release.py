@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from mleredux_testing.pages import run_page
+from mleredux_support.pages import run_page
 
 ROOT = Path(__file__).resolve().parents[1]
 DIST = ROOT / "dist"

@@ -33,8 +33,8 @@ from mleredux.plugin.executor import Executor, job_environment
 from mleredux_executor_nodes import elsewhere
 from mleredux_support.ray_cluster import RayCluster, ray_python
 from mleredux_support.slurm import SlurmCluster
-from mleredux_testing.gate import WORK, WORK_VARIABLE
-from mleredux_testing.lab import Lab, until
+from mleredux_support.gate import WORK, WORK_VARIABLE
+from mleredux_support.lab import Lab, until
 
 ENGINES = ("local", "slurm", "ray")
 IN_FLIGHT, FAULTS_EACH = 6, 10

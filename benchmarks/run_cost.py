@@ -21,7 +21,7 @@ from pathlib import Path
 import psutil
 from _measuring import machine, table
 from mleredux_client import Client
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 from service import PLUGIN, RUN, client, cpu_of, serving, wait_for_all
 
 ROUNDS = 7

@@ -29,7 +29,7 @@ from typing import Any
 import httpx
 import psutil
 from _measuring import machine, table
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 
 PLUGIN = """
 from mleredux import hookimpl

@@ -18,7 +18,7 @@ from pathlib import Path
 import httpx
 import psutil
 from _measuring import machine, table
-from mleredux_testing.ports import free_port
+from mleredux_support.ports import free_port
 from service import stored
 
 FILL = """

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from mleredux._core.plugins import KINDS, Catalogue
 from mleredux._core.plugins.directory import Listed, directory, read_directory
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 ROOT = Path(__file__).parents[1]
 PROJECTS = {

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mleredux_testing.pages import blocks, run_page, unchecked_commands
+from mleredux_support.pages import blocks, run_page, unchecked_commands
 from mleredux_testing.pytest_plugin import validator
 
 ROOT = Path(__file__).parents[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from mleredux._core.locations import cache_dir
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 MISTAKES = {
     "run digits --agent python": (1, "give the path of your own script, notebook or folder"),

@@ -12,7 +12,7 @@ import yaml
 from mleredux_executor_ray.executor import ADDRESS_VARIABLE
 from mleredux_server.api import health
 from mleredux_server.cli.serve import command as serve
-from mleredux_testing.imports import lazily
+from mleredux_support.imports import lazily
 from mleredux_testing.pytest_plugin import skip_or_fail
 from referencing import Registry, Resource
 from referencing.jsonschema import DRAFT202012

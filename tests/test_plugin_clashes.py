@@ -10,7 +10,7 @@ from pathlib import Path
 
 import mleredux
 import pytest
-from mleredux_testing.installed import GOOD, Site
+from mleredux_support.installed import GOOD, Site
 
 EVIL = """
 from mleredux import Grader, Ref, hookimpl

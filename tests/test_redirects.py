@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[1]
 INSIDE = {
     "core/src/mleredux/_core/stages/briefing.py",
     "kits/agentkit/src/mleredux_agentkit/llm.py",
-    "kits/testing/src/mleredux_testing/disk_attacks.py",
+    "tests/_support/mleredux_support/disk_attacks.py",
     "kits/testing/src/mleredux_testing/sandbox_agents.py",
 }
 """Programs that run in a sandbox, which has its own network."""

@@ -21,7 +21,7 @@ import pytest
 import yaml
 from mleredux_server.cli.serve import command as serve
 from mleredux_server.settings import Settings
-from mleredux_testing.ports import free_port
+from mleredux_support.ports import free_port
 from mleredux_testing.pytest_plugin import skip_or_fail
 
 ROOT = Path(__file__).parents[1]

@@ -11,8 +11,8 @@ from zlib import crc32
 import httpx
 import pytest
 from mleredux.plugin.artifact import RunStore
-from mleredux_testing.commands import mleredux
-from mleredux_testing.server import ServerProcess
+from mleredux_support.commands import mleredux
+from mleredux_support.server import ServerProcess
 
 START = (
     "import os, pandas as pd\n"

@@ -9,7 +9,7 @@ import pytest
 from mleredux._core.plugins import current
 from mleredux.errors import NotGranted
 from mleredux_support.plans import plan_of
-from mleredux_testing.commands import Told, mleredux
+from mleredux_support.commands import Told, mleredux
 
 BROKEN = """
 from mleredux import hookimpl

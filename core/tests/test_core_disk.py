@@ -15,7 +15,7 @@ from mleredux._core.sandboxes.volume import close_disk, open_disk
 from mleredux._core.store.sparse import copy, move_contents
 from mleredux._core.submissions.intake import disk_usage
 from mleredux.models import Cause, State
-from mleredux_testing.disk_attacks import DISK_ATTACKS_PLUGIN
+from mleredux_support.disk_attacks import DISK_ATTACKS_PLUGIN
 
 needs_root = pytest.mark.usefixtures("root")
 

@@ -19,7 +19,7 @@ from mleredux._core.store import RunStore
 from mleredux.errors import NotFound
 from mleredux.models import Grader, Metric
 from mleredux_testing import TOY_PLUGIN, toy_task
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 CHECKS = """
 import click

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from mleredux._core.plugins import Catalogue
-from mleredux_testing.installed import GOOD, LIST, Site
+from mleredux_support.installed import GOOD, LIST, Site
 
 
 @pytest.fixture
@@ -165,7 +165,7 @@ def test_a_cache_that_can_not_be_written_is_done_without(site: Site) -> None:
 GET = """
 from mleredux.errors import MlereduxError
 from mleredux._core.plugins import Catalogue
-from mleredux_testing.installed import GOOD, LIST, Site
+from mleredux_support.installed import GOOD, LIST, Site
 catalogue = Catalogue()
 for name in sys.argv[1:] or {names!r}:
     try:
@@ -263,7 +263,7 @@ def test_hook_calls_can_be_traced(site: Site) -> None:
     site.good("alpha")
     code = """
 from mleredux._core.plugins import Catalogue
-from mleredux_testing.installed import GOOD, LIST, Site
+from mleredux_support.installed import GOOD, LIST, Site
 catalogue = Catalogue()
 task = catalogue.task("alpha-task")
 catalogue.hook("mleredux_grade").get_hookimpls()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from mleredux_testing.installed import GOOD, Site
+from mleredux_support.installed import GOOD, Site
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mleredux._core.disuse import note_use
 from mleredux._core.plugins.discovery import installation
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 DAY = 86400
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mleredux import MlereduxError
 from mleredux._core.planning.selection import failed_last, select_names
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 NAMES = ("digits", "wine", "wine-tasting", "leakage@wine", "cv@Digits+fixed")
 

@@ -18,7 +18,7 @@ import mleredux
 import pytest
 from mleredux.plugin.agent import split_place, written_place
 from mleredux.plugin.artifact import Run
-from mleredux_testing.commands import mleredux as mleredux_command
+from mleredux_support.commands import mleredux as mleredux_command
 from mleredux_testing.names import ODD_NAME
 
 FOLDERS = ("runs", "data", "agents", "home", "tmp")

@@ -12,7 +12,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 CAPTURES = Path(__file__).parent / "captures"
 AGENT = "repo:/home/ada/agents/gradient-boosting@"

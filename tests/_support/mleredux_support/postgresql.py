@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from mleredux_testing.ports import free_port
+from mleredux_support.ports import free_port
 
 _USER = "service"
 _SETTINGS = {

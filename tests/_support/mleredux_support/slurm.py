@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
-from mleredux_testing.ports import free_port
+from mleredux_support.ports import free_port
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")

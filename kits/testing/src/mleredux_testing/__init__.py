@@ -22,12 +22,9 @@ Modules:
 - `plugins`, `tasks`, `techniques`, `graders`, `agents`, `sandboxes`, `executors`: the checks, by role
 - `malformed`, `answers`, `leaks`, `programs`: for tasks: malformed submissions; the answers as a submission; answers in
   public files; programs as submissions
-- `launches`, `sandbox_agents`, `disk_attacks`, `names`: for sandboxes: started agents, their programs, attacks on the
-  disk limit; a folder name of unusual characters
-- `toys`, `gate`, `lab`, `installed`: a toy task and toy agents; an agent that waits; runs for tests of executors;
-  installed plugins
-- `pytest_plugin`, `imports`, `commands`, `server`, `ports`, `pages`: for tests: fixtures, lazy imports, the command
-  line, a real server, free ports, shell commands in Markdown pages
+- `launches`, `sandbox_agents`, `names`: for sandboxes: started agents, their programs; a folder name of unusual characters
+- `toys`: a toy task and toy agents
+- `pytest_plugin`: fixtures for pytest
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
 from mleredux_rollout import Step, read_rollout, step_extra
 from mleredux_scripted_llm import ScriptedLlm
-from mleredux_testing.commands import mleredux as mleredux_command
+from mleredux_support.commands import mleredux as mleredux_command
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"

@@ -13,7 +13,7 @@ from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux_artifact_notes.tables import nudged
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 LETTERS = Path(__file__).parent / "letters_plugin.py"
 READ = """\

@@ -14,9 +14,9 @@ from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux_artifact_notes.rerun import shares
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 from mleredux_testing.pytest_plugin import BASE_IMAGE
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 
 HERE = Path(__file__).parent
 KINDS = HERE / "kinds_plugin.py"

@@ -16,7 +16,7 @@ from mleredux._core.data.progress import Step, listening
 from mleredux.errors import DataError
 from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
 from mleredux_competition_mlebench.kaggle.download import ENDPOINT_VARIABLE
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 sys.path.insert(0, str(Path(__file__).parent))
 from fake_kaggle import KEY, TOKEN, USER, FakeKaggle, zip_of

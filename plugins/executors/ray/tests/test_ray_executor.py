@@ -17,9 +17,9 @@ from mleredux_executor_ray import executor as ray_executor
 from mleredux_executor_ray.executor import EXECUTOR, RayExecutor
 from mleredux_support.ray_cluster import RayCluster
 from mleredux_testing import check_executor
-from mleredux_testing.lab import PLUGINS, Lab, until
+from mleredux_support.lab import PLUGINS, Lab, until
 from mleredux_testing.names import ODD_NAME
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 
 
 @pytest.fixture

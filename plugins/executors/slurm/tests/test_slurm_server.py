@@ -13,8 +13,8 @@ from mleredux.plugin.artifact import Run
 from mleredux_client import Client
 from mleredux_executor_slurm.executor import EXECUTOR
 from mleredux_support.slurm import SlurmCluster
-from mleredux_testing.lab import PLUGINS, Lab, until
-from mleredux_testing.server import ServerProcess
+from mleredux_support.lab import PLUGINS, Lab, until
+from mleredux_support.server import ServerProcess
 
 pytestmark = pytest.mark.slurm
 

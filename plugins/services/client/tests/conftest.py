@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 from mleredux_client import Client, Run
-from mleredux_testing.commands import Asked
+from mleredux_support.commands import Asked
 
 TOKEN = "mlr_planted-9f21c0aa77"
 TIME = "2026-11-21T12:00:00Z"

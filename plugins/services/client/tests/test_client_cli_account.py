@@ -14,7 +14,7 @@ import mleredux_testing as testing
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux_client.cli.servers import check_token, clean_url, in_the_clear, keep_token, token_of
-from mleredux_testing.commands import Answer, StandIn, answer, mleredux, page, problem
+from mleredux_support.commands import Answer, StandIn, answer, mleredux, page, problem
 
 TOKEN = "mlr_only-for-this-test"
 ME = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from mleredux_client.cli.service import Service
-from mleredux_testing.commands import Answer, Asked, StandIn, answer, mleredux, page, problem
+from mleredux_support.commands import Answer, Asked, StandIn, answer, mleredux, page, problem
 
 TOKEN = "mlr_only-for-this-test"
 RUN = {

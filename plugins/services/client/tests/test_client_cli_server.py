@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux_testing import commands as testing
-from mleredux_testing.commands import Told
-from mleredux_testing.server import ServerProcess
+from mleredux_support import commands as testing
+from mleredux_support.commands import Told
+from mleredux_support.server import ServerProcess
 
 Mleredux = Callable[..., Told]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from mleredux_testing.commands import StandIn, answer, mleredux, problem
+from mleredux_support.commands import StandIn, answer, mleredux, problem
 
 REPORT = {
     "competition_id": "digits",

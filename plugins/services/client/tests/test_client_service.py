@@ -13,8 +13,8 @@ import mleredux
 import mleredux_client as sdk
 import pytest
 from mleredux_client import Client, Run
-from mleredux_testing.ports import free_port
-from mleredux_testing.server import ServerProcess
+from mleredux_support.ports import free_port
+from mleredux_support.server import ServerProcess
 
 PACKAGE = Path(__file__).parents[1]
 ROOT = PACKAGE.parents[2]

@@ -17,7 +17,7 @@ from mleredux.models import Agent, Grants, Limits, LlmUse, RunSpec
 from mleredux_gateway import read_calls
 from mleredux_gateway.endpoint import RunGateway, open_gateway
 from mleredux_scripted_llm import ScriptedLlm
-from mleredux_testing.imports import lazily
+from mleredux_support.imports import lazily
 
 anthropic = lazily("anthropic")
 openai = lazily("openai")

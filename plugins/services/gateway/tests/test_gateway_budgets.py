@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from mleredux_testing.imports import lazily
+from mleredux_support.imports import lazily
 
 anthropic = lazily("anthropic")
 openai = lazily("openai")

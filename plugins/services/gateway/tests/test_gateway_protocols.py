@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 from mleredux_rollout import read_rollout
-from mleredux_testing.imports import lazily
-from mleredux_testing.lab import until
+from mleredux_support.imports import lazily
+from mleredux_support.lab import until
 
 anthropic = lazily("anthropic")
 openai = lazily("openai")

@@ -15,7 +15,7 @@ from mleredux_gateway.scenario import SCENARIO
 from mleredux_rollout.exports import ExportedRun
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_scripted_llm.scenario import load_scenario
-from mleredux_testing.imports import lazily
+from mleredux_support.imports import lazily
 
 openai = lazily("openai")
 

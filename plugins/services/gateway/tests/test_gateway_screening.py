@@ -14,7 +14,7 @@ from mleredux_gateway.screening import screen
 
 sys.path.insert(0, str(Path(__file__).parent))
 from billing_provider import billing  # type: ignore[import-not-found]
-from mleredux_testing.imports import lazily
+from mleredux_support.imports import lazily
 
 anthropic = lazily("anthropic")
 openai = lazily("openai")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from mleredux_scripted_llm import ScriptedLlm
-from mleredux_testing.imports import lazily
+from mleredux_support.imports import lazily
 
 anthropic = lazily("anthropic")
 openai = lazily("openai")

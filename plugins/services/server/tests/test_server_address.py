@@ -17,7 +17,7 @@ import pytest
 from mleredux.errors import MlereduxError
 from mleredux_server.operations import address
 from mleredux_server.settings import Settings
-from mleredux_testing.server import TOKEN
+from mleredux_support.server import TOKEN
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.references import check_address, check_agent, check_agent_reference
 from mleredux_server.settings import Settings
 from mleredux_support.server_local import LocalServer
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 from sqlalchemy import select
 
 HERE = Settings(runs_dir=Path("runs"))

@@ -19,7 +19,7 @@ import structlog
 from mleredux_server.runs.creation import settle_left
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import skip_or_fail
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 from sqlalchemy.exc import OperationalError
 
 RUN: dict[str, Any] = {"task": "digits", "agent": "dummy", "sandbox": "process"}

@@ -22,7 +22,7 @@ from mleredux_server.scheduler.jobs import Started
 from mleredux_server.scheduler.leases import CANCEL_SECONDS, Leases
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 from prometheus_client.parser import text_string_to_metric_families
 
 FOLDER = Path(__file__).parent / "recovery"

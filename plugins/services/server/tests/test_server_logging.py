@@ -20,7 +20,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux_server.app import create_app, make_service
 from mleredux_server.operations import logs
 from mleredux_server.settings import Settings
-from mleredux_testing.server import TOKEN, ServerProcess
+from mleredux_support.server import TOKEN, ServerProcess
 
 SECRET = "mlr_" + "a-token-that-nobody-may-read-0123456789"
 HOSTILE = 'one\ntwo\r{"level": "error"}\x1b[2J\x85\u2028\u202e\x00\x7f"\\'

@@ -18,7 +18,7 @@ from mleredux_server.database.tables import Job, Project, RunRow, User, now
 from mleredux_server.operations.metrics import Metrics, Stored
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import select
 

@@ -31,7 +31,7 @@ from mleredux_server.runs.uploaded import read_reference, sources_dir
 from mleredux_server.settings import Settings
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import BASE_IMAGE
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 
 TOKEN = "hf_planted-0123456789-of-ann"
 MANIFEST = """\

@@ -16,7 +16,7 @@ from mleredux_server.accounts.accounts import make_token, make_user
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Audit, Job, Project
 from mleredux_server.schemas.accounts import Quota
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 from sqlalchemy import select, update
 
 PLUGIN = Path(__file__).parent / "recovery" / "toy_counting.py"

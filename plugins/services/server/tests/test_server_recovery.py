@@ -19,7 +19,7 @@ import httpx
 import psutil
 import pytest
 from mleredux._core.store import Run, RunStore
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 
 sys.path.insert(0, str(Path(__file__).parent / "recovery"))
 from forking import ForkedServer

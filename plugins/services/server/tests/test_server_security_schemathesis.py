@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 
 FULL = os.environ.get("MLEREDUX_SCHEMATHESIS") == "full"
 CHECKS = (

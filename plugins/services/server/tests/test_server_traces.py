@@ -14,7 +14,7 @@ import httpx
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux_server.operations.traces import open_tracing
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 TRACE, PARENT, KEY = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", "key-of-the-collector-0123456789"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux_testing.commands import mleredux
+from mleredux_support.commands import mleredux
 
 pytestmark = pytest.mark.chromium
 

@@ -26,7 +26,7 @@ from mleredux_executor_nodes.shelf import Shelf, stage
 from mleredux_store_s3.bucket import Bucket
 from mleredux_support.plans import plan_of
 from mleredux_support.s3 import ApartExecutor, S3Server
-from mleredux_testing.lab import PLUGINS, Lab, until
+from mleredux_support.lab import PLUGINS, Lab, until
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from mleredux._core.cli.root import root
 from mleredux._core.stages.produce import write_manifest
 from mleredux._core.store import Run, RunStore
 from mleredux.models import Limits, RunPlan, State
-from mleredux_testing.ports import free_port
+from mleredux_support.ports import free_port
 
 SECONDS = 240
 

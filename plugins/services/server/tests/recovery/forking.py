@@ -15,7 +15,7 @@ import sys
 import time
 from pathlib import Path
 
-from mleredux_testing.server import ServerProcess
+from mleredux_support.server import ServerProcess
 
 
 class ForkedServer(ServerProcess):

@@ -1,6 +1,6 @@
 """Agents that try to use more of the host's disk than their limit, each in a different way.
 
-`mleredux -p mleredux_testing.toys -p mleredux_testing.disk_attacks run toy --agent disk-unlinked --disk 48m` runs one.
+`mleredux -p mleredux_testing.toys -p mleredux_support.disk_attacks run toy --agent disk-unlinked --disk 48m` runs one.
 Each writes a valid submission first.
 """
 
@@ -11,7 +11,7 @@ from mleredux.models import Agent, Build, Limits
 
 mleredux_contract = 2
 
-DISK_ATTACKS_PLUGIN = "mleredux_testing.disk_attacks"
+DISK_ATTACKS_PLUGIN = "mleredux_support.disk_attacks"
 
 _START = """
 import ctypes, mmap, os, shutil, sys, threading, time, urllib.request

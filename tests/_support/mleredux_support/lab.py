@@ -19,9 +19,9 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
 from mleredux.models.request import Request
 
-from mleredux_testing.gate import FOLDER_VARIABLE, GO_ON
+from mleredux_support.gate import FOLDER_VARIABLE, GO_ON
 
-PLUGINS = ("mleredux_testing.toys", "mleredux_testing.gate")
+PLUGINS = ("mleredux_testing.toys", "mleredux_support.gate")
 
 
 @dataclass(frozen=True)
