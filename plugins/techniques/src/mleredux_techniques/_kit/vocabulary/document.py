@@ -35,7 +35,7 @@ class Document(Part):
     """The document that an agent submits."""
 
     notes: Text = Field(default="", description="Free text; stored, not scored.")
-    rationale: Text = ""
+    rationale: Text = Field(default="", description="The reasons, as free text; stored, not scored.")
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
