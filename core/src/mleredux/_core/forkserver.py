@@ -189,12 +189,7 @@ def _control(environment: Mapping[str, str], modules: tuple[str, ...] = ()) -> s
 
 
 def _forget(control: socket.socket) -> None:
-    """Drop a server that has ended, unless another thread already has."""
-    with contextlib.suppress(OSError):
-        try:
-            control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return  # only this child has failed
+    """Drop a server, unless another thread already has."""
     with _lock:
         for key, (ours, process) in list(_servers.items()):
             if ours is control:
