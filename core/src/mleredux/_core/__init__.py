@@ -15,7 +15,6 @@ Listed from the command line down to the lowest layer, `mleredux.models`; `.impo
 | `sandboxes`, `disuse` | agents as processes, with their images, tools and hosts; unused images |
 | `known_files`, `redirects`, `places`, `plain` | files that hold answers; redirects; names of places |
 | `submissions`, `forkserver` | submissions, checked in a child process |
-| `launcher` | the process that limits an agent, and outlives this program |
 | `faults` | faults of the machine in what programs print |
 | `masks` | masking of secrets |
 | `store` | runs on disk: state, events, files |

@@ -6,6 +6,6 @@
 | `environments`, `task_images` | the Python environment of an agent; the images of tasks |
 | `variables`, `tools`, `egress` | an agent's variables, tools, and access to allowed hosts |
 | `mounts`, `volume` | mounting file systems; the disk of a run |
-| `process`, `launched`, `hosted` | the process sandbox; agents started by a launcher; sessions in this program |
+| `process`, `launched`, `launcher` | the process sandbox; agents started by a launcher; the launcher itself |
 | `supervise`, `timeline`, `processes` | limits while an agent runs; its resource use; its processes |
 """

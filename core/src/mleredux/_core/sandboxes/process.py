@@ -21,7 +21,6 @@ from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.plugins.discovery import installation
 from mleredux._core.protocols import BuildRequest, Built, Finding, Handle, Launch, Layout
 from mleredux._core.sandboxes.environments import find_environment, packages_of
-from mleredux._core.sandboxes.hosted import host
 from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers
 from mleredux.errors import SandboxError
 
@@ -77,15 +76,16 @@ class ProcessSandbox:
         if not data.is_symlink():
             data.rmdir()
             data.symlink_to(launch.data_dir.resolve(), target_is_directory=True)
-        base = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        base["PATH"] = os.pathsep.join([str(_programs(launch)), "/usr/local/bin", "/usr/bin", "/bin"])
-        base["PYTHONUNBUFFERED"] = "1"
-        scratch = str(_scratch(launch))
-        places = {"HOME": scratch, "TMPDIR": scratch, "PWD": str(plain_path(launch.output_dir))}
-        environment = {**base, **places, **launch.env}
-        command = _command(launch, environment)
-        hosted = launch.built.reference == sys.executable and host(launch, command, environment, base)
-        return hosted or start_launcher(launch, command, environment)
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        environment |= {
+            "PATH": os.pathsep.join([str(_programs(launch)), "/usr/local/bin", "/usr/bin", "/bin"]),
+            "HOME": str(_scratch(launch)),
+            "TMPDIR": str(_scratch(launch)),
+            "PWD": str(plain_path(launch.output_dir)),
+            "PYTHONUNBUFFERED": "1",
+            **launch.env,
+        }
+        return start_launcher(launch, _command(launch, environment), environment)
 
     def attach(self, launch: Launch) -> Handle | None:
         """Return the agent if its launcher is alive or has recorded how the agent ended."""

@@ -9,18 +9,14 @@ killed. It imports nothing but the standard library.
 """
 
 import ctypes
-import importlib
 import json
 import os
 import resource
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
-LIBC = ctypes.CDLL(None)
 AWAITED = {signal.SIGTERM, signal.SIGUSR1}
 
 
@@ -28,8 +24,14 @@ def main(control: str) -> int:
     """Run the agent of `CONTROL_DIR/launch.json` until it ends."""
     with open(os.path.join(control, "launch.json"), encoding="utf-8") as file:
         launch = json.load(file)
-    prctl(PR_SET_CHILD_SUBREAPER, 1)
-    restrict(launch["limits"])
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    for name, limit in launch["limits"].items():
+        number = getattr(resource, name, None)
+        if number is not None:
+            hard = resource.getrlimit(number)[1]
+            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(number, (limit, limit))
     child = writer = 0
     pipe = os.pipe() if launch.get("pipe") else None
     if pipe:
@@ -63,7 +65,7 @@ def main(control: str) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if launch.get("parent") is not None and sys.platform == "linux":
-        prctl(PR_SET_PDEATHSIG, signal.SIGUSR1)
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
         if os.getppid() != launch["parent"]:
             return 1
     # Between the fork and the recording of the process id, signals wait.
@@ -80,40 +82,13 @@ def main(control: str) -> int:
     status = wait_for(child)
     for number in (*AWAITED, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
-    try:
-        os.killpg(child, signal.SIGKILL)
-    except OSError:
-        pass
-    end_all(writer)
+    end_all(child, writer)
     code = os.waitstatus_to_exitcode(status)
     temporary = os.path.join(control, ".exit.json")
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump({"code": code if code >= 0 else None, "signal": -code if code < 0 else None}, file)
     os.replace(temporary, os.path.join(control, "exit.json"))
     return 0
-
-
-def prctl(option: int, value: int) -> None:
-    """Change an attribute of this process, if this is Linux."""
-    if sys.platform == "linux":
-        LIBC.prctl(option, value, 0, 0, 0)
-
-
-def restrict(limits: dict[str, int]) -> None:
-    """Limit the resources of this process and all that it starts."""
-    for name, limit in limits.items():
-        number = getattr(resource, name, None)
-        if number is not None:
-            hard = resource.getrlimit(number)[1]
-            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-            resource.setrlimit(number, (limit, limit))
-
-
-def work(request: Mapping[str, Any], files: Sequence[int]) -> None:
-    """Call `work(request, files)` of a module with limits, in a fork; see `mleredux._core.sandboxes.hosted`."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    restrict(request["limits"])
-    importlib.import_module(request["module"]).work(request, files)
 
 
 def start(command: list[str], folder: str) -> None:
@@ -153,23 +128,27 @@ def wait_for(child: int) -> int:
             return status
 
 
-def end_all(writer: int = 0) -> None:
-    """Kill all descendants; orphans become our children when their parents end.
+def end_all(group: int, writer: int) -> None:
+    """Kill all descendants of the agent; orphans become our children when their parents end.
 
     All are stopped first, until no new ones appear, so that none forks faster than it is killed. The log writer ends by
     itself, when it has read everything.
     """
+    try:
+        os.killpg(group, signal.SIGKILL)
+    except OSError:
+        pass
     while True:
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
         stopped: set[int] = set()
         while new := descendants() - stopped - {writer}:
             send_all(new, signal.SIGSTOP)
             stopped |= new
         send_all(stopped, signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
         if sys.platform != "linux":
             return
         time.sleep(0.005)
