@@ -150,6 +150,18 @@ def test_containers_work_in_any_folder(engine: str, top: Path, kind: str) -> Non
     _run(top, engine, kind)
 
 
+@pytest.mark.engines("docker", "podman", "apptainer")
+@pytest.mark.parametrize("temporary", ["missing", "file"])
+def test_containers_work_without_a_temporary_folder(
+    engine: str, temporary: str, tmp_path: Path, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / temporary))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    run = mleredux.run("digits", "dummy", sandbox=engine, time_limit=120)
+    assert run.state == "done", (run.message, run.agent_log.read_text(errors="replace"))
+
+
 @pytest.mark.parametrize("top", ["odd"], indirect=True)
 def test_files_of_any_name_are_copied_listed_and_shown(top: Path, tmp_path: Path) -> None:
     run = _run(top, "process", "names")

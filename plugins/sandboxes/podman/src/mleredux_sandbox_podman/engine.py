@@ -7,6 +7,7 @@ import os
 import shlex
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,11 @@ def command(*arguments: str) -> list[str]:
     return ["podman", *shlex.split(os.environ.get(OPTIONS_VARIABLE, "")), *arguments]
 
 
+def getenv() -> dict[str, str]:
+    """Return the variables of a call: if TMPDIR can't be used, Python takes another folder, while Podman fails."""
+    return {**os.environ, "TMPDIR": tempfile.gettempdir()}
+
+
 def call(what: str, *arguments: str, absent: bool = False, seconds: float = _CALL_SECONDS) -> str | None:
     """Run the program; return its standard output.
 
@@ -47,7 +53,7 @@ def call(what: str, *arguments: str, absent: bool = False, seconds: float = _CAL
         SandboxError: The program is not installed, or fails.
     """
     try:
-        done = subprocess.run(command(*arguments), capture_output=True, text=True, errors="replace", timeout=seconds)
+        done = subprocess.run(command(*arguments), capture_output=True, errors="replace", timeout=seconds, env=getenv())
     except FileNotFoundError as error:
         raise SandboxError("The program podman is not installed.", hint="Install it: `apt install podman`.") from error
     except (OSError, subprocess.SubprocessError) as error:

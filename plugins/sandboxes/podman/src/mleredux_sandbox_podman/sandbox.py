@@ -119,9 +119,8 @@ def _run(command: list[str], folder: Path, log: Path) -> None:
         reading, writing = os.pipe()
         try:
             writer = subprocess.Popen(["sh", "-c", _WRITER], stdin=reading, stdout=file, start_new_session=True)
-            started = subprocess.run(
-                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=writing, stderr=writing, check=False
-            )
+            env, null = engine.getenv(), subprocess.DEVNULL
+            started = subprocess.run(command, cwd=folder, stdin=null, stdout=writing, stderr=writing, env=env)
         except OSError as error:
             raise SandboxError(f"The container can't be started ({error}).") from error
         finally:
