@@ -16,19 +16,10 @@ from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.difference import Comparison
 from mleredux_experiments.inference.errors import holm, holm_levels
 from mleredux_experiments.inference.ranking import Rank, ranking
-from mleredux_experiments.results.measures import (
-    MEASURES,
-    Estimate,
-    cells,
-    deterministic,
-    estimate,
-    measure,
-    summarise,
-    usual_measure,
-)
+from mleredux_experiments.results.measures import MEASURES, Estimate, cells, deterministic, estimate, measure, summarise
 from mleredux_experiments.results.outcomes import counts
 from mleredux_experiments.results.table import Results, pairing
-from mleredux_experiments.results.uniformity import check_arms
+from mleredux_experiments.results.uniformity import check_arms, usual_measure
 
 if TYPE_CHECKING:
     import pandas as pd

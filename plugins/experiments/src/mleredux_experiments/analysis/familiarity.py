@@ -15,8 +15,9 @@ from mleredux.models.formats import plain
 from pydantic_core import from_json
 
 from mleredux_experiments.inference.errors import Interval, normal
-from mleredux_experiments.results.measures import cells, measure, usual_measure
+from mleredux_experiments.results.measures import cells, measure
 from mleredux_experiments.results.table import Results, Row
+from mleredux_experiments.results.uniformity import usual_measure
 
 _LEAST_TASKS = 4
 

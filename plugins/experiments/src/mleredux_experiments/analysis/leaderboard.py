@@ -14,10 +14,9 @@ from mleredux_experiments.results.measures import (
     measure,
     summarise,
     universe,
-    usual_measure,
 )
 from mleredux_experiments.results.table import SPLITS, Results
-from mleredux_experiments.results.uniformity import by_settings, check_arms
+from mleredux_experiments.results.uniformity import by_settings, check_arms, usual_measure
 
 COLUMNS = ("all", *SPLITS)
 

@@ -20,7 +20,8 @@ def command(ctx: click.Context, /, measure: str | None, score_given: bool, as_js
     """Rank agents by their runs, with errors over seeds and over tasks."""
     from mleredux_experiments.analysis.leaderboard import leaderboard
     from mleredux_experiments.figures.tables import echo, leaderboard_tables
-    from mleredux_experiments.results.measures import PUBLISHED, usual_measure
+    from mleredux_experiments.results.measures import PUBLISHED
+    from mleredux_experiments.results.uniformity import usual_measure
 
     results = results_of(ctx, **selected)
     results = results if score_given else results.ranked()

@@ -12,10 +12,10 @@ from mleredux_experiments.inference.difference import Comparison, Outcome, Place
 from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, means_of, student
 from mleredux_experiments.inference.power import Sample, Variance, variance_of
 from mleredux_experiments.inference.resampling import Evidence, Scale, paired_interval, shuffled, sign_flip
-from mleredux_experiments.results.measures import Measure, cells, check_metrics, deterministic, measure, usual_measure
+from mleredux_experiments.results.measures import Measure, cells, check_metrics, deterministic, measure
 from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.table import Results, Row, pairing, source
-from mleredux_experiments.results.uniformity import check_arms, check_limits
+from mleredux_experiments.results.uniformity import check_arms, check_limits, usual_measure
 
 _TIE = 1e-12
 _OF_SCORES = ("score", "reward", "gap_to_median", "gap_to_gold")

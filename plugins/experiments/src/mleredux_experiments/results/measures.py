@@ -129,30 +129,6 @@ def measure(name: str) -> Measure:
     return replace(found, name=name, title=f"{found.title} after {time}", value=then)
 
 
-def usual_measure(arms: Sequence[Sequence[Row]], *, averaged: bool = False) -> str:
-    """Return the default measure of all commands and pages: the percentile if there is a leaderboard.
-
-    Otherwise, it is the score, or the medal if the tasks have several metrics; for technique tasks, it is the reward.
-
-    Args:
-        averaged: Whether values of different tasks must be comparable, which rules out the score.
-    """
-    rows = [row for own in arms for row in own if row.counts]
-    if _is_known("percentile", arms):
-        return "percentile"
-    if rows and all("@" in row.task for row in rows):
-        return "reward"
-    metrics, tasks = {row.metric for row in rows}, {row.task for row in rows}
-    one_scale = not averaged and (len(tasks) == 1 or (len(metrics) == 1 and None not in metrics))
-    return "score" if one_scale and _is_known("score", arms) else "any_medal"
-
-
-def _is_known(name: str, arms: Sequence[Sequence[Row]]) -> bool:
-    """Return whether, in each arm with valid submissions, these have a value of a measure."""
-    known = [[MEASURES[name].value(row) is not None for row in own if row.counts and row.valid] for own in arms]
-    return any(any(own) for own in known) and all(any(own) for own in known if own)
-
-
 def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
     """Check that raw scores of different metrics are not averaged.
 

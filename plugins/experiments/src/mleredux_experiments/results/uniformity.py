@@ -1,14 +1,19 @@
-"""Checks that averaged runs are comparable: the same setup within an arm, the same version of each task."""
+"""Checks that averaged runs are comparable: the same setup within an arm, the same version of each task.
+
+Also the measure by which runs are compared if none is chosen.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 
+from mleredux_experiments.results.measures import MEASURES
 from mleredux_experiments.results.table import Results, Row, flat, text_of
 
 ABOUT_LIMITS = ("The arms ran with different limits", "Limits differ", "The limits of")
@@ -126,3 +131,27 @@ def _declared(row: Row) -> dict[str, Any]:
         own = dict(flat({"limits": row.setup.get("limits") or {}}))
         return {**own, "limits.time_limit": None, "limits.gpus": None, "limits.llm_cost_usd": None}
     return dict(flat({"limits": agent.limits.model_dump()}))
+
+
+def usual_measure(arms: Sequence[Sequence[Row]], *, averaged: bool = False) -> str:
+    """Return the default measure of all commands and pages: the percentile if there is a leaderboard.
+
+    Otherwise, it is the score, or the medal if the tasks have several metrics; for technique tasks, it is the reward.
+
+    Args:
+        averaged: Whether values of different tasks must be comparable, which rules out the score.
+    """
+    rows = [row for own in arms for row in own if row.counts]
+    if _is_known("percentile", arms):
+        return "percentile"
+    if rows and all("@" in row.task for row in rows):
+        return "reward"
+    metrics, tasks = {row.metric for row in rows}, {row.task for row in rows}
+    one_scale = not averaged and (len(tasks) == 1 or (len(metrics) == 1 and None not in metrics))
+    return "score" if one_scale and _is_known("score", arms) else "any_medal"
+
+
+def _is_known(name: str, arms: Sequence[Sequence[Row]]) -> bool:
+    """Return whether, in each arm with valid submissions, these have a value of a measure."""
+    known = [[MEASURES[name].value(row) is not None for row in own if row.counts and row.valid] for own in arms]
+    return any(any(own) for own in known) and all(any(own) for own in known if own)
