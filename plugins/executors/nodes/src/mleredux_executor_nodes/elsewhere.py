@@ -30,7 +30,7 @@ NODE_PROGRAM = "mleredux_executor_nodes.node"
 _POLL_SECONDS = 0.5
 _PULL_SECONDS = 1.0
 _LONGEST_LOOK, _LONGEST_WAIT = 10.0, 2.0
-"""Maximum seconds between two looks at the files of a run whose job is still running, or still waiting: only this
+"""Maximum seconds between two reads of the files of a run whose job is still running, or still waiting: only this
 program notices that a waiting run was cancelled."""
 _PAUSE_SECONDS = 5.0
 """Seconds until a run is resubmitted to an executor that refused it or did not respond."""
@@ -58,8 +58,8 @@ class _Followed:
         lease: The last lease written by the worker.
         started: Whether the lease was written after the job got its node.
         changed: Time when the lease was written, or when the job was last seen waiting.
-        status: The status of the job at the last look.
-        due: Time of the next look at the run's files, if the job's status stays the same.
+        status: The status of the job when the run's files were last read.
+        due: Time when the run's files are read next, if the job's status stays the same.
         moved: Time of the last new text for display.
         replica: The run in an object store, if its node shares no file system with this machine.
     """
@@ -389,7 +389,7 @@ class Elsewhere:
 
 
 def calm_seconds(quiet: float, longest: float = _LONGEST_LOOK) -> float:
-    """Return how long not to look at something that has not changed for some seconds."""
+    """Return the seconds until files that have not changed for some seconds are read again."""
     return min(longest, quiet / 10)
 
 
