@@ -31,10 +31,10 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux.plugin.executor import Executor, job_environment
 from mleredux_executor_nodes import elsewhere
-from mleredux_support.ray_cluster import RayCluster, ray_python
-from mleredux_support.slurm import SlurmCluster
 from mleredux_support.gate import WORK, WORK_VARIABLE
 from mleredux_support.lab import Lab, until
+from mleredux_support.ray_cluster import RayCluster, ray_python
+from mleredux_support.slurm import SlurmCluster
 
 ENGINES = ("local", "slurm", "ray")
 IN_FLIGHT, FAULTS_EACH = 6, 10

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from mleredux._core.plugins import current
 from mleredux.errors import NotGranted
-from mleredux_support.plans import plan_of
 from mleredux_support.commands import Told, mleredux
+from mleredux_support.plans import plan_of
 
 BROKEN = """
 from mleredux import hookimpl

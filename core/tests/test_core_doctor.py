@@ -18,8 +18,8 @@ from mleredux._core.protocols import Finding
 from mleredux._core.store import RunStore
 from mleredux.errors import NotFound
 from mleredux.models import Grader, Metric
-from mleredux_testing import TOY_PLUGIN, toy_task
 from mleredux_support.commands import mleredux
+from mleredux_testing import TOY_PLUGIN, toy_task
 
 CHECKS = """
 import click

@@ -16,8 +16,8 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
 from mleredux._core.submissions.intake import disk_usage
 from mleredux.models import Cause, State
-from mleredux_support.plans import plan_of
 from mleredux_support.disk_attacks import DISK_ATTACKS_PLUGIN, FILLING, HIDING
+from mleredux_support.plans import plan_of
 from mleredux_testing.toys import TOY_PLUGIN
 
 pytestmark = pytest.mark.attack

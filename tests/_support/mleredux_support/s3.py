@@ -14,6 +14,7 @@ from unittest import mock
 
 from mleredux._core.executors import JobSpec, JobStatus
 from mleredux_executor_nodes.local import LocalExecutor
+
 from mleredux_support.ports import free_port
 
 BUCKET = "mleredux"

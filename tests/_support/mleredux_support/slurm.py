@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import psutil
+
 from mleredux_support.ports import free_port
 
 _PATH = f"{os.environ.get('PATH', '')}:/usr/sbin"

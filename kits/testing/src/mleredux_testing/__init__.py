@@ -22,7 +22,7 @@ Modules:
 - `plugins`, `tasks`, `techniques`, `graders`, `agents`, `sandboxes`, `executors`: the checks, by role
 - `malformed`, `answers`, `leaks`, `programs`: for tasks: malformed submissions; the answers as a submission; answers in
   public files; programs as submissions
-- `launches`, `sandbox_agents`, `names`: for sandboxes: started agents, their programs; a folder name of unusual characters
+- `launches`, `sandbox_agents`, `names`: for sandboxes: started agents; their programs; an unusual folder name
 - `toys`: a toy task and toy agents
 - `pytest_plugin`: fixtures for pytest
 """

@@ -15,8 +15,8 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux_artifact_notes.rerun import shares
 from mleredux_support.commands import mleredux
-from mleredux_testing.pytest_plugin import BASE_IMAGE
 from mleredux_support.server import ServerProcess
+from mleredux_testing.pytest_plugin import BASE_IMAGE
 
 HERE = Path(__file__).parent
 KINDS = HERE / "kinds_plugin.py"

@@ -15,11 +15,11 @@ from mleredux.plugin.agent import Limits
 from mleredux.plugin.executor import JobSpec, JobStatus
 from mleredux_executor_ray import executor as ray_executor
 from mleredux_executor_ray.executor import EXECUTOR, RayExecutor
-from mleredux_support.ray_cluster import RayCluster
-from mleredux_testing import check_executor
 from mleredux_support.lab import PLUGINS, Lab, until
-from mleredux_testing.names import ODD_NAME
+from mleredux_support.ray_cluster import RayCluster
 from mleredux_support.server import ServerProcess
+from mleredux_testing import check_executor
+from mleredux_testing.names import ODD_NAME
 
 
 @pytest.fixture

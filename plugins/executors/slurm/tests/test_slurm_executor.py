@@ -16,8 +16,8 @@ from mleredux.plugin.agent import Limits
 from mleredux.plugin.executor import JobSpec, JobStatus
 from mleredux_executor_slurm import executor as slurm_executor
 from mleredux_executor_slurm.executor import EXECUTOR
-from mleredux_support.slurm import SlurmCluster
 from mleredux_support.lab import Lab, until
+from mleredux_support.slurm import SlurmCluster
 from mleredux_testing.names import ODD_NAME
 
 pytestmark = pytest.mark.slurm

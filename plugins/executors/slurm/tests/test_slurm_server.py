@@ -12,9 +12,9 @@ import pytest
 from mleredux.plugin.artifact import Run
 from mleredux_client import Client
 from mleredux_executor_slurm.executor import EXECUTOR
-from mleredux_support.slurm import SlurmCluster
 from mleredux_support.lab import PLUGINS, Lab, until
 from mleredux_support.server import ServerProcess
+from mleredux_support.slurm import SlurmCluster
 
 pytestmark = pytest.mark.slurm
 

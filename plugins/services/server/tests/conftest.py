@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 import pytest
 from mleredux_support.postgresql import PostgresServer, find_binaries
+from mleredux_support.server import ServerProcess
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import skip_or_fail
-from mleredux_support.server import ServerProcess
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,8 @@ from mleredux_server.database.tables import BuildRow, Job
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.references import check_address, check_agent, check_agent_reference
 from mleredux_server.settings import Settings
-from mleredux_support.server_local import LocalServer
 from mleredux_support.server import ServerProcess
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select
 
 HERE = Settings(runs_dir=Path("runs"))

@@ -11,9 +11,9 @@ from typing import Any
 
 import httpx
 import pytest
+from mleredux_support.server import ServerProcess
 from mleredux_support.server_docker import PrivateEngine
 from mleredux_testing.pytest_plugin import skip_or_fail
-from mleredux_support.server import ServerProcess
 
 pytestmark = pytest.mark.docker
 PLUGINS = {"MLEREDUX_PLUGINS": str(Path(__file__).parent / "slow_agent")}

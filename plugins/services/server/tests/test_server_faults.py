@@ -17,9 +17,9 @@ import httpx
 import pytest
 import structlog
 from mleredux_server.runs.creation import settle_left
+from mleredux_support.server import ServerProcess
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import skip_or_fail
-from mleredux_support.server import ServerProcess
 from sqlalchemy.exc import OperationalError
 
 RUN: dict[str, Any] = {"task": "digits", "agent": "dummy", "sandbox": "process"}

@@ -29,9 +29,9 @@ from mleredux_server.runs.references import granted
 from mleredux_server.runs.sources import check_source, delete_source, store_source
 from mleredux_server.runs.uploaded import read_reference, sources_dir
 from mleredux_server.settings import Settings
+from mleredux_support.server import ServerProcess
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import BASE_IMAGE
-from mleredux_support.server import ServerProcess
 
 TOKEN = "hf_planted-0123456789-of-ann"
 MANIFEST = """\

@@ -22,8 +22,8 @@ from mleredux_server.database.tables import Base, Job, Project, RunRow
 from mleredux_server.database.types import Words
 from mleredux_server.settings import Settings
 from mleredux_support.postgresql import PostgresServer
-from mleredux_support.server_local import LocalServer
 from mleredux_support.server import ServerProcess
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import func, literal, select
 from sqlalchemy.exc import DBAPIError
 

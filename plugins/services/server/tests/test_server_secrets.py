@@ -19,8 +19,8 @@ import pytest
 from mleredux._core.masks import forms
 from mleredux._core.stages.produce import mask_secrets, write_manifest
 from mleredux._core.store import Run
-from mleredux_support.server_local import LocalServer
 from mleredux_support.server import ServerProcess
+from mleredux_support.server_local import LocalServer
 
 pytestmark = pytest.mark.timeout(1200)  # a stream that does not end would block forever
 KEY = 'sk-"pläntëd"-0123456789-küy'

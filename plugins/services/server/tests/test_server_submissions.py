@@ -22,8 +22,8 @@ from mleredux._core.stages.prepare import prepare
 from mleredux._core.store.trees import remove_tree
 from mleredux_server.database.tables import Job, Project, Submission
 from mleredux_server.files import uploads
-from mleredux_support.server_local import LocalServer
 from mleredux_support.server import ServerProcess
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select, update
 
 TASK, TECHNIQUE, OTHER = "wine", "cv@wine", "breast-cancer"

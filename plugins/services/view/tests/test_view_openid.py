@@ -17,8 +17,8 @@ from mleredux_server.accounts.accounts import disable_user, find_user
 from mleredux_server.accounts.limits import RateLimit
 from mleredux_server.database.tables import Identity, Token
 from mleredux_server.web.oidc import allowed
-from mleredux_support.server_local import LocalServer
 from mleredux_support.ports import free_port
+from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import skip_or_fail
 from sqlalchemy import select
 

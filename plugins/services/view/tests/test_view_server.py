@@ -14,8 +14,8 @@ from mleredux.plugin.artifact import Run
 from mleredux_server.accounts.accounts import make_token
 from mleredux_server.database.tables import Experiment, Project, Submission, User, now
 from mleredux_server.scheduler.actions import label_run
-from mleredux_support.server_local import LocalServer
 from mleredux_support.server import ServerProcess
+from mleredux_support.server_local import LocalServer
 from sqlalchemy import select
 
 if TYPE_CHECKING:

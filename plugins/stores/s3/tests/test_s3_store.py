@@ -24,9 +24,9 @@ from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.shelf import Shelf, stage
 from mleredux_store_s3.bucket import Bucket
+from mleredux_support.lab import PLUGINS, Lab, until
 from mleredux_support.plans import plan_of
 from mleredux_support.s3 import ApartExecutor, S3Server
-from mleredux_support.lab import PLUGINS, Lab, until
 
 
 @pytest.fixture(scope="module")

@@ -20,86 +20,13 @@ from mleredux_bridge_harbor.packages import copy_packages, graders_of
 DATA = "/data"
 _TIME_LIMIT, _OWN = 3600, "mleredux-bridge-harbor"
 _STANDING = rule_of("standing")
-_INSTALL = """\
-RUN if [ -d wheels ]; then set -- --no-index --find-links wheels; fi; \\
-    python3 -m pip install --no-cache-dir "$@" -r requirements.txt
-"""
-_AGENT = """\
-FROM {image}
-ENV PIP_BREAK_SYSTEM_PACKAGES=1
-WORKDIR /build
-COPY . .
-{install}{withhold}RUN mv /build/data {data} && rm -rf /build || {{ echo "Execute fetch.sh first." >&2; exit 1; }}
-WORKDIR {work}
-"""
-_VERIFIER = """\
-FROM {image}
-ENV PIP_BREAK_SYSTEM_PACKAGES=1
-WORKDIR /tests
-COPY . .
-{install}RUN if [ -e packages.tar.xz ]; then python3 -m tarfile -e packages.tar.xz . && rm packages.tar.xz; fi \\
-    && rm -rf wheels && chmod 700 /tests
-WORKDIR {work}
-"""
-_WITHHOLD = """\
-RUN find "$(python3 -c 'import {package} as found; print(found.__path__[0])')" -type f \\
-    ! -name '*.py' ! -name '*.so' -delete
-"""
-_TEST = """\
-#!/bin/sh
-# Grades the submission by mleredux; the reward is in reward.json.
-set -eu
-tests=$(cd "$(dirname "$0")" && pwd)
-[ -d "$tests/packages" ] || python3 -m tarfile -e "$tests/packages.tar.xz" "$tests"
-export PYTHONPATH="$tests/packages" PYTHONDONTWRITEBYTECODE=1
-submission=${{SUBMISSION:-{submission}}} logs=${{LOGS:-/logs/verifier}}
-exec python3 "$tests/grade.py" "$submission" {task} {rule} {invalid} "$tests/data" "$logs"
-"""
-_FETCH = """\
-#!/bin/sh
-# Fetches the data with your own access and fills it in: environment/data, tests/data and solution. {why}
-set -eu
-cd "$(dirname "$0")"
-venv=$(mktemp -d)
-trap 'rm -rf "$venv"' EXIT
-python3 -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet -r tests/requirements.txt
-PYTHONPATH=tests/packages PYTHONDONTWRITEBYTECODE=1 "$venv/bin/python" -m mleredux_bridge_harbor.contents {arguments}
-"""
-_INSTRUCTION = """\
-The data is in `{data}`. Write your submission to `{submission}`. There is no network.
-
-"""
-_CONFIG = """\
-schema_version = "1.4"
-artifacts = [{submission}]
-
-[task]
-name = {name}
-description = {title}
-keywords = ["machine-learning", "mleredux"]
-
-[metadata]
-task = {task}
-license = {license}
-task_version = {version}
-metric = {metric}
-is_lower_better = {lower}
-
-[environment]
-network_mode = "no-network"
-workdir = {work}
-{resources}
-[agent]
-timeout_sec = {seconds}
-
-[verifier]
-environment_mode = "separate"
-timeout_sec = 600.0
-
-[verifier.environment]
-network_mode = "no-network"
-"""
+_INSTALL, _AGENT, _VERIFIER, _WITHHOLD, _TEST, _FETCH, _INSTRUCTION, _CONFIG = (
+    (Path(__file__).with_name("templates") / name).read_text(encoding="utf-8")
+    for name in (
+        *("install.Dockerfile", "agent.Dockerfile", "verifier.Dockerfile", "withhold.Dockerfile"),
+        *("test.sh", "fetch.sh", "instruction.md", "task.toml"),
+    )
+)
 
 
 def write_task(

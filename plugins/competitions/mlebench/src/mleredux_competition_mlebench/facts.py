@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -13,16 +13,15 @@ PACKAGE = Path(__file__).resolve().parent
 @cache
 def all_facts() -> dict[str, dict[str, Any]]:
     """Return the facts by competition id; `scripts/make_facts.py` defines the keys."""
-    facts: dict[str, dict[str, Any]] = json.loads((PACKAGE / "facts.json").read_text(encoding="utf-8"))
-    return facts
+    return cast("dict[str, dict[str, Any]]", json.loads((PACKAGE / "facts.json").read_text(encoding="utf-8")))
 
 
 @cache
 def private_ids(competition: str) -> dict[str, Any]:
     """Return which ids a private split replaces: `new_ids`, a pattern of cells (see `NewIds`), `True` for whole cells,
     or `False` if the published preparation numbers test rows itself; `kept_ids`, by which rows can be looked up."""
-    found: dict[str, dict[str, Any]] = json.loads((PACKAGE / "private_ids.json").read_text(encoding="utf-8"))
-    return found.get(competition, {})
+    ids = json.loads((PACKAGE / "private_ids.json").read_text(encoding="utf-8"))
+    return cast("dict[str, Any]", ids.get(competition, {}))
 
 
 def classes(competition: str) -> tuple[str, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mleredux_competition_mlebench.blocks.contents import Content, Csv, Json, JsonLines, SevenZip, Zip
 from mleredux_competition_mlebench.blocks.trees import Files, Member
@@ -80,17 +81,15 @@ class NewIds:
         """Return a table with ids replaced in columns of text, and in columns of numbers with the name of an id."""
         changed = {}
         for name in table.columns:
-            column = table[name]
-            known: Any = slice(None)
-            new: Any = self.value
+            column, rule = table[name], cast("tuple[Any, Any]", (slice(None), self.value))
             if name in self.numbers:
-                known, new = column.isin(list(self.numbers[name])), self.numbers[name].get
+                rule = column.isin(list(self.numbers[name])), self.numbers[name].get
             elif name in self.cells:
-                known = column.isin(self.cells[name])
+                rule = column.isin(self.cells[name]), self.value
             elif column.dtype.kind in "biufcmM" or self.value(start := column.head(_START).tolist()) == start:
                 continue
             changed[name] = column.copy()
-            changed[name].loc[known] = column.loc[known].map(new)
+            changed[name].loc[rule[0]] = column.loc[rule[0]].map(rule[1])
         return table.assign(**changed)
 
     def value(self, value: Any) -> Any:
@@ -123,5 +122,4 @@ def _tables(what: Any) -> Iterator[pd.DataFrame]:
     elif isinstance(what, Zip | SevenZip):
         yield from _tables(what.members)
     elif isinstance(what, Mapping):
-        for below in what.values():
-            yield from _tables(below)
+        yield from itertools.chain.from_iterable(map(_tables, what.values()))

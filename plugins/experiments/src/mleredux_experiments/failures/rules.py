@@ -244,11 +244,8 @@ def selection(evidence: Evidence) -> Iterator[Finding]:
         and _is_worse(row, row.score, best, 0.1)
     ):
         number = next(number for number, version in _valid(row.versions) if version.score == best)
-        yield Finding(
-            "selection",
-            f"version {number} scored {plain(best, 6)}, the last one {plain(row.score, 6)}",
-            f"version {number}",
-        )
+        scores = f"version {number} scored {plain(best, 6)}, the last one {plain(row.score, 6)}"
+        yield Finding("selection", scores, f"version {number}")
 
 
 def repetition(evidence: Evidence) -> Iterator[Finding]:

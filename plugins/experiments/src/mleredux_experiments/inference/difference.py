@@ -149,11 +149,7 @@ class Comparison:
     def _told(self) -> str:
         match self.verdict:
             case "better" | "worse":
-                p = (
-                    f"{plain(self.p, 2)}"
-                    if self.adjusted is None
-                    else f"{plain(self.adjusted, 2)}, adjusted for all arms"
-                )
+                p = plain(self.p, 2) if self.adjusted is None else f"{plain(self.adjusted, 2)}, adjusted for all arms"
                 return f"{self.verdict} (p = {p})"
             case "equivalent":
                 return f"equivalent within {plain(self.margin)} {self.unit}"

@@ -115,9 +115,8 @@ def private(task: Competition) -> Competition:
     """
     assert isinstance(task.prepare, Preparation)
     ids = private_ids(str(task.raw_id))
-    new_ids = ids.get("new_ids")
-    if new_ids is None and isinstance(task.prepare.recipe, TableSplit) and task.prepare.recipe.renames:
-        new_ids = True
+    recipe_renames = isinstance(task.prepare.recipe, TableSplit) and task.prepare.recipe.renames
+    new_ids = ids.get("new_ids", recipe_renames or None)
     pattern = BARE if new_ids is True else new_ids or None
     renames = new_ids is not None
     kept = ids.get("kept_ids") or (None if renames else "the ids")
@@ -125,7 +124,6 @@ def private(task: Competition) -> Competition:
     return task.model_copy(
         update={
             "id": f"{task.id}+private",
-            "raw_id": task.raw_id,
             # data split with another salt has another version, and is prepared again
             "version": f"{task.version}+private3.{fingerprint(salt)}",
             "prepare": task.prepare.with_settings(salt=salt, id_columns=task.submission.id_columns, id_pattern=pattern),

@@ -33,8 +33,7 @@ async def wait_until(
         WaitTimeout: It took longer.
     """
     until = None if timeout is None else time.monotonic() + timeout
-    tag: str | None = None
-    pause = _FIRST
+    tag, pause = None, _FIRST
     while True:
         response = await http.send(calls.Call("GET", path, headers={"If-None-Match": tag} if tag else {}))
         if response.status_code != 304:
@@ -43,9 +42,7 @@ async def wait_until(
                 return
         left = None if until is None else until - time.monotonic()
         if left is not None and left <= 0:
-            raise WaitTimeout(
-                f"{what} is not finished after {plain(timeout or 0)} seconds.",
-                hint="It continues; wait again, or cancel it.",
-            )
+            message = f"{what} is not finished after {plain(timeout or 0)} seconds."
+            raise WaitTimeout(message, hint="It continues; wait again, or cancel it.")
         await async_sleep(pause if left is None else min(pause, left))
         pause = min(pause * _GROWTH, _LONGEST)
