@@ -22,6 +22,7 @@ ALLOWED = {
     "core/src/mleredux/_core/stages/briefing.py": "a format of `date`",
     "plugins/agents/automl/src/mleredux_agent_automl/search.py": "the agent's own log, and its learning rates",
     "plugins/agents/baseline/src/mleredux_agent_baseline/solve.py": "the agent's own log",
+    "core/src/mleredux/_core/stages/dev_scores.py": "rounding",
     "plugins/agents/baseline/src/mleredux_agent_baseline/work.py": "the agent's own log",
     "plugins/audit/floor/src/mleredux_audit_floor/submissions.py": "cells of a submission",
     "plugins/audit/leaks/src/mleredux_audit_leaks/checks/duplicates.py": "keys that are compared",

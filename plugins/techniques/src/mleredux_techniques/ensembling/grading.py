@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
@@ -82,7 +83,10 @@ def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
     far = {n: np.clip(abs(score - truth["perfect"]) / truth["unit"], FLOOR, 1) for n, score in known.items()}
     off = {n: abs(one.score - known[n]) / (truth["unit"] * far[n]) for n, one in given.items() if n in true}
     credits = {name: 1.0 if much <= CLOSE else 0.5 if much <= 5 * CLOSE else 0.0 for name, much in off.items()}
-    listed, stated = listing(f"{n} {score:.4g}" for n, score in known.items()), {n: m.score for n, m in given.items()}
+    listed, stated = (
+        listing(f"{n} {plain(score, 4)}" for n, score in known.items()),
+        {n: m.score for n, m in given.items()},
+    )
     rounded, score = {n: round(score, 5) for n, score in known.items()}, sum(credits.values())
     sheet.mark("scores", soft_f1(score, len(given), len(true)), stated, rounded, listed=listed)
     said = {name for name, one in given.items() if one.optimistic}

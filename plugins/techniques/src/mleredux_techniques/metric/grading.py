@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from mleredux.errors import MlereduxError, NotApplicable
+from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import difference
@@ -154,8 +155,10 @@ def _told(truth: dict[str, Any]) -> str:
         return "All constants have the same score."
     if truth.get("classes"):
         return f"The best constant is one of these classes: {listing(truth['classes'])}."
-    shares = listing(f"{name} {share:.3g}" for name, share in constant.items()) if isinstance(constant, dict) else ""
-    return f"The best constant is {shares or f'{constant:.5g}'}."
+    shares = (
+        listing(f"{name} {plain(share, 3)}" for name, share in constant.items()) if isinstance(constant, dict) else ""
+    )
+    return f"The best constant is {shares or f'{plain(constant, 5)}'}."
 
 
 def _credit(document: MetricAnalysis, truth: dict[str, Any]) -> float:

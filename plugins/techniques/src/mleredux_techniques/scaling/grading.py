@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.association import skewness
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
@@ -92,7 +93,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
         and close(feature.std, true[name]["std"]) == 1
     }
     figures = {name: [round(fact["mean"], 6), round(fact["std"], 6)] for name, fact in true.items()}
-    listed = listing(f"{name} {fact['mean']:.4g} ± {fact['std']:.4g}" for name, fact in true.items())
+    listed = listing(f"{name} {plain(fact['mean'], 4)} ± {plain(fact['std'], 4)}" for name, fact in true.items())
     shown = {"listed": listed, "right": len(right), "all": len(true)}
     score = soft_f1(len(right), len(given), len(true))
     sheet.mark("mean and standard deviation", score, len(given), shortened(figures), **shown)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import string
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.judging.results import Facts, Figure
 
@@ -108,6 +111,19 @@ def declaration(folder: Path) -> dict[str, Any]:
     return tomllib.loads((folder / "technique.toml").read_text(encoding="utf-8"))
 
 
+class _Plain(string.Formatter):
+    """Formats numbers for people: `{share:.3g}` has three significant digits, and never an exponent."""
+
+    def format_field(self, value: Any, format_spec: str) -> Any:
+        """Return a formatted value."""
+        if format_spec.endswith("g"):
+            return plain(value, int(format_spec[1:-1] or 12))
+        return super().format_field(value, format_spec)
+
+
+_PLAIN = _Plain()
+
+
 class Sheet:
     """The marks of one document: a figure for each question of the technique's `technique.toml`.
 
@@ -131,7 +147,7 @@ class Sheet:
         """
         question = {**self._questions[name], **figures}
         form = question["none"] if of and not of[0] and "none" in question else question["says"]
-        sentence = form.format(**{"given": given, "true": true, **figures})
+        sentence = _PLAIN.format(form, **{"given": given, "true": true, **figures})
         weight, value, decides = question["weight"], versus(given, true), question.get("decides")
         if of is None:
             return component(name, weight, score, value, sentence, decides=bool(decides))
