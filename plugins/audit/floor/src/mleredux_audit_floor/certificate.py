@@ -107,7 +107,7 @@ def _measured(found: Measurement) -> dict[str, dict[str, Any]]:
     best, ceiling = max(value[name] for name in GOOD), min(found.value(report) for report in found.oracles.values())
     above = {what: report.score for what, report in found.nulls.items() if (report.percentile or 0) > 50}
     accepted = [name for name, report in found.wrong.items() if report.valid_submission]
-    pairs = [value[good] > value[other] for good in GOOD for other in PANEL if other not in GOOD]
+    pairs = [value[one] > value[other] for one in GOOD for other in PANEL if other not in GOOD]
     share = sum(pairs) / len(pairs)
     level = next((name for name in CALIBRATED if {name, "micro"} <= set(found.task.tags)), None)
     p = statistics.fmean(found.skill(name) for name in PANEL)

@@ -186,7 +186,7 @@ def _certificates(names: list[str], folder: Path, data_dir: Path | str | None) -
     if not names:
         return {}
     command = [sys.executable, "-m", "mleredux", "certify", *names, "--output", str(folder)]
-    place = {"MLEREDUX_DATA": str(data_dir)} if data_dir is not None else {}
+    place = {"MLEREDUX_DATA_ROOT": str(data_dir)} if data_dir is not None else {}
     ended = subprocess.run(command, env={**os.environ, **place}, capture_output=True, text=True)
     paths = [folder / f"{name}.json" for name in names]
     if not all(path.is_file() for path in paths):

@@ -112,7 +112,7 @@ def declaration(folder: Path) -> dict[str, Any]:
 
 
 class _Plain(string.Formatter):
-    """Formats numbers for people: `{share:.3g}` has three significant digits, and never an exponent."""
+    """Formats numbers for people: `.3g` means three significant digits, and never an exponent."""
 
     def format_field(self, value: Any, format_spec: str) -> Any:
         """Return a formatted value."""
