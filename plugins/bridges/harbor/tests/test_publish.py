@@ -45,7 +45,7 @@ def called(*words: str) -> tuple[int, str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("published")
     code, output = called(
-        *TASKS, "--seeds", "3..5", "--evaluation", "0.3", "--certify", "1", "--name", "Micro set", "--to",
+        *TASKS, "--seeds", "3..5", "--evaluation", "0.3", "--certify", "1", "--name", "Micro set", "-o",
         str(home / "set"), "--data-dir", str(home / "data"),
     )  # fmt: skip
     assert code == 0 and "train: 4 tasks, 1 certified, 0 left out\nevaluation: 2 tasks" in output, output
@@ -123,10 +123,10 @@ def test_the_parts_are_disjoint_and_what_differs_is_named(folder: Path, tmp_path
 
 def test_mistakes_are_sentences(folder: Path, tmp_path: Path) -> None:
     for words, sentence in (
-        (["synthetic-micro-SEED", "--to", str(tmp_path / "x")], "synthetic-micro-SEED needs seeds"),
-        (["synthetic-micro-SEED", "--seeds", "9..1", "--to", str(tmp_path / "x")], "not a range of seeds"),
-        (["digitz", "--to", str(tmp_path / "x")], "There is no task 'digitz'"),
-        (["wine", "--to", str(folder)], "can't be made"),
+        (["synthetic-micro-SEED", "-o", str(tmp_path / "x")], "synthetic-micro-SEED needs seeds"),
+        (["synthetic-micro-SEED", "--seeds", "9..1", "-o", str(tmp_path / "x")], "not a range of seeds"),
+        (["digitz", "-o", str(tmp_path / "x")], "There is no task 'digitz'"),
+        (["wine", "-o", str(folder)], "can't be made"),
         (["wine"], "Give a task and a folder"),
         (["--check", str(tmp_path)], "is not a published folder"),
     ):

@@ -29,7 +29,7 @@ class _Range(click.ParamType[range]):
 @click.argument("tasks", metavar="TASK...", nargs=-1)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Also all tasks of this set.")
 @click.option("--seeds", type=_Range(), help="Numbers for the word SEED in TASKs, both ends included.")
-@click.option("--to", "folder", type=click.Path(path_type=Path), help="The folder; it must not exist.")
+@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="The folder; it must not exist.")
 @click.option("--name", help="Name of the set.  [default: that of the folder]")
 @click.option(
     "--evaluation", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="Share of seeds for evaluation."
@@ -63,7 +63,7 @@ def command(
     chosen = current().task_names(tasks, sets) if sets else list(tasks)
     if not chosen or folder is None:
         raise click.UsageError(
-            "Give a task and a folder: `mleredux publish synthetic-micro-SEED --seeds 1..9 --to DIR`."
+            "Give a task and a folder: `mleredux publish synthetic-micro-SEED --seeds 1..9 -o DIR`."
         )
     if find_spec("huggingface_hub") is None:
         raise MlereduxError("The card needs huggingface_hub.", hint="Install it: `pip install huggingface_hub`.")
