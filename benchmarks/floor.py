@@ -80,7 +80,12 @@ def markdown(parts: dict[str, list[Floor]]) -> str:
     lines += [INTRODUCTION]
     for title, floors in parts.items():
         passing = [floor for floor in floors if floor.defects]
-        lines += [f"## {title}", "", f"{len(floors)} tasks; on {len(passing)}, something passes the median.", ""]
+        lines += [
+            f"## {title}",
+            "",
+            f"On {len(passing)} of {len(floors)} tasks, at least one of these submissions beats the median.",
+            "",
+        ]
         lines += [f"| task | metric | median | {' | '.join(SHOWN)} |", "|---" * (3 + len(SHOWN)) + "|"]
         for floor in floors:
             rows = {row.kind: row for row in floor.rows}

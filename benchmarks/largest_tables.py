@@ -196,7 +196,7 @@ def as_markdown(all_found: list[dict[str, Any]], command: str) -> str:
             "pandas and reads both files. Peak memory is that of the largest process.",
             table(*whole),
             "## Growth with rows",
-            "CPU seconds of grading in one process, reading included; one round after one that is not counted, of "
+            "CPU seconds to grade in one process, reading included; one round after one that is not counted, of "
             "all rows the median from above.",
             table(*growth),
         ]

@@ -148,7 +148,7 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
     if reward == "score" and invalid is None:
         raise MlereduxError(
             "The reward `score` has no bound, so no value is worse than every valid submission.",
-            hint=f"Use {next(iter(REWARDS))}, or also give `invalid`, worse than any score of the task.",
+            hint=f"Use {next(iter(REWARDS))}, or also pass `invalid`, a value worse than any score of the task.",
         )
     if reward in REWARDS:
         return RewardRule(reward, invalid or 0.0)

@@ -161,7 +161,7 @@ def texts_of(content: Any) -> tuple[str, ...]:
 
 
 def text_of(content: Any) -> str:
-    """Return all text of a content, one part per line."""
+    """Return all text in a message's content, one part per line."""
     return "\n".join(texts_of(content))
 
 

@@ -184,6 +184,6 @@ def _files(tool: Tool) -> Iterator[tuple[str, bytes]]:
                 continue
             if (size := size + status.st_size) > _MOST_BYTES:
                 raise MlereduxError(
-                    f"The files of the tool {tool.id} are larger than {_MOST_BYTES >> 20} MB.", hint="Give it fewer."
+                    f"The files of tool {tool.id} exceed {_MOST_BYTES >> 20} MB in total.", hint="Give it fewer."
                 )
             yield path.relative_to(tool.folder).as_posix(), path.read_bytes()

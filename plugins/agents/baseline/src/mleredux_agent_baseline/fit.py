@@ -63,7 +63,7 @@ def fit_predict(
 
 
 def _all_classes(probabilities: Array, present: Array, count: int) -> Array:
-    """Add zero columns for classes that are missing in the training rows."""
+    """Add zero columns for classes that are missing from the training rows."""
     full = np.zeros((len(probabilities), count))
     full[:, present] = probabilities
     return full

@@ -136,7 +136,7 @@ def _check_host(host: str, url: str) -> None:
     allowed = named_hosts() or DEFAULT_HOSTS
     if "*" not in allowed and host.lower() not in allowed:
         raise MlereduxError(
-            f"Agents may not be fetched from {host or url}; allowed are {', '.join(allowed)}.",
+            f"Agents may not be fetched from {host or url}; allowed hosts: {', '.join(allowed)}.",
             hint=f"The administrator of this machine can allow more in {HOSTS_VARIABLE}.",
         )
 

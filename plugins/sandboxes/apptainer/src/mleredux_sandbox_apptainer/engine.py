@@ -228,7 +228,7 @@ def filtered(home: Path) -> list[str]:
     """Return options that drop all privileges, and filter system calls using Apptainer's own profile, if it has one.
 
     Refused calls return the same error as from a kernel without them (a trace without a tracer), because programs try
-    newer calls first and give up on any other error. Some newer calls, which are harmless, are missing in the profile
+    newer calls first and give up on any other error. Some newer calls, which are harmless, are missing from the profile
     and are added.
     """
     profile = seccomp_profile()

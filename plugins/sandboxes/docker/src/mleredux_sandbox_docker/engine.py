@@ -88,7 +88,7 @@ def list_files(client: APIClient, image: str, user: tuple[int, int]) -> str:
     try:
         client.start(created)
         if client.wait(created, timeout=_CALL_SECONDS)["StatusCode"]:
-            raise SandboxError(f"The files of image {image} can't be listed: it has no program find.")
+            raise SandboxError(f"The files of image {image} can't be listed: it has no `find` program.")
         return str(client.logs(created, stderr=False).decode(errors="surrogateescape"))
     finally:
         client.remove_container(created, force=True)

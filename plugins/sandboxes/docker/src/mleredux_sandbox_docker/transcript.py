@@ -62,7 +62,7 @@ class Transcript:
             self.mark = mark if mark.size <= log.seek(0, os.SEEK_END) else Mark(mark.begin, mark.begin)
 
     def append(self, pieces: Iterable[list[Message]]) -> None:
-        """Append messages beyond the mark that are missing in the log, and advance the mark after each piece.
+        """Append messages beyond the mark that are missing from the log, and advance the mark after each piece.
 
         Raises:
             DroppedError: The log contains different bytes beyond the mark.

@@ -39,7 +39,7 @@ class MetricAnalysis(Document):
         once(self.ignores, "ignores")
         once(self.improve, "improve")
         if (self.asks == "numbers") == isinstance(self.constant, dict):
-            raise ValueError("constant contradicts asks: a number for numbers, shares for classes")
+            raise ValueError("`constant` does not match `asks`: give a number for numbers, or shares for classes")
         if isinstance(self.constant, dict) and abs(sum(self.constant.values()) - 1) > 0.02:
             raise ValueError("constant: the shares of the classes do not add up to 1")
         if "none" in self.steps and len(self.steps) > 1:

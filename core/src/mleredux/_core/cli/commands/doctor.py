@@ -15,7 +15,7 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "
 @click.argument("tasks", nargs=-1)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (lite, starter, …).")
 @click.option("--agent", "agents", multiple=True, metavar="ID|PATH", help="Whether this agent runs on the tasks here.")
-@click.option("--sandbox", metavar="ID", help="Sandbox to run it in.  [default: the best one]")
+@click.option("--sandbox", metavar="ID", help="Sandbox to run the agent in.  [default: the best one]")
 @runs_dir_option
 @data_dir_option
 @json_option

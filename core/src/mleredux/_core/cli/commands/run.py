@@ -47,7 +47,9 @@ _EXECUTION = (
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
-@click.option("--agent", "agents", multiple=True, metavar="ID", help="The agent; several give one run each.")
+@click.option(
+    "--agent", "agents", multiple=True, metavar="ID", help="The agent; repeat the option for one run per agent."
+)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, low, …).")
 @click.option("--sandbox", metavar="ID", help="Sandbox to run in.  [default: the best that meets the agent's needs]")
 @click.option(
@@ -55,7 +57,7 @@ _EXECUTION = (
     "seeds",
     type=click.IntRange(0, MAX_SEED),
     multiple=True,
-    help="Random seed for the agent; several give one run each.  [default: 0]",
+    help="Random seed for the agent; repeat the option for one run per seed.  [default: 0]",
 )
 @click.option("--time-limit", type=Duration(), help="Time limit for the agent: 90s, 30m, 2h.")
 @click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs for the agent.")

@@ -112,7 +112,7 @@ def _read() -> dict[str, dict[str, Any]]:
         ) from None
     if os.name == "posix" and mode & 0o077:
         raise MlereduxError(
-            f"{path} holds tokens, and others than you may read it (mode {mode:04o}).",
+            f"{path} holds tokens, and other users may read it (mode {mode:04o}).",
             hint=f"`chmod 600 {shlex.quote(str(path))}`, and revoke the tokens if someone may have read them.",
         )
     servers = content.get("servers") if isinstance(content, dict) else None

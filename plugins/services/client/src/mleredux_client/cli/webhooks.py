@@ -65,7 +65,7 @@ def list_deliveries(ctx: click.Context, webhook_id: str, as_json: bool) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.pass_context
 def delete_webhooks(ctx: click.Context, ids: tuple[str, ...]) -> None:
-    """Delete webhooks, by their ids; messages that are not delivered yet are dropped."""
+    """Delete webhooks, by their ids; messages that have not been delivered yet are dropped."""
     for webhook_id in ids:
         service(ctx).delete(f"/v1/webhooks/{segment(webhook_id)}")
         click.echo(f"Deleted {webhook_id}.")

@@ -79,7 +79,7 @@ def send_test(webhook_id: str, caller: Runner, request: Request) -> DeliveryView
 
 @router.delete("/{webhook_id}", status_code=204)
 def delete_webhook(webhook_id: str, caller: Runner, request: Request) -> None:
-    """Delete a webhook (owners); messages that are not delivered yet are dropped."""
+    """Delete a webhook (owners); messages that have not been delivered yet are dropped."""
     with service_of(request).database.writing() as session:
         hook = _found(session, caller, webhook_id)
         _check_owner(caller, hook.project_id)

@@ -106,7 +106,7 @@ class Identity(Base):
 
 
 class Project(Base):
-    """A project: owns runs, which its members can see, and has its own quota."""
+    """A project, which owns runs that its members can see, and has its own quota."""
 
     __tablename__ = "projects"
     id: Mapped[str] = mapped_column(_ID, primary_key=True)

@@ -48,7 +48,7 @@ class SeenRun:
     Attributes:
         path: Its directory; if that is no longer on this machine, a copy without large files of its agent.
         ended: Whether it has ended permanently and will not be resumed.
-        stored: The object store's runs, which have the files that are missing in the directory.
+        stored: The object store's runs, which have the files that are missing from the directory.
         hidden: Hides the folders of the server in files that no agent wrote, which are at the top of the directory.
     """
 

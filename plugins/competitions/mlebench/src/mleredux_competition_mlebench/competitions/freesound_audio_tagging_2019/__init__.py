@@ -20,7 +20,7 @@ def prepare(w: Workspace) -> None:
     sample = w.table(SAMPLE)
     if list(sample.columns) != ["fname", *sounds] or sorted(sample["fname"]) != sorted(answers["fname"]):
         raise DataError(
-            f"{SAMPLE} has other clips or columns than {LABELS}.zip.", hint="Get both again; they belong together."
+            f"{SAMPLE} and {LABELS}.zip differ in clips or columns.", hint="Get both again; they belong together."
         )
     for path in sorted(w.raw.iterdir()):
         if LABELS not in path.name:
