@@ -132,7 +132,7 @@ blind, so rely on these first figures. The tables are in `plugins/techniques/tes
 | --- | --- | --- |
 | `leakage/status_texts` | five states of training rows were taken for groups | few states that tell the target leak |
 | `leakage/cents` | only the number of decimals was seen | cents as a view of amounts |
-| `leakage/honest_history` | a column was reported as a leak because of the target's rarest range alone | an error of at least a correlation's |
+| `leakage/honest_history` | the target's rarest range alone convicted a column | an error of at least a correlation's |
 | `cv/days_ago` | days that count down were not a time | a time may fall |
 | `encoding/german_sizes` | scales were English only | scales in six more languages |
 | `encoding/addresses` | addresses were read as amounts | an amount has one point |

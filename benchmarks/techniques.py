@@ -298,9 +298,10 @@ These are refused when the task is requested or prepared, with this reason:
 
 ## What grading takes
 
-CPU seconds to grade one document on a made-up table of 25 features, by number of rows. Models are fitted on at most 1,600 rows
-(cross-validation: 1,000), so time grows no further with the table; what was sampled is said in the report. The slowest
-grading above took {slowest:.1f} CPU seconds, in the first grading of a task (naive and strong choices included).
+CPU seconds to grade one document on a made-up table of 25 features, by number of rows. Models are fitted on at most
+1,600 rows (cross-validation: 1,000), so time grows no further with the table; the report states what was sampled.
+The slowest grading above took {slowest:.1f} CPU seconds, in the first grading of a task (naive and strong choices
+included).
 
 {times}
 """

@@ -52,7 +52,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("eda", {"columns": [{**COLUMN, "actions": ["to_number"]}]}, "not number_as_text"),
     ("eda", {"columns": [{**COLUMN, "actions": ["mark_missing"]}]}, "has no sentinel"),
     ("eda", {"columns": [{**COLUMN, "relation": "nonmonotone", "actions": ["add_distance"]}]}, "no center"),
-    ("metric", {"constant": {"adelie": 1.0}}, "constant contradicts asks"),
+    ("metric", {"constant": {"adelie": 1.0}}, "`constant` does not match `asks`"),
     ("metric", {"steps": ["none", "round"]}, "none goes with no other step"),
     ("ensembling", {"copies": [["forest", "pine"]]}, "not among models"),
     ("calibration", {"models": [calibrated(), calibrated()]}, "twice"),

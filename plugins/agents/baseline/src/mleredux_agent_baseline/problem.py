@@ -143,7 +143,7 @@ def _one_hot_head(values: pd.DataFrame) -> list[Head]:
 def _label_column(
     train: pd.DataFrame, test: pd.DataFrame, targets: list[str], ids: list[str]
 ) -> tuple[str, dict[str, str]]:
-    """Return the training column whose classes are columns of the sample, or the only column missing from the test table.
+    """Return the training column whose classes are columns of the sample, or the only one that the test table lacks.
 
     Returns:
         Its name, and a mapping of submission columns to classes (as text), empty if the column is the target under
