@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import runpy
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from mleredux_support.ray_cluster import RayCluster
     from mleredux_support.slurm import SlurmCluster
 
+# Programs that tests start import the support of tests, too.
+_SUPPORT = str(Path(__file__).parent / "tests" / "_support")
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (_SUPPORT, os.environ.get("PYTHONPATH"))))
 # The synchronous client, in case the asynchronous one has changed since it was built.
 runpy.run_path(str(Path(__file__).with_name("plugins") / "services/client/generate_sync.py"))["generate"]()
 
