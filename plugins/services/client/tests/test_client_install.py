@@ -22,9 +22,9 @@ NEEDED = {"httpx", "pathspec", "httpcore", "h11", "anyio", "certifi", "idna", "s
     "typing-extensions",
     "typing-inspection",
 }
-CORE = {"mleredux", "click", "importlib-metadata", "zipp", "pluggy", "psutil"}
+CORE = {"mleredux", "mleredux-rollout", "click", "importlib-metadata", "zipp", "pluggy", "psutil"}
 CORE |= {"rich", "lazy-importer", "markdown-it-py", "mdurl", "pygments"}
-"""mleredux, of which the client imports the models alone, and what it needs."""
+"""mleredux, of which the client imports the models alone, with the kit of rollouts, and what they need."""
 LOOK = """
 import importlib.metadata, json, sys, time
 begun = time.process_time()
@@ -54,7 +54,10 @@ def test_a_clean_environment_gets_httpx_pathspec_mleredux_and_what_they_need(tmp
     python = tmp_path / "env" / "bin" / "python"
     for command in (
         [uv, "venv", "--quiet", "--python", sys.executable, str(tmp_path / "env")],
-        [uv, "pip", "install", "--quiet", "--python", str(python), str(PACKAGE), str(PACKAGE.parents[2] / "core")],
+        [
+            *(uv, "pip", "install", "--quiet", "--python", str(python), str(PACKAGE)),
+            *(str(PACKAGE.parents[2] / name) for name in ("core", "kits/rollout")),
+        ],
     ):
         done = subprocess.run(command, capture_output=True, text=True, env=kept, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
