@@ -66,7 +66,7 @@ class Site:
             [sys.executable, "-c", ours + code],
             env={
                 **os.environ,
-                "PYTHONPATH": str(self.path),
+                "PYTHONPATH": os.pathsep.join((str(self.path), str(Path(__file__).parents[1]))),
                 "XDG_CACHE_HOME": str(self.path.parent / "cache"),
                 "MLEREDUX_BLOCK_PLUGINS": "",
                 **environment,
