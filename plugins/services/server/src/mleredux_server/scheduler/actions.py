@@ -199,6 +199,8 @@ def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
             path.rename(aside)  # atomic: a kill leaves no partial directory
         finally:
             run.lock.release()
+    except Problem:
+        raise
     except (FileNotFoundError, MlereduxError):  # damaged, or not here: it can't be running
         _delete_objects(service, path)
         if path.exists():
