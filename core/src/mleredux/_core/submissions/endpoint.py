@@ -347,7 +347,7 @@ def _answer(verdict: Verdict) -> dict[str, Any]:
     return {"valid": verdict.valid, "message": verdict.message, "result": words}
 
 
-_ROUTES = {"error": "There are POST /validate, POST /score, GET /time and GET /health."}
+_ROUTES = {"error": "There are POST /validate, GET /time and GET /health."}
 _ANSWERS: dict[str, Callable[[ValidationEndpoint, Path | None], dict[str, Any]]] = {
     "/validate": lambda endpoint, upload: _answer(endpoint.answer(upload)),
     "/score": ValidationEndpoint.score,
