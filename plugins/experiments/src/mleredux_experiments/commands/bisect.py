@@ -24,7 +24,7 @@ from mleredux_experiments.execution.bisection import Bisection, commit_of
 @click.argument("good")
 @click.argument("bad")
 @click.option("--task", "tasks", multiple=True, required=True, metavar="ID", help="A task to run; can be repeated.")
-@click.option("--measure", default="score", show_default=True, help="What is compared, task by task.")
+@click.option("--measure", default="score", show_default=True, help="The measure to compare, task by task.")
 @click.option(
     "--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Chance of an error."
 )
