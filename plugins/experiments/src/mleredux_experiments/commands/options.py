@@ -24,8 +24,7 @@ where_option = click.option(
     "--where", multiple=True, metavar="FIELD=VALUE", help="Only runs with this value, e.g. seed=0 or category=Tabular."
 )
 measure_option = click.option(
-    "--measure",
-    help="The measure to compare.  [default: percentile if there is a leaderboard, else score or any_medal]",
+    "--measure", help="Measure to compare.  [default: percentile with a leaderboard, else score or any_medal]"
 )
 experiment_option = click.option("--experiment", metavar="ID", help="Only the runs of this experiment.")
 reports_option = click.option(
