@@ -90,7 +90,7 @@ def test_the_notebook_runs_and_gets_the_score_of_the_run(run_agent: Any, tmp_pat
     [
         (SOLUTION, "identical"),
         (noisy("150 + 1e-6 * random.random()"), "equal"),
-        (noisy("150 + random.random()"), "different"),
+        (noisy("150 + 1e9 * random.random()"), "different"),
         (SOLUTION + "import os\nif 'reproduce' in os.getcwd(): raise SystemExit(3)\n", "failed"),
     ],
 )

@@ -44,7 +44,8 @@ def test_of_many_runs_on_4_nodes_none_is_lost_or_done_twice_whatever_fails(
     # Cheap runs: without reports, file systems, NumPy and pandas, which the toy's grader does not need.
     for name in ("numpy", "pandas"):
         (lab.home / f"{name}.py").write_text("raise ImportError")
-    cheap = {"PYTHONPATH": str(lab.home), "MLEREDUX_BLOCK_PLUGINS": "reports,notes", "MLEREDUX_DISK_LIMIT": "walk"}
+    path = os.pathsep.join((str(lab.home), os.environ["PYTHONPATH"]))
+    cheap = {"PYTHONPATH": path, "MLEREDUX_BLOCK_PLUGINS": "reports,notes", "MLEREDUX_DISK_LIMIT": "walk"}
     for name, value in cheap.items():
         monkeypatch.setenv(name, value)
     on_dead, requeued, cancelled = waiting = [lab.new(waits=True) for _ in range(3)]
