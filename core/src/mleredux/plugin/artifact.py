@@ -7,7 +7,7 @@ A producer returns the files that it wrote in the run's folder::
 
     @hookimpl
     def mleredux_produce_artifacts(run: Run) -> list[Artifact]:
-        words = len(run.agent_log.read_bytes().split())
+        words = len(run.agent_log.read_bytes().split()) if run.agent_log.is_file() else 0
         (run.path / "words.txt").write_text(f"{words}\\n")
         return [Artifact(path="words.txt", media_type="text/plain", producer="words")]
 """

@@ -18,7 +18,7 @@ of `report.css` and `view.css`. Create URLs with `link`, so that an export can f
         return [Panel(title="Words", template="words.html.j2", function="my_package.words:words")]
 
     def words(visit: Visit, run: Run) -> dict[str, int] | None:
-        return {"count": len(run.agent_log.read_bytes().split())}
+        return {"count": len(run.agent_log.read_bytes().split())} if run.agent_log.is_file() else None
 """
 
 from __future__ import annotations
