@@ -1,4 +1,4 @@
-"""`python -m mleredux` is the command `mleredux`."""
+"""Run the command `mleredux` as `python -m mleredux`."""
 
 from mleredux._core.cli import program
 

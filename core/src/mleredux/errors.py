@@ -46,7 +46,7 @@ class NotApplicable(MlereduxError):
 
 
 class TaskBroken(MlereduxError):
-    """The task itself is faulty: its declaration, its answers, or its grader."""
+    """The task itself is faulty: its declaration, its answers or its grader."""
 
 
 class InvalidSubmission(MlereduxError):

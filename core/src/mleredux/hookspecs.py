@@ -73,7 +73,9 @@ def mleredux_grade(task: Task, submission: Path, private: Path) -> Score | None:
 
 @hookspec
 def mleredux_find_evidence(run: Run, task: Task, report: Report, private: Path) -> Iterable[Evidence] | None:
-    """Return reasons to doubt a result that was just graded; level `seen` taints it. The answers must not be quoted."""
+    """Return reasons to doubt a result that was just graded; evidence of level `seen` taints it. The answers must not
+    be quoted.
+    """
 
 
 @hookspec(firstresult=True)

@@ -5,7 +5,7 @@ Listed from the command line down to the lowest layer, `mleredux.models`; `.impo
 | modules | contents |
 |---|---|
 | `cli`, `api` | the command line, one file per command; the Python API |
-| `checks` | this machine's setup; whether certain tasks and agents will run on it |
+| `checks` | this machine's setup; whether given tasks and agents will run on it |
 | `records`, `pages` | tasks and agents as plain records, runs in notebooks; pages that plugins add |
 | `planning` | turns a request into run plans: validated, permitted and with their grants |
 | `executors`, `loans` | the protocols for executing runs elsewhere; secrets that a service provides to one run |
@@ -15,7 +15,7 @@ Listed from the command line down to the lowest layer, `mleredux.models`; `.impo
 | `sandboxes`, `disuse` | agents as processes, with their images, tools and hosts; unused images |
 | `known_files`, `redirects`, `places`, `plain` | files that hold answers; redirects; names of places |
 | `submissions`, `forkserver` | submissions, checked in a child process |
-| `faults` | faults of the machine in what programs print |
+| `faults` | machine faults in the output of programs |
 | `masks` | masking of secrets |
 | `store` | runs on disk: state, events, files |
 | `plugins`, `protocols`, `moved` | discovery and import of plugins; roles with methods; names that have moved to kits |

@@ -42,7 +42,7 @@ def note_use(sandbox: str, image: str) -> None:
 
 
 def unused_since(moment: float) -> list[Unused]:
-    """Return images and environments last used before that time, latest first; images precede their bases."""
+    """Return images and environments last used before this time, latest first; images precede their bases."""
     images = [Unused(path.parent.name, unquote(path.name), path.stat().st_mtime) for path in _files(f"{IMAGES}/*/*")]
     made = [Unused("process", str(path.parent), path.stat().st_mtime) for path in _files(f"{ENVIRONMENTS}/*/complete")]
     found = [one for one in (*images, *made) if one.last_used < moment]

@@ -1,4 +1,4 @@
-"""Recognize faults of the machine in what programs print, so that each is the same sentence in every sandbox."""
+"""Recognize machine faults in the output of programs, so that every sandbox reports a fault with the same sentence."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NO_NAME = re.compile(
 
 
 def machine_fault(error: BaseException) -> str | None:
-    """Return a sentence if an error says that the disk is full, or that names of hosts can't be resolved."""
+    """Return a sentence if an error message means that the disk is full or that host names can't be resolved."""
     if full := disk_full(error):
         return full
     if _NO_NAME.search(str(error)):

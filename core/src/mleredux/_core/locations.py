@@ -1,4 +1,4 @@
-"""The data folder. Imports almost nothing, because listing uses it too."""
+"""The data folder. Imports almost nothing, because listing commands use it too."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ OPTIONS = {
     "--most": "--top",
     "--sessions": "--max-sessions",
 }
-"""Former names of options with the present ones, for commands that only have these."""
+"""Former names of options with the present ones, for commands that accept only the latter."""
 VARIABLES = {"MLEREDUX_DATA_ROOT": "MLEREDUX_DATA"}
 """Former names of environment variables, by the present ones."""
 METHODS = {"executors": {"give": "submit", "news": "poll", "stop": "cancel", "pull": "fetch"}}
@@ -23,14 +23,14 @@ METHODS = {"executors": {"give": "submit", "news": "poll", "stop": "cancel", "pu
 
 
 def variable(name: str) -> str | None:
-    """Return the value of a renamed environment variable, if it has one under the present or the former name."""
+    """Return the value of a renamed environment variable, set under its present or its former name."""
     if not (value := os.environ.get(name)) and (value := os.environ.get(VARIABLES[name])):
         warnings.warn(f"{VARIABLES[name]} is now {name}; {GOES}", FutureWarning, stacklevel=2)
     return value
 
 
 def renamed_methods(kind: str, item: Any) -> None:
-    """Make methods that an object has under their former names available under the present ones."""
+    """Make methods that an object defines under former names available under their present names."""
     for old, new in METHODS.get(kind, {}).items():
         if hasattr(item, old) and not hasattr(item, new):
             warnings.warn(f"{type(item).__name__}.{old} is {new}; {GOES}", DeprecationWarning, stacklevel=2)

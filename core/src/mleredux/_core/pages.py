@@ -93,7 +93,7 @@ class Visit(Protocol):
         """Return each user's last submission before the deadline to each technique task of a server.
 
         Each record has `student`, `task`, `status`, `score`, `message`, `questions` (`name`, `score`, `weight`), and
-        whether the task has a deadline as `class`.
+        `class`, whether the task has a deadline.
         """
 
     def say(self, sentence: str) -> None:

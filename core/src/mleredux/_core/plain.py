@@ -12,14 +12,14 @@ from pathlib import Path
 from mleredux.errors import MlereduxError, SandboxError
 
 SOCKETS = 48
-"""Maximum length of a folder in which socket names still fit; the whole path may have 103 bytes."""
+"""Maximum length of the path of a folder that holds sockets; the whole path may have at most 103 bytes."""
 _PLAIN = re.compile(r"[\w@+./-]+", re.ASCII)
 
 
 def plain_path(path: Path, longest: int = 4096) -> Path:
     """Return a path without special characters: the path itself, or a link to it.
 
-    Options with lists, commands, search paths and sockets don't support all paths.
+    Lists in options, shell commands, search paths and sockets don't support every path.
 
     Args:
         path: A file or folder; links are removed when it no longer exists.

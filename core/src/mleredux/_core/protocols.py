@@ -86,7 +86,7 @@ class Launch:
         data_dir: Read-only, mounted as the folder `data` of the task: the task's public files.
         output_dir: Writable; its content is stored.
         scratch_dir: Writable; its content is discarded.
-        control_dir: A folder in the run for the sandbox's own state, such as the means to find the agent again.
+        control_dir: A folder in the run for the sandbox's own state, such as what it needs to find the agent again.
         staging_dir: A folder for files that the sandbox mounts for the agent, whose path reveals nothing about the run;
             None: the control folder.
         log: Standard output and error of the agent are appended here, as bytes.

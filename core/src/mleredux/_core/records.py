@@ -25,8 +25,8 @@ def listed(
 
     Args:
         catalogue: The installed plugins.
-        kind: `tasks`, `techniques`, `agents`, `graders`, `sandboxes`, `formats` or `executors`. Agents come with the
-            installed sandboxes that can run them, best first.
+        kind: `tasks`, `techniques`, `agents`, `graders`, `sandboxes`, `formats` or `executors`. Each agent is listed
+        with the installed sandboxes that can run it, best first.
         sets: Only tasks in one of these sets; empty: all tasks.
         category: Only tasks of this category; case is ignored.
         technique: Return the tasks that this technique derives from them instead.
@@ -77,7 +77,9 @@ def agent_record(agent: Agent) -> Record:
 
 
 def _asked_of(catalogue: Catalogue, technique: str, rows: list[Record]) -> list[Record]:
-    """Return the technique's tasks as far as categories determine them; the rest is known once a task is prepared."""
+    """Return the tasks to which the technique applies, judged by their categories alone; preparing a task may still
+    rule it out.
+    """
     if technique not in catalogue.entries("techniques"):
         catalogue.technique(technique)  # lists the available techniques
     summary = catalogue.entries("techniques")[technique].ref.summary

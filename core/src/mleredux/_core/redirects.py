@@ -1,4 +1,4 @@
-"""The single rule for redirects: each hop is checked like the first address, and its host is pinned.
+"""The single rule for redirects: each hop is checked like the original address, and its host is pinned.
 
 Clients in this program never follow redirects by themselves. They reject them, or call `redirected` for each hop.
 """

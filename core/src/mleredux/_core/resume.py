@@ -1,4 +1,4 @@
-"""Resume interrupted runs, only with the same versions; remove sandbox resources of killed programs."""
+"""Resume interrupted runs, but only with the same versions; remove sandbox resources of killed programs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_
     Args:
         run: The run.
         catalogue: The plugins.
-        build: Whether to rebuild its environment if it no longer exists, in order to compare it, too.
+        build: Whether to rebuild its environment if it no longer exists, so that it can be compared too.
         base_image: Base image for builds, if the user specified one.
 
     Raises:

@@ -49,7 +49,9 @@ class Limits(Model):
     llm_cost_usd: float | None = Field(default=None, ge=0)
     """Cost of LLM calls in US dollars, according to the gateway's price list."""
     dev_scores: int = Field(default=0, ge=0)
-    """Scores on rows that were held back from the training data; only for tasks with such rows, such as `wine+dev`."""
+    """Number of scores that the agent may get on rows held back from the training data; only for tasks with such rows,
+    such as `wine+dev`.
+    """
     on_budget: Literal["refuse", "stop"] = "refuse"
     """What happens at the first LLM call that exceeds a budget: `refuse` rejects the call; `stop` also ends the agent,
     whose submission is then graded."""
@@ -92,9 +94,9 @@ class Build(Model):
     packages: tuple[str, ...] = ()
     """Without a context: importable packages of this environment whose source is copied into the image."""
     shared_steps: tuple[str, ...] = ()
-    """With a context: the arguments of RUN instructions that execute none of the agent's code and precede its files.
-    They share a download cache with other builds if the sandbox has one; the variable `MLEREDUX_PIP_CACHE` holds pip's
-    option for it."""
+    """With a context: the arguments of RUN instructions that execute none of the agent's code and come before its files
+    are added. They share a download cache with other builds if the sandbox has one; the variable `MLEREDUX_PIP_CACHE`
+    holds pip's option for it."""
     folder: AgentFolder | None = None
     """With a context: the same files for sandboxes that do not build images, if the agent can run without an image."""
     writable_root: bool = False
@@ -131,7 +133,7 @@ class Agent(Model):
     title: str
     """A short description for lists."""
     command: tuple[str, ...]
-    """The command to run in the sandbox, with `/output` (or its equivalent) as working directory. `python` is the
+    """The command to run in the sandbox, with `/output` (or its equivalent) as the working directory. `python` is the
     interpreter of the agent's environment."""
     build: Build = Build()
     """How the environment of the agent is built."""
@@ -160,14 +162,14 @@ class Agent(Model):
     """Whether the agent runs only in sandboxes that are a security boundary, because it executes untrusted code. Its
     other sandbox requirements follow from `build`, `network` and `limits`."""
     unisolated: Literal["never", "named", "fallback", "first"] = "never"
-    """When an agent with `isolated` set may still run in a sandbox that is not isolated, on a user's own machine and
-    never on a server: never; only if the user names that sandbox; also if no isolated sandbox works; or always, unless
-    the user names another sandbox."""
+    """When an agent with `isolated` set may still run in a sandbox that is not isolated: never; only if the user names
+    that sandbox; also if no isolated sandbox works; or always, unless the user names another sandbox. This applies to a
+    user's own machine only, never to a server."""
     needs: tuple[Need, ...] = ()
-    """Requirements besides a sandbox that no server meets. `answers`: the answers of the task, which show its authors
-    the best possible score; every such result is tainted. `person`: someone who works in the sandbox."""
+    """Requirements besides a sandbox, which no server can meet. `answers`: the answers of the task, with which its
+    authors find the best possible score; every such result is tainted. `person`: someone who works in the sandbox."""
     attend: str = ""
-    """How a person begins, as a sentence that is shown when a run is created; `{run}` stands for the id of the run."""
+    """A sentence that says how a person begins, shown when a run is created; `{run}` stands for the id of the run."""
     outside: Callable[[Any], Any] | None = None
     """`outside(launch)` returns the `Outcome`, instead of running the command in a sandbox."""
     rollout_reader: Callable[[Path], Any] | None = None
@@ -182,8 +184,9 @@ class Agent(Model):
     """A smoke run that must pass once for each environment that is built; None: no smoke run."""
     verify: tuple[str, ...] = ()
     """The inference entry point: a command that creates the submission from the data and the files in `output`, run
-    with `output/code` as working directory. Use it if the agent's code trains for a long time. The agent's own command
-    means that the agent is itself the program and is run again unchanged. Empty: the code in `output/code` is run."""
+    with `output/code` as the working directory. Use it if the agent's code trains for a long time. If it equals the
+    agent's own command, the agent itself is the program and is run again unchanged. Empty: the code in `output/code` is
+    run."""
     reference: str | None = None
     """For an agent that is not registered: its exact reference (`repo:…@<commit>`), stored in the run."""
     remarks: tuple[str, ...] = ()

@@ -32,7 +32,9 @@ def _accept_text(value: Any, handler: ValidatorFunctionWrapHandler, info: Valida
 
 
 Open = WrapValidator(_accept_text)
-"""Used next to a `Literal` in an annotation: `read` also accepts other strings, which later versions may add."""
+"""Used next to a `Literal` in an annotation, so that `read` also accepts other strings, which later versions may
+add.
+"""
 
 
 def read(model: type[AnyModel], document: Any) -> AnyModel:
@@ -72,7 +74,7 @@ class Problem(NamedTuple):
 
     Attributes:
         place: The path of the field, joined by dots; empty for the whole document.
-        message: The end of a sentence, without the full stop.
+        message: The end of a sentence, without the period.
         value: The invalid value.
     """
 

@@ -189,7 +189,7 @@ class Signal(Payload):
 
 
 class LimitReached(Payload):
-    """The agent reached a limit: `time`, `memory`, `disk`, `processes`, or the budget that was to end it."""
+    """The agent reached a limit: `time`, `memory`, `disk`, `processes`, or a budget that ends it."""
 
     type: Literal["limit"] = "limit"
     """The event's name."""
@@ -271,7 +271,7 @@ class DiskOpened(Payload):
     enforced_by: Literal["volume", "walk"]
     """As in `DiskLimit`."""
     named: bool = False
-    """Whether the run is obfuscated, and the path of its data can't be hidden from the agent."""
+    """Whether the run is obfuscated but the path of its data, which names the task, can't be hidden from the agent."""
 
 
 class GatewayUse(Payload):
@@ -290,7 +290,7 @@ class GatewayUse(Payload):
 
 
 class NetworkUse(Payload):
-    """A host was contacted for the first time, or the final traffic counts of a host at the end of a phase."""
+    """A host was contacted for the first time, or a phase ended and the host's traffic counts are final."""
 
     type: Literal["network"] = "network"
     use: HostUse

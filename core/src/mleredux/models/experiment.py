@@ -36,7 +36,9 @@ class Design(Model):
     seeds: tuple[Seed, ...] = Field(default=(0,), min_length=1)
     """Seeds; each task is run with each arm and each seed."""
     order: Order = "interleaved"
-    """`interleaved`: each task with all arms before the next, so that load and drift affect arms alike."""
+    """`interleaved`: each task is run with all arms before the next task, so that load and drift affect all arms
+    alike.
+    """
 
     @model_validator(mode="after")
     def _check_margin(self) -> Design:
@@ -53,7 +55,9 @@ class Stop(Model):
     max_hours: float | None = Field(default=None, gt=0)
     """Total time of all runs, in hours."""
     rule: Literal["fixed", "sequential"] = "fixed"
-    """`sequential`: stop as soon as a test that stays valid under repeated looks has decided."""
+    """`sequential`: stop as soon as the comparison is decided by a test that stays valid when results are checked
+    repeatedly.
+    """
 
 
 class Plan(Model):

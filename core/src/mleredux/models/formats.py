@@ -18,7 +18,7 @@ TONES = {"done": "good", "failed": "bad", "timed_out": "warn", "cancelled": "war
 
 @dataclass(frozen=True)
 class Shown:
-    """Annotation of a model field that is displayed wherever the model is displayed, and how.
+    """Annotation that marks a model field as displayed wherever the model is, and says how.
 
     Attributes:
         title: The label.
@@ -172,7 +172,7 @@ def short_reference(agent: str) -> str:
         return agent
     place, _, folder = rest.partition("#")
     path, at, version = place.rpartition("@")
-    if not at or re.search("[/:]", version):  # without a version: the @ belongs to a user or a folder
+    if not at or re.search("[/:]", version):  # no version: the @ belongs to a user or a folder
         path, at, version = place, "", ""
     version = version.removeprefix("copy-")
     name = re.split("[/:]", path.rstrip("/"))[-1].removesuffix(".git") or scheme

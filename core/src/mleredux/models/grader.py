@@ -26,7 +26,8 @@ class GradingInput:
     Attributes:
         submission: The submission file: a regular file with untrusted content.
         private: The folder of the answers.
-        task: The task's declaration (its `submission` names id and target columns, its `answers` the answers file).
+        task: The task's declaration; its `submission` names the id and target columns, and its `answers` the answers
+        file.
         options: The options of the task's metric.
     """
 

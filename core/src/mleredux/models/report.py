@@ -52,7 +52,7 @@ class LlmUse(Model):
     repeated: int = 0
     """Calls that were answered from the recording."""
     outage_seconds: float = 0.0
-    """Seconds for which providers were down, as far as the run's clock was paused for them."""
+    """Seconds of provider outages for which the run's clock was paused."""
     differences: tuple[str, ...] = ()
     """For each call without a counterpart in the recording, a sentence on the difference."""
 
@@ -94,13 +94,13 @@ class HostUse(Model):
 
 
 class Ledger(Model):
-    """The feedback and access that an agent had, which qualify its result."""
+    """The feedback that an agent got and the access that it had, which qualify its result."""
 
     validations: int = 0
     """Number of times the agent validated its submission."""
     validation_seconds: float = 0.0
-    """CPU seconds spent, outside the agent's limits, on executing the submission for these validations if it is a
-    program."""
+    """CPU seconds spent on executing the submission for these validations, if it is a program; they do not count
+    towards the agent's limits."""
     dev_scores: int = 0
     """Number of scores that the agent got on rows held back from the training data."""
     dev_bits: float = 0.0
@@ -123,7 +123,7 @@ class Ledger(Model):
     answers_exposed: bool = False
     """Whether any held-out data was accessible to the agent."""
     answers_seen: bool = False
-    """Whether the agent's files or output prove that it had held-out data."""
+    """Whether the agent's files or logs prove that it had held-out data."""
     notes: tuple[str, ...] = ()
     """Further sentences that qualify the result."""
 
@@ -189,7 +189,7 @@ class Report(Model):
     message: Annotated[str | None, Shown("message")] = None
     """One sentence on why there is no score."""
     note: Annotated[str | None, Shown("note", brief=True)] = None
-    """What the scores can't be compared with, if the task declares it."""
+    """What the score can't be compared with, if the task declares it."""
     task_version: str
     """The version of the task."""
     metric: Annotated[str, Shown("metric", ("{metric}", "{better} is better"))]

@@ -98,9 +98,11 @@ class Outcome(Model):
     message: str | None = None
     """One sentence on the cause."""
     seconds: float = 0.0
-    """How many seconds the agent ran."""
+    """Seconds for which the agent ran."""
     paused_seconds: float = 0.0
-    """For how many of these the clock of the time limit was paused, because a provider of language models was down."""
+    """How many of these seconds the clock of the time limit was paused because a provider of language models was
+    down.
+    """
     max_memory_mb: float | None = None
     """Peak memory in MiB."""
     cpu_seconds: float | None = None
@@ -108,7 +110,7 @@ class Outcome(Model):
 
     @property
     def working_seconds(self) -> float:
-        """How many seconds the agent ran, without those for which its clock was paused."""
+        """Seconds for which the agent ran, without those for which its clock was paused."""
         return self.seconds - self.paused_seconds
 
 
@@ -134,7 +136,9 @@ class Attempts(Model):
     """The agents of a run started so far, according to its event log."""
 
     unfinished: bool = False
-    """Whether the last attempt was neither abandoned nor recorded as the stage's result, and so can be continued."""
+    """Whether the last attempt was neither abandoned nor recorded as the stage's result, so that it can be
+    continued.
+    """
     outcome: Outcome | None = None
     """The outcome of that attempt, if it has ended."""
     started: bool = False

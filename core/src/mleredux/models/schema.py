@@ -24,7 +24,7 @@ class Column(Model):
 
 
 class SubmissionSchema(Model):
-    """Columns, ids and types of a well-formed submission, and the reference data of the task's grader."""
+    """Columns, ids and types of a well-formed submission, and reference data for the task's grader."""
 
     form: int = 1
     """Version of this model that wrote the file."""
@@ -62,4 +62,4 @@ class Verdict(Model):
     message: str
     """One fixed sentence, which may name columns and row numbers of the submission, but never values of the answers."""
     seconds: float = 0.0
-    """CPU seconds that executing the submission took, if it is a program."""
+    """CPU seconds spent on executing the submission, if it is a program."""

@@ -48,7 +48,7 @@ class Submission(Model):
     ids_fixed: bool = True
     """Whether exactly the ids of the sample must occur, each once; False if agents choose the rows."""
     extra_columns: bool = True
-    """Whether additional columns are ignored (True) or rejected."""
+    """Whether additional columns are ignored (True) or rejected (False)."""
     document: type[BaseModel] | None = None
     """The type of a submission that is a JSON document. It must be importable by name from its module, because
     validation imports it."""
@@ -75,10 +75,10 @@ class Thresholds(Model):
 
 
 class KnownLeak(Model):
-    """A leak that is also present in the test data, so that comparing the tables cannot reveal it."""
+    """A leak that is also present in the test data, so that comparing training and test data cannot reveal it."""
 
     columns: tuple[str, ...] = Field(min_length=1)
-    """Columns that together determine the target, and would not be known at the time of prediction."""
+    """Columns that together determine the target and would not be known at prediction time."""
     explanation: str
     """One sentence on why these columns contain the target."""
 
@@ -134,7 +134,7 @@ class Task(Model):
     """Whether a larger or a smaller score is better."""
     rounding: Literal["decimal", "numpy"] = "decimal"
     """How reports round the score to five decimals: correctly (`decimal`), or by NumPy's scaling (`x * 1e5`, to the
-    nearest integer, `/ 1e5`), as in a published grader that returns a NumPy float. They differ next to ties."""
+    nearest integer, `/ 1e5`), as in a published grader that returns a NumPy float. The two differ close to ties."""
     thresholds: Thresholds | None = None
     """Scores that earn medals; None: the task has no medals."""
     leaderboard: Path | None = None
@@ -152,7 +152,7 @@ class Task(Model):
     category: str = "Tabular"
     """The kind of data, for filtering lists."""
     complexity: Literal["low", "medium", "high"] | None = None
-    """The effort that a solution takes, for filtering lists."""
+    """The effort that a solution requires, for filtering lists."""
     sets: tuple[str, ...] = ()
     """Named sets the task belongs to: `low`, `dev`, `starter`."""
     tags: tuple[str, ...] = ()
@@ -163,7 +163,7 @@ class Task(Model):
     """The licence of the data, as an SPDX expression; None: unknown, or rules that are not a licence."""
     license_source: str | None = None
     """The URL where the licence is stated or, without a licence, what the rules say about redistribution, without a
-    full stop."""
+    period."""
     note: str | None = None
     """One sentence included in each report on what the scores can't be compared with."""
     raw_id: str | None = None
@@ -194,7 +194,7 @@ class Task(Model):
 
 
 def known_answers(task: Task) -> tuple[str, ...]:
-    """Return the library functions that return the answers of a task, or of a task that it is prepared from."""
+    """Return the library functions that return the answers of the task or of a task that it is prepared from."""
     return task.known_answers + (known_answers(task.base) if task.base is not None else ())
 
 
@@ -209,7 +209,7 @@ class Technique(Model):
     """A short description for lists."""
     derive: Callable[[Task, str | None], Task]
     """`derive(task, variant)` returns the task `<id>[+variant]@<task.id>`, of kind `technique`, with `base=task`. It
-    raises `NotApplicable`, with one sentence on the reason, if the technique does not apply to the task."""
+    raises `NotApplicable`, with one sentence that gives the reason, if the technique does not apply to the task."""
     variants: tuple[str, ...] = ()
     """Names of variants, with a placeholder in capitals if there are many: `planted-SEED`."""
     categories: tuple[str, ...] = ()
@@ -220,4 +220,4 @@ class Competition(Task):
     """A task with medals and a leaderboard of human or reference-model entries."""
 
     kind: Literal["competition"] = "competition"
-    """The kind of task, always `competition`."""
+    """The kind of task: always `competition`."""

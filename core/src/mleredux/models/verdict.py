@@ -11,7 +11,7 @@ SUBMITTED_ANSWERS = "submitted-answers"
 _LOOKED_UP = (SUBMITTED_ANSWERS, "public-labels")
 """Kinds of evidence for looked-up answers, which executing the code again does not refute."""
 SCORE_GIVEN = "score-given"
-"""The kind of evidence for a test score that was disclosed, for example as the reward of a policy that learns."""
+"""The kind of evidence for a test score that was disclosed, for example as the reward of a learning policy."""
 VerdictStatus = Literal["verified", "not reproducible", "not checked", "score given", "tainted"]
 
 
@@ -48,10 +48,11 @@ class ResultVerdict(Model):
     """Whether a result can be trusted. Lists, medals and aggregates use `status`, which `Report.judged` derives."""
 
     status: Annotated[VerdictStatus, Open] = "not checked"
-    """`tainted`: the agent demonstrably had the answers, regardless of other evidence. `not reproducible`: executed
+    """`tainted`: the agent demonstrably had the answers, whatever the other evidence. `not reproducible`: executed
     again under the same conditions, the program did not achieve the score. `score given`: the test score was disclosed
-    as a reward, so this task no longer tests a policy that learned from it. `verified`: the program achieved the score
-    again, and nothing indicates that it looks answers up. `not checked`: the program was not executed again, did not
+    as a reward, so the task is no longer a test for a policy that learned from it. `verified`: the program achieved the
+    score
+    again, and nothing indicates that it looks up answers. `not checked`: the program was not executed again, did not
     run under the same conditions, or can't be judged."""
     why: str | None = None
     """One sentence on the reason for the status."""
@@ -78,7 +79,7 @@ def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None
     """Derive the verdict: proof that answers were seen outweighs everything, then the verification decides.
 
     A submission that equals the answers does not taint a result if the code achieves its score again: it may simply be
-    perfect. However, code that looks answers up also achieves its score again, so the result is not verified either.
+    perfect. However, code that looks up answers also achieves its score again, so the result is not verified either.
     """
     failed = verification is None or verification.status == "not reproducible"
     if verification is not None and not failed and verification.score in verification.scores:

@@ -34,7 +34,7 @@ class Diagnosis:
 
     Attributes:
         area: `python`, `plugins`, `sandboxes`, `executors`, `disk`, `data`, `memory`, or one that a plugin checks.
-        required: Whether runs are impossible without it; otherwise it is a warning.
+        required: Whether no run is possible without it; if not, the finding is a warning.
     """
 
     area: str
@@ -114,7 +114,9 @@ def _plugins(catalogue: Catalogue) -> list[Diagnosis]:
 
 
 def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
-    """Return the findings of each sandbox's own check. One of them must work; problems of the others are warnings."""
+    """Return the findings of each sandbox's own check. At least one sandbox must work; problems of the others are
+    warnings.
+    """
     looked = _checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
     found = [Diagnosis("sandboxes", finding) for findings in looked for finding in findings]
     if not any(all(finding.ok for finding in findings) for findings in looked):
@@ -186,7 +188,7 @@ def _memory() -> Diagnosis:
 
 
 def _own(catalogue: Catalogue) -> list[Diagnosis]:
-    """Return the findings of plugins' commands `doctor AREA`."""
+    """Return the findings of the commands `doctor AREA` that plugins add."""
     names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
     looked = _checked(names, lambda name: catalogue.get("commands", name).callback())
     return [

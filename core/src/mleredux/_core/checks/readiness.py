@@ -25,7 +25,8 @@ _NAMED = 30
 
 
 def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore) -> list[Diagnosis]:
-    """Check the metrics of tasks, whether their data is here or can be downloaded, and the disk space for all of it.
+    """Check whether tasks' metrics can be computed, whether their data is present or can be downloaded, and whether the
+    disk has room for all of it.
 
     Account, credentials and accepted rules are checked with the publisher of the data; nothing is downloaded.
     """

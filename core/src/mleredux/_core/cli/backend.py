@@ -118,7 +118,7 @@ class RunView:
 
 
 class Backend(Protocol):
-    """Executes commands. Runs are identified by id; `find` resolves a part of an id, or `last`.
+    """Executes commands. Runs are identified by id; `find` resolves part of an id, or `last`.
 
     Every method raises `NotFound` if an object does not exist, and another `MlereduxError` if an operation fails.
     """

@@ -1,4 +1,4 @@
-"""Requests of an agent that is not installed: the options that grant them, and the question before its first run."""
+"""Requests of an agent that is not installed: the options that grant them, and the prompt before its first run."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def consent(
             echo(line, err=True)
     if missing and known != "granted":
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            return grants, network  # the check of the plan names the options
+            return grants, network  # checking the plan reports the missing options
         click.confirm("Give it all of this?", abort=True, err=True)
         known = "granted"
     note.parent.mkdir(parents=True, exist_ok=True)

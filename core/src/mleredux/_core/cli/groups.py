@@ -1,4 +1,4 @@
-"""Groups of commands that plugins extend (their `runs plot` is `plot` in the group `runs`), each with its place."""
+"""Groups of commands that plugins can extend: a plugin's `runs plot` becomes `plot` in the group `runs`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _Name(click.types.StringParamType):
 
 
 class CommandGroup(click.Group):
-    """A group with its own commands first, then those of plugins, imported on use.
+    """A group that lists its own commands first, then those of plugins; commands are imported on use.
 
     Args:
         here: Names of the group's own commands that run on this machine only.
@@ -90,7 +90,9 @@ class CommandGroup(click.Group):
         return found or catalogue(ctx).get("commands", f"{_prefix(ctx)}{cmd_name}")
 
     def _renamed(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return the command that formerly had this name, with a warning; a group for the first word of one."""
+        """Return the command that formerly had this name, with a warning; for the first word of a former name, return a
+        group.
+        """
         former = f"{_prefix(ctx)}{cmd_name}"
         names = {f"{_prefix(ctx)}{old}": f"{_prefix(ctx)}{new}" for old, new in self.renamed.items()}
         for name, entry in catalogue(ctx).entries("commands").items():
@@ -148,7 +150,7 @@ def _prefix(ctx: click.Context) -> str:
 
 
 def _present_options(path: str, command: click.Command | None, args: list[str]) -> list[str]:
-    """Return the arguments of a command with the present names of its options, with a warning for former ones."""
+    """Replace former option names in a command's arguments with the present ones, and warn about them."""
     declared = {name for param in (command.params if command else ()) for name in param.opts}
     end = args.index("--") if "--" in args else len(args)
     for place, word in enumerate(args[:end]):

@@ -215,7 +215,7 @@ class LocalBackend:
                 yield f"{problem} {short_reference(agent)} runs in sandbox {sandbox}, without isolation."
 
     def _remarks(self, plans: list[RunPlan]) -> Iterator[str]:
-        """Yield the remarks of plugins on their agents."""
+        """Yield plugins' remarks on their agents."""
         for agent in dict.fromkeys(plan.agent for plan in plans):
             yield from self._catalogue.agent(agent).remarks
 
@@ -276,7 +276,7 @@ class LocalBackend:
         return str(self.store.get(run_id).path)
 
     def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
-        """Request the processes that execute the runs to stop."""
+        """Ask the processes that execute the runs to stop."""
         for run in [self.store.get(name) for name in runs]:
             if run.state.final:
                 yield f"{run.id} is {run.state} already."

@@ -101,13 +101,13 @@ class PlacedOption(click.Option):
         self.place, self.why = place, why
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        """As in click, if the option is available."""
+        """Return the help record as click does, if the option is available."""
         return super().get_help_record(ctx) if works(ctx, self.place) else None
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
-        """As in click, after rejecting an option that belongs to the other place."""
+        """Process the option as click does, after rejecting one that belongs to the other place."""
         if self.name in opts and not works(ctx, self.place) and not ctx.resilient_parsing:
             if self.place == "server":
                 raise click.UsageError(f"{self.opts[0]} needs a server; give one with --server URL.", ctx)

@@ -24,7 +24,7 @@ _NARROW = 32
 
 
 def print_json(content: Any) -> None:
-    """Print one JSON document; NaN and infinities as null, which every parser accepts."""
+    """Print one JSON document; NaN and infinities become null, which every parser accepts."""
     text = json.dumps(_finite(content), indent=1, ensure_ascii=False)
     click.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
@@ -45,7 +45,7 @@ def print_table(
     *,
     as_json: bool = False,
 ) -> None:
-    """Print rows in aligned columns, as wide as the terminal; last columns without room are listed below the table.
+    """Print rows in aligned columns, as wide as the terminal; trailing columns that do not fit are listed below it.
 
     Args:
         rows: The rows.
@@ -89,7 +89,7 @@ def print_table(
 
 
 def cut(text: str, width: int) -> str:
-    """Fit text in this many columns; longer text is shortened in the middle, to keep the end of ids."""
+    """Fit text into this many columns; longer text is shortened in the middle, to keep the end of ids."""
     if len(text) <= width:
         return text
     end = max((width - 1) // 2, min(7, width - 2))

@@ -52,11 +52,11 @@ class Root(CommandGroup):
     """Finds commands by name, first the core's, then those of plugins; with `--server`, those for servers."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As in click; `--server URL` is accepted in any position."""
+        """Parse arguments as click does, but accept `--server URL` in any position."""
         return super().parse_args(ctx, note_server(ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """As in click, but errors of a backend are converted to mleredux's own."""
+        """Invoke the command as click does, but convert errors of a backend to mleredux's own."""
         try:
             return super().invoke(ctx)
         except Exception as error:
@@ -91,8 +91,8 @@ class Root(CommandGroup):
         super().explain_missing(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Format the common commands, then the names of others by section; without the server's client, how to install
-        it."""
+        """Format the common commands, then the names of others by section; if the server's client is missing, add how
+        to install it."""
         shown = self.shown(ctx)
         if not shown:
             formatter.write_paragraph()
@@ -147,7 +147,7 @@ def root(ctx: click.Context, block: tuple[str, ...], load: tuple[str, ...], debu
 
 def program() -> NoReturn:
     """Run `main` in a separate process: the entry point of the command `mleredux`."""
-    gc.set_threshold(150_000, 20, 20)  # hardly any object that a command creates is garbage
+    gc.set_threshold(150_000, 20, 20)  # a command creates hardly any garbage
     # pydantic searches the entry points of every package for its own plugins.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
@@ -174,7 +174,7 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 141
-    except Exception as error:  # of any type: no traceback without --debug
+    except Exception as error:  # any exception: no traceback without --debug
         if debug:
             raise
         internal = f"internal error ({one_line(error)}). Run again with --debug for the traceback."

@@ -26,7 +26,7 @@ _FOLDED = ("task", "agent", "artifacts", "report")
 
 
 def closing_table(runs: Sequence[RunView]) -> None:
-    """Print the table of results: name-value lines for one run, a row each for several."""
+    """Print the table of results: name-value lines for one run, one row per run for several."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -105,7 +105,7 @@ def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> No
 
 
 def replayed(llm: LlmUse) -> tuple[str, ...]:
-    """Return sentences on a replay: how many calls were repeated, and which differ."""
+    """Return sentences about a replay: how many calls were repeated, and which differ."""
     if llm.replay is None:
         return ()
     calls = "1 call was" if llm.repeated == 1 else f"{llm.repeated} calls were"

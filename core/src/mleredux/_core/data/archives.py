@@ -110,18 +110,18 @@ def find_given(source: Path | None, name: str) -> Path | None:
 
 
 def only_folder(folder: Path) -> Path | None:
-    """Return the folder that is the only content of a folder, if so."""
+    """Return a folder's subfolder if it contains nothing else, else None."""
     found = _content(folder)
     return found[0] if len(found) == 1 and found[0].is_dir() else None
 
 
 def _content(folder: Path) -> list[Path]:
-    """Return what a folder holds besides the files of file managers."""
+    """Return the contents of a folder, without files created by file managers."""
     return [path for path in folder.iterdir() if not path.name.startswith(".") and path.name != "__MACOSX"]
 
 
 def unpack_inner(folder: Path, name: str) -> None:
-    """Unpack an archive, or move up a folder, if it is the only content and has the name of the data."""
+    """If the only content is an archive or a folder with the name of the data, unpack it or move its content up."""
     while [path.name for path in _content(folder)] in ([f"{name}.zip"], [name]):
         only = _content(folder)[0].rename(folder.with_name(f"{folder.name}-inner"))
         try:

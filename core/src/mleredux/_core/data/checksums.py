@@ -18,7 +18,7 @@ from mleredux.errors import DataError
 from mleredux.models import Task
 
 BLOCK = 1 << 20
-"""Size of a read in bytes: larger reads are not faster, and this fits a core's cache."""
+"""Bytes per read: larger reads are not faster, and this size fits into a core's cache."""
 MEMORY_FILE = "checksums.json"
 """The file among the prepared data that caches checksums with file times; valid on one machine only."""
 _THREADS = 8

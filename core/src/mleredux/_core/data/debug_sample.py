@@ -11,7 +11,7 @@ _NAME = re.compile(r"(?P<base>.+?)(?P<mark>[+-])debug-(?P<rows>[1-9][0-9]{0,8})"
 
 
 def sample_name(task: str, rows: int) -> str:
-    """Return the id of a task's sample of so many rows."""
+    """Return the id of a task's sample with this many rows."""
     return variant_name(task, f"debug-{rows}")
 
 

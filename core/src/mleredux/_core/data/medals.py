@@ -1,7 +1,7 @@
 """Medals by Kaggle's rule, the median, and the percentile of a score on a leaderboard.
 
 The rule is Kaggle's "progression" table (https://www.kaggle.com/progression): the rank that still earns a
-medal depends on the number of teams, and fractions of a rank are cut off.
+medal depends on the number of teams, and fractional ranks are rounded down.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ _checked: dict[str, tuple[float, Finding | None]] = {}
 def choose_here(
     catalogue: Catalogue, agent: Agent, installed: Mapping[str, Capabilities], asked: str | None, **run: Any
 ) -> str:
-    """Choose a sandbox as `choose` does, but only among those that work; others than isolated ones only if the agent
-    permits.
+    """Choose a sandbox as `choose` does, but only among those that work; sandboxes without isolation only if the agent
+    permits them.
 
     Raises:
         MlereduxError: The requested sandbox can't run the agent, or no sandbox can.
@@ -67,7 +67,7 @@ def fell_back(catalogue: Catalogue, agent: str, sandbox: str) -> str | None:
 
 
 def _or_open(hint: str | None, open_ones: list[str]) -> str | None:
-    """Return the hint, with how to run the agent without isolation if that is possible."""
+    """Return the hint, extended by how to run the agent without isolation if that is possible."""
     if not open_ones:
         return hint
     other = f"Or add `--sandbox {open_ones[0]}`, which runs the agent on this machine without isolation."

@@ -266,7 +266,9 @@ class Catalogue:
         return [message for plugin in self.plugins for message in plugin.errors]
 
     def clashes(self) -> list[str]:
-        """Return a sentence for each unused name that several plugins claim, and for each plugin that grades."""
+        """Return a sentence for each name that is unused because several plugins claim it, and for each plugin that
+        grades.
+        """
         for kind in ("tasks", "agents", "graders"):
             self.entries(kind)
         named = [plugin.clash for plugin in self.plugins if plugin.clash]

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 SOCKET = "proxy.sock"
 PORT = 3128
-"""The port of the proxy on localhost in a sandbox."""
+"""The port on localhost at which the proxy listens in a sandbox."""
 ANY = "*"
 """As a rule: any public host."""
 TARGET = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(\d{1,5}))?")
-"""A host, with its port if it is not the usual one."""
+"""A host, with its port if it is not the default one."""
 _EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 """Networks whose addresses end with an IPv4 address."""
 _USUAL_PORTS = (80, 443)

@@ -48,7 +48,7 @@ def find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, 
             (place / "complete").touch()
             return python, True
         shutil.rmtree(place, ignore_errors=True)
-        plain = plain_path(place.parent) / place.name  # venv rejects colons, and shebang lines do not allow blanks
+        plain = plain_path(place.parent) / place.name  # venv rejects colons, and shebang lines do not allow spaces
         end = time.monotonic() + request.time_limit
         for command in _commands(folder, plain, plain / "bin" / "python"):
             if _execute(command, folder.path, request, end):
@@ -151,6 +151,8 @@ def _lines(folder: AgentFolder) -> list[str]:
 
 
 def _identity(folder: AgentFolder) -> str:
-    """Return what an environment depends on besides requirements: the interpreter, and the folder if installed."""
+    """Return the other inputs of an environment besides requirements: the interpreter, and the folder if it is
+    installed.
+    """
     own = any(line.startswith((".", "-", "/")) for line in _lines(folder))
     return f"{sys.version}\n{folder.path if own else ''}"

@@ -37,8 +37,9 @@ def start_launcher(
         launch: The agent's launch.
         command: The command to execute.
         environment: All environment variables of the command.
-        in_container: Whether the command creates a container with its own PID namespace: then only processes in it
-            count as the agent's, and its output is written to the log by another process, to which it has only a pipe.
+        in_container: Whether the command creates a container with its own PID namespace: if so, only processes in that
+            namespace count as the agent's, and a separate process writes its output, received through a pipe, to the
+            log.
 
     Raises:
         SandboxError: The command can't be started.
@@ -101,7 +102,7 @@ def sweep_launchers(owner: str, alive: Callable[[str], bool]) -> list[str]:
         ended.add(run_id)
         for process in processes:
             if (control := _control_of(process)) is not None:
-                _forget(control)  # how it ends now is not how the agent ended
+                _forget(control)  # this exit status is not the agent's own
                 end_family(partial(_below, process))
         end_family(partial(_of_run, owner, run_id))
     return sorted(ended)
@@ -149,7 +150,7 @@ class _ProcessHandle:
     def kill(self) -> None:
         """Send SIGKILL to all descendants of the launcher, which then records the exit and ends."""
         until = time.monotonic() + _KILL_SECONDS
-        while self.alive() and time.monotonic() < until:  # again: the launcher may not have started the agent yet
+        while self.alive() and time.monotonic() < until:  # repeated: the launcher may not have started the agent yet
             end_family(self._ended_first)
             _send(self._pid, signal.SIGCONT)  # the agent may have stopped it
             time.sleep(0.01)
@@ -177,12 +178,16 @@ class _ProcessHandle:
         return bool(tree) and living(tree[0])
 
     def _ended_first(self) -> list[psutil.Process]:
-        """Return all descendants of the launcher except the log writer, a fork that ends after reading everything."""
+        """Return all descendants of the launcher except the log writer, a fork that ends once it has read
+        everything.
+        """
         below = self._tree()[1:]
         return [one for one in below if _control_of(one) is None] if self._contained else below
 
     def _end_orphans(self) -> None:
-        """End orphans of an agent that killed its launcher; they are known from before, or by their environment."""
+        """End orphans of an agent that killed its launcher; they are recognized by earlier records or by their
+        environment.
+        """
         if self._exit_path.exists():
             return
 
@@ -261,7 +266,7 @@ def _resource_limits(launch: Launch) -> dict[str, int]:
     memory = launch.limits.memory_mb * 2**20
     return {
         "RLIMIT_CORE": 0,
-        # A little more than the limit, so that a process that reaches it is seen to have used it up.
+        # A little more than the limit, so that a process that reaches the limit is known to have used it up.
         "RLIMIT_FSIZE": launch.limits.disk_mb * 2**20 + _FILE_SLACK,
         "RLIMIT_DATA": 2 * memory + 2**29,
     }

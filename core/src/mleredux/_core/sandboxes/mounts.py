@@ -28,7 +28,7 @@ def mount_image(image: Path, place: Path) -> None:
     """
     opened, device = _loop_device(image)
     try:
-        # Freed space is freed on the host too; inode tables take up space only when they are used.
+        # Space freed in the volume is freed on the host too; inode tables take up space only when they are used.
         _mount(device, place, "ext4", _SAFE, "discard,noinit_itable")
     finally:
         os.close(opened)

@@ -59,7 +59,9 @@ class ProcessSandbox:
         return Built(f"process:sha256:{_environment_digest()}", sys.executable, cached=True)
 
     def layout(self, launch: Launch) -> Layout:
-        """Return the real folders, or plain names for them: agents use paths in commands and put sockets in folders."""
+        """Return the real folders, or links with plain names, because agents use paths in commands and put sockets in
+        folders.
+        """
         task = plain_path(launch.task_dir)
         return Layout(
             task=str(task),

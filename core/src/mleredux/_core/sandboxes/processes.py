@@ -1,4 +1,4 @@
-"""Processes of this machine: identify them uniquely, and end whole process trees."""
+"""Processes of this machine: unique identification, and ending whole process trees."""
 
 from __future__ import annotations
 

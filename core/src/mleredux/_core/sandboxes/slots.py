@@ -35,7 +35,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class Machine:
-    """The resources of this machine that runs share."""
+    """The resources of this machine, which all runs share."""
 
     cpus: float
     """Number of CPU cores."""
@@ -83,7 +83,7 @@ def machine() -> Machine:
 
 
 def gpu_uuids() -> tuple[tuple[str, ...], str | None]:
-    """Return the GPUs that the driver lists, or a sentence on why it can't list them."""
+    """Return the GPUs that the driver lists, or a sentence that says why it can't list them."""
     if shutil.which("nvidia-smi") is None:
         return (), None
     command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]

@@ -1,4 +1,4 @@
-"""Supervise a running agent: its limits, the notice, and how it ended. The same for every sandbox."""
+"""Supervise a running agent in any sandbox: its limits, the notice before the time limit, and how the agent ended."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Watch:
 
     Attributes:
         folders: Everything that the agent writes and that counts towards its disk limit.
-        disk: The disk that enforces the limit by itself; without one, the folders are measured.
+        disk: The disk, if it enforces the limit itself; without one, the folders are measured.
         notice: The file that is created some minutes before the time limit.
         emit: Writes an event.
         cancelled: Returns whether a stop was requested.
@@ -66,8 +66,8 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
         handle: The started agent.
         limits: The agent's limits.
         watch: The watched folders, and the functions to call.
-        age: Seconds since its start, to avoid the wall clock, which may have been changed. From here on nothing depends
-            on that clock.
+        age: Seconds since its start. The caller computes them, so that nothing here depends on the wall clock, which
+            may be changed.
     """
     watch.started = time.monotonic() - (max(0.0, time.time() - handle.started_at) if age is None else age)
     told = watch.notice.exists()
@@ -126,7 +126,7 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     watch.look()
     begun = time.monotonic()
     over = _over_disk(limits, watch)
-    # A large tree takes long to measure: spend no more than a tenth of the time on it.
+    # Measuring a large tree takes long: spend no more than a tenth of the time on it.
     watch._next_look = time.monotonic() + max(_LOOK_SECONDS, 10 * (time.monotonic() - begun))
     return over
 
@@ -171,7 +171,7 @@ def _stop(
         while (ended := handle.poll()) is None and time.monotonic() < until:
             time.sleep(_QUICK_POLL)
     if cause is Cause.AGENT_TIMED_OUT and ended is not None and ended.out_of_memory:
-        # The kernel killed one of its processes for lack of memory, and the others waited for it until the end.
+        # The kernel killed one of its processes for lack of memory, and the others waited for it until the time limit.
         watch.emit(LimitReached(limit="memory", message=_hungry(limits)))
         cause, limit, message = Cause.OUT_OF_MEMORY, "memory", f"{_hungry(limits)} {message}"
     return _outcome(handle, watch, (ended, cause, limit, message))
@@ -188,7 +188,7 @@ def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> tuple[Exit, Cau
         watch.disk.check_host()
     if ended.code == 0 and not _full_disk(limits, watch):
         return ended, None, None, None
-    # A process that can't write any more often gives up before the disk is checked.
+    # A process that can no longer write often gives up before the disk is checked.
     if (over := _over_disk(limits, watch)) or ended.signal == signal.SIGXFSZ:
         message = over[2] if over else f"The agent wrote a file larger than its disk limit of {limits.disk_mb} MB."
         watch.emit(LimitReached(limit="disk", message=message))

@@ -10,7 +10,7 @@ from mleredux.models import Agent, Task
 
 
 def placed(agent: Agent, task: Task) -> Agent:
-    """Return the agent as it works on a task: unchanged, unless the task provides an image.
+    """Return the agent configured for a task: unchanged, unless the task provides an image.
 
     Raises:
         MlereduxError: Both the agent and the task specify an image.

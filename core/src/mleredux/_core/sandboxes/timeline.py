@@ -1,4 +1,4 @@
-"""An agent's resource use over time: a CSV next to its log, with a line about every thousandth of its time limit."""
+"""An agent's resource use over time: a CSV next to its log, with about one line per thousandth of its time limit."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _FIELD = re.compile(r"^(name|description):[ \t]*(.+)$", re.MULTILINE)
 
 
 def is_path(name: str) -> bool:
-    """Return whether a tool is named by a path: of a skill folder, or of a file of MCP servers."""
+    """Return whether a tool is named by a path, that of a skill folder or of a file of MCP servers."""
     return "/" in name or name.endswith(".json")
 
 
@@ -47,7 +47,7 @@ def find_tools(catalogue: Catalogue, names: Iterable[str]) -> tuple[Tool, ...]:
 
     Raises:
         NotFound: A tool does not exist.
-        MlereduxError: A path is neither a skill nor a file of MCP servers, or two tools have the same id.
+        MlereduxError: A path leads neither to a skill nor to a file of MCP servers, or two tools have the same id.
     """
     found: dict[str, Tool] = {}
     for name in dict.fromkeys(names):
@@ -106,7 +106,7 @@ def give_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) ->
 
 
 def told(tools: Iterable[Tool], place: str) -> str:
-    """Return the lines on tools in the agent's instructions."""
+    """Return the lines about tools for the agent's instructions."""
     lines = []
     for tool in tools:
         title = tool.title.rstrip(".")

@@ -1,4 +1,4 @@
-"""The caller's variables that agents get, those whose values are masked, and those that no agent gets."""
+"""Which of the caller's variables agents get, which values are masked, and which variables no agent gets."""
 
 from __future__ import annotations
 

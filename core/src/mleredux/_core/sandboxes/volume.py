@@ -1,10 +1,10 @@
 """The disk of one run: a separate file system in a file of the run directory, with the size of the run's limit.
 
-It contains everything that the agent can make grow: output, scratch files, log, versions of the submission, uploads.
-The limit therefore holds whatever the agent does. While the agent runs, these folders are mounted at their places in
-the run directory; at the end they are moved there, a part of a file at a time. If a file system can't be mounted (which
-requires root and a loop device), the folders are ordinary folders of the run directory, and the supervisor measures
-their size.
+It contains everything that the agent can fill: output, scratch files, log, versions of the submission, uploads.
+So the limit holds whatever the agent does. While the agent runs, these folders are mounted at their places in
+the run directory; at the end they are moved there, one part of a file at a time. If a file system can't be mounted
+(which requires root and a loop device), the folders are ordinary folders of the run directory, and the supervisor
+measures their size.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ _DEPTH = 40
 _MIB = 1 << 20
 _BYTES_PER_FILE, _FEWEST_FILES, _INODE = 16384, 4096, 256
 _FULL, _FULL_SHARE, _FULL_FILES = 2 << 20, 8, 16
-"""A file system refuses large writes while there is still room for small ones."""
+"""The disk counts as full at this point: a file system refuses large writes while it still has room for small ones."""
 _LOG_COPY = 20 << 20
-"""Newest output that an engine may store in addition to the log, in bytes; it also counts towards the limit."""
+"""Maximum bytes of recent output that an engine stores in addition to the log; they also count towards the limit."""
 RESERVE = 256 << 20
 """Bytes to keep free on the host: a file system in a file is damaged if the host's disk is full."""
 
@@ -54,7 +54,8 @@ class RunDisk:
 
     Attributes:
         path: The run directory.
-        enforced_by: `volume`: a file system of that size; `walk`: the supervisor measures files about once a second.
+        enforced_by: `volume`: a file system of the limit's size; `walk`: the supervisor measures files about once a
+            second.
     """
 
     path: Path
@@ -93,7 +94,9 @@ class RunDisk:
         (self.path / _REFUSED).touch()
 
     def full(self) -> str | None:
-        """Return how the disk is full, as the end of a sentence; None if there is room, or if files must be counted."""
+        """Return in which way the disk is full, as the end of a sentence; None if there is room, or if files must be
+        counted.
+        """
         if (self.path / _REFUSED).exists():
             return "uploaded more than its disk has room for"
         if self.enforced_by == "walk":
@@ -197,7 +200,7 @@ class RunDisk:
         for name in _SHOWN:
             (self.path / name).mkdir(exist_ok=True)
             failed += [f"{name}/{left}" for left in move_contents(volume / name, self.path / name, _DEPTH)]
-        for missing in (volume / _LOG, self.path / "logs" / _LOG):  # a full disk may have rejected it
+        for missing in (volume / _LOG, self.path / "logs" / _LOG):  # a full disk may have rejected this write
             missing.touch()
         with (volume / _LOG).open("r+b") as log, (self.path / "logs" / _LOG).open("r+b") as kept:
             copy(log.fileno(), kept.fileno(), (volume / _LOG).stat().st_size, move=True)
@@ -210,7 +213,7 @@ def open_disk(path: Path, megabytes: int, *, going_on: bool) -> RunDisk:
     Args:
         path: The run directory.
         megabytes: The run's limit.
-        going_on: Whether an agent that was started earlier may still be running.
+        going_on: Whether a previously started agent may still be running.
 
     Raises:
         SandboxError: The disk of the runs directory is nearly full.

@@ -3,13 +3,13 @@
 | modules | contents |
 |---|---|
 | `context`, `steps` | the input of each stage, and interruptions; the pipeline's work in each stage |
-| `prepare` | first: public and private files of the task |
+| `prepare` | first stage: public and private files of the task |
 | `smoke` | a short run that an agent must pass before its first real run |
-| `briefing`, `run_agent` | third, after the build: the folder `task`; running the agent in its sandbox |
+| `briefing`, `run_agent` | third stage, after the build: the folder `task`; running the agent in its sandbox |
 | `dev_scores` | scores during a run on rows held back from the training data |
 | `ledger` | the agent's access; whether it saw held-out data, or changed the data |
-| `grade`, `grade_versions` | fourth: the score, also of earlier versions |
-| `verify_run`, `regrade`, `jsonl` | judging a result again; grading again; MLE-bench's files |
-| `produce` | last: artifacts of plugins, and the manifest |
+| `grade`, `grade_versions` | fourth stage: the score, also of earlier versions |
+| `verify_run`, `regrade`, `jsonl` | verifying a result; grading again; MLE-bench's files |
+| `produce` | last stage: artifacts of plugins, and the manifest |
 | `failures` | causes of exceptions; the line of a log that shows the reason |
 """

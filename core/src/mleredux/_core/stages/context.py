@@ -33,7 +33,7 @@ class StageContext:
         cancelled: Returns whether a stop was requested.
         progress: Called with short progress messages.
         base_image: Base image for builds, if the user specified one.
-        smoke: Performs the agent's smoke run in its environment, if one is wanted.
+        smoke: Executes the agent's smoke run in its environment; None: no smoke run.
         bound: Whether to end the agent when this program is killed.
         secrets: Secret values from services, which are masked in all stored files.
     """
@@ -111,9 +111,10 @@ class _Interrupted(Cancelled):
 
 @contextmanager
 def interruptible(cancelled: Callable[[], bool]) -> Iterator[None]:
-    """Interrupt this thread, between any two instructions, when a stop is requested.
+    """Interrupt this thread between any two instructions when a stop is requested.
 
-    The work must tolerate this as it would tolerate a killed program. Compiled code returns first.
+    The work must tolerate this as it would tolerate a killed program. Compiled code is not interrupted before it
+    returns.
 
     Raises:
         Cancelled: A stop was requested.
@@ -131,7 +132,7 @@ def interruptible(cancelled: Callable[[], bool]) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        if cancelled():  # regardless of how the work reports the interruption
+        if cancelled():  # however the work reports the interruption
             raise _Interrupted from error
         raise
     finally:

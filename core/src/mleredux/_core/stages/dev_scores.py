@@ -1,4 +1,4 @@
-"""Scores that an agent gets while it works, on rows held back from the training data and fixed for the task."""
+"""Scores that an agent gets while it works, on a fixed set of rows held back from the task's training data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FOLDER = "inner"
 """The prepared folder of the inner task, among the private files."""
 _DIGITS, _SECONDS = 4, 600.0
 BITS = math.log2(2 * 9 * 10 ** (_DIGITS - 1) * 64)
-"""Most information in one score of `_DIGITS` significant digits with a sign and one of 64 exponents, in bits."""
+"""Maximum information, in bits, in a score with `_DIGITS` significant digits, a sign and one of 64 exponents."""
 
 
 class DevScores:

@@ -1,4 +1,4 @@
-"""Determine why a stage failed: the cause of an exception, and the line of an agent's log that shows the reason."""
+"""Determine why a stage failed: the cause of an exception, and the line of an agent's log that shows why."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def failure_of(error: Exception) -> Failure:
     """Return the cause and the message for an exception that ended a stage."""
     if isinstance(error, Cancelled):
         return Failure(Cause.CANCELLED, str(error))
-    by_agent = isinstance(error, BuildFailed) and error.by_agent  # also its own disk limit
+    by_agent = isinstance(error, BuildFailed) and error.by_agent  # this may be its own disk limit
     if not by_agent and (full := disk_full(error)):
         return Failure(Cause.ENVIRONMENT_BROKE, full)
     if isinstance(error, AgentBroken) or by_agent:

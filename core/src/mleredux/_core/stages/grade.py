@@ -67,7 +67,7 @@ class Job(NamedTuple):
 def score_in_children(
     jobs: Sequence[Job], catalogue: Catalogue, *, workers: int = 1, notes: list[str] | None = None, **limits: Any
 ) -> list[Scored]:
-    """Score submissions in several concurrent child processes, sequentially in each.
+    """Score submissions in several concurrent child processes, each of which scores its share one after the other.
 
     An exception in the grader other than `InvalidSubmission` is attributed to the submission only if the task's own
     sample submission can be scored; otherwise the task is broken.
@@ -110,7 +110,7 @@ def _result(job: Job, answer: dict[str, Any], control: dict[str, Any] | None) ->
 
 
 def _ask_for_all(jobs: Sequence[Job], catalogue: Catalogue, **limits: Any) -> list[dict[str, Any]]:
-    """Start as many children as needed; a job that ended a child after other jobs is repeated alone."""
+    """Start as many children as needed; a job that ended its child after other jobs had run there is repeated alone."""
     answers: list[dict[str, Any]] = []
     while len(answers) < len(jobs):
         found = ask_child(jobs[len(answers) :], catalogue, **limits)
@@ -138,8 +138,9 @@ def ask_child(
         cancelled: Returns whether a user has cancelled the run.
 
     Returns:
-        For each ``{"score": …}``, ``{"invalid": sentence}`` or ``{"error": end of a sentence}``. If the child dies or
-            its memory runs out, this is the error of its current job, marked `felled`; later jobs are missing.
+        For each submission ``{"score": …}``, ``{"invalid": sentence}`` or ``{"error": end of a sentence}``. If the
+            child dies or its memory runs out, this is the error of its current job, marked `felled`; later jobs are
+            missing.
 
     Raises:
         Cancelled: A user cancelled the run.
@@ -209,7 +210,7 @@ def make_report(
         task: The task.
         score: The unrounded score; None if there is none.
         path: The submission's path, as shown in the report.
-        exists: Whether there was a submission at all.
+        exists: Whether a submission exists.
         message: Why there is no score, or no finite score.
     """
     if score is not None and message is None and not math.isfinite(score):
@@ -247,7 +248,7 @@ def _round(score: float, task: Task) -> float:
     if not math.isfinite(score) or task.rounding == "decimal":
         return round(score, 5)
     scaled = score * 1e5
-    # From 2**52 on, every float is a whole number.
+    # Every float of at least 2**52 is a whole number.
     return math.copysign(round(scaled), score) / 1e5 if abs(scaled) < 2**52 else scaled / 1e5
 
 
@@ -273,7 +274,7 @@ def grade(
 
     Raises:
         TaskBroken: The task is faulty, not the submission.
-        SandboxError: The environment failed, which may pass.
+        SandboxError: The environment failed, perhaps only temporarily.
     """
     path = shown_path or (str(submission) if isinstance(submission, Path) else task.submission.file)
     task = as_prepared(task, private.parent)

@@ -67,7 +67,9 @@ def grade_versions(
 
 
 def spread(versions: Sequence[SubmissionVersion]) -> list[SubmissionVersion]:
-    """Return the last version, the first, then always the middle of a gap, so that any prefix is evenly spread."""
+    """Return the last version, the first, then repeatedly the middle of the largest gap, so that any prefix is evenly
+    spread.
+    """
     if len(versions) < 3:
         return list(reversed(versions))
     chosen = [len(versions) - 1, 0]

@@ -1,7 +1,6 @@
-"""Record an agent's access beyond the data, which determines how far its result can be trusted.
-
-This includes the ledger of trust signals; whether the agent obtained held-out data, detected by the canary next to the
-answers or by private files themselves; and whether it changed the prepared data, if its sandbox does not prevent that.
+"""Record an agent's access beyond the data, which determines how far its result can be trusted. This includes the
+ledger; whether the agent obtained held-out data, shown by the canary next to the answers or by copies of private files;
+and whether it changed the prepared data, if its sandbox does not prevent that.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
     """
     try:
         wanted = canary(run.spec.task).encode()
-    except MlereduxError as error:  # no salt, no canary: everything else is checked nevertheless
+    except MlereduxError as error:  # without a salt there is no canary; everything else is still checked
         wanted = b""
         found = [Evidence(kind="canary", level="suspicious", why=f"The canary could not be looked for: {error}")]
     else:
@@ -112,7 +111,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
 
 
 def _left(run: Run) -> Iterator[tuple[str, Path, int]]:
-    """Yield all files and logs of the agent: the name in the run, the path and the size."""
+    """Yield all files and logs of the agent: its name in the run, its path and its size."""
     for name in _FOLDERS:
         folder = run.path / name
         for item in walk(folder, _LIMITS) if folder.is_dir() else ():
@@ -147,7 +146,7 @@ _CHANGED = "The task's prepared files changed while the agent worked; they are p
 def note_data(run: Run, prepared: Path, *, going_on: bool) -> None:
     """Record the state of the data before the agent starts; a resumed run keeps its record for the same data.
 
-    Data on another machine, or data that was prepared again, counts as different.
+    Data on another machine, or data that was prepared again, counts as different data.
     """
     folder, files = stamp(prepared)
     noted = run.log.state.data_stamp or ""

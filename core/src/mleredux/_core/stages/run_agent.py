@@ -146,7 +146,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
     before = session.attempts
     handle = sandbox.attach(launch)
     if before.outcome is not None:
-        # It ended, and the program was then killed before it recorded the stage.
+        # The agent ended, and the program was then killed before it recorded the stage.
         if handle is not None:
             handle.close()
         return before.outcome
@@ -193,11 +193,11 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         age = _age(before) if adopted else min(max(0.0, time.time() - handle.started_at), time.monotonic() - begun)
         outcome = supervise(handle, launch.limits, watch, age)
         if outcome.cause is Cause.AGENT_CRASHED and outcome.signal == signal.SIGTERM:
-            time.sleep(_SIGNAL_SECONDS)  # an engine that reclaims the machine signals this process too
+            time.sleep(_SIGNAL_SECONDS)  # an engine that reclaims the machine also sends this process a signal
         if outcome.cause is not Cause.CANCELLED:
             session.emit(Attempt(status="ended", outcome=outcome))
         return outcome
-    except SystemExit:  # of a SIGTERM handler: the agent starts again elsewhere, with its full time
+    except SystemExit:  # raised by a SIGTERM handler: the agent is restarted elsewhere, with its full time
         session.emit(Attempt(status="interrupted"))
         raise
     finally:
@@ -205,7 +205,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
 
 
 def _taken_away(ended: Exit) -> bool:
-    """Return whether an unsupervised agent was killed, as by engines that reclaim a machine."""
+    """Return whether an unsupervised agent was killed, as it is by engines that reclaim a machine."""
     return ended.signal in (signal.SIGTERM, signal.SIGKILL) and not ended.out_of_memory
 
 
@@ -229,7 +229,7 @@ def _open_gateway(context: StageContext, endpoint: ValidationEndpoint) -> Gatewa
 
 
 def _egress(context: StageContext, endpoint: ValidationEndpoint) -> Egress | None:
-    """Return the run's proxy to its allowed hosts, if its sandbox provides no other access to them."""
+    """Return the run's proxy to its allowed hosts, if the sandbox offers no other way to reach them."""
     run = context.run
     hosts, is_open = run.spec.grants.hosts, run.spec.network == "open"
     if not (hosts or is_open) or "hosts" not in context.sandbox.capabilities.networks:
@@ -313,7 +313,7 @@ def _check_same(run: Run, found: dict[str, str]) -> None:
 
 
 def _clear(launch: Launch, *, aside: bool) -> None:
-    """Make room for a fresh start; files of an interrupted attempt are kept if `aside`."""
+    """Clear the folders for a fresh start; files of an interrupted attempt are kept if `aside`."""
     if aside:
         _set_aside(launch.control_dir.parent, launch.output_dir, launch.log)
     (launch.task_dir / "notice.txt").unlink(missing_ok=True)

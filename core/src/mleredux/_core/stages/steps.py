@@ -111,7 +111,7 @@ def _grade(context: StageContext) -> StageEnded:
 def judge(
     context: StageContext, prepared: Prepared, report: Report, exposed: Sequence[Evidence], *, again: bool
 ) -> None:
-    """Collect evidence, execute the code again if requested, and store the report with the verdict.
+    """Collect evidence, re-execute the code if requested, and store the report with the verdict.
 
     Args:
         exposed: The result of `exposures`.
@@ -142,7 +142,7 @@ def judge(
 
 
 def _verify(context: StageContext, built: Built, prepared: Prepared, report: Report) -> Verification:
-    """Execute the run's final code again with a plugin; if this can't be attempted, the result states why.
+    """Execute the run's final code again with a plugin; if that is impossible, the result says why.
 
     Raises:
         Cancelled: A user cancelled the run.

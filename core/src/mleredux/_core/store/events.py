@@ -17,7 +17,8 @@ from mleredux.models.events import Payload
 
 
 class EventLog:
-    """Appends to and reads `events.jsonl`. Each byte is read once; the events are kept and folded into a state.
+    """Appends to and reads `events.jsonl`. Each byte is read only once; events are kept in memory and folded into a
+    state.
 
     Only the holder of the run's lock appends. A line left incomplete by a crash is cut off before the next append and
     ignored by readers.

@@ -75,7 +75,7 @@ class Run:
 
     @classmethod
     def create(cls, path: Path, spec: RunSpec) -> Run:
-        """Create the directory of a new run in state `queued`."""
+        """Create the directory of a new run in the state `queued`."""
         path.mkdir(parents=True)
         for folder in ("output", "submissions", "logs"):
             (path / folder).mkdir()
@@ -200,7 +200,7 @@ class Run:
         return str(self.state) if self.state.final else INTERRUPTED  # it may have ended in the meantime
 
     def ask_to_cancel(self) -> None:
-        """Request the process that executes the run, now or later, to stop."""
+        """Ask the process that executes the run, now or later, to stop."""
         (self.path / _CANCEL_FILE).touch()
 
     def forget_cancel(self) -> None:
@@ -222,7 +222,7 @@ class Run:
 
     @property
     def hold_end(self) -> datetime | None:
-        """When a held run may be graded; the maximum time if it must be released; None: immediately."""
+        """When a held run may be graded; the latest possible time if it must first be released; None: immediately."""
         try:
             text = (self.path / _HOLD_FILE).read_text(encoding="utf-8")
         except FileNotFoundError:
@@ -259,7 +259,7 @@ class Run:
         return report.medal if (report := self.report) else None
 
     def write_report(self, report: Report) -> None:
-        """Store the report with its verdict; medals of all versions of the submission are updated accordingly."""
+        """Store the report with its verdict; the medals of all versions of the submission are updated to match."""
         self.log.check()
         write_atomically(self.path / "report.json", report.model_dump_json(indent=1) + "\n")
         if scores := self.scores:

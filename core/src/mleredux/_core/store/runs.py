@@ -48,7 +48,7 @@ class RunStore:
         owner: The owner of the outer store, if this store is part of another.
 
     Attributes:
-        behind: The number of runs that the last call of `rows` left without a current row.
+        behind: The number of runs whose rows the last call to `rows` left out of date.
     """
 
     behind = 0
@@ -106,7 +106,7 @@ class RunStore:
         raise MlereduxError(f"No free name for a run was found in {self.path}.")
 
     def get(self, name: str) -> Run:
-        """Return a run by its id, by an unambiguous part of it, by its path, or the newest run as `last`.
+        """Return a run by its id, by an unambiguous part of it, by its path, or as `last`, which is the newest run.
 
         Raises:
             NotFound: No run or several runs match.
@@ -185,8 +185,8 @@ class RunStore:
         `status` is `interrupted` if a run has not ended and its process is dead. `curve` is the score over time,
         `[[seconds, score], …]`, with at most 24 versions.
 
-        Rows that are missing, or older than their run's event log, are renewed: with `most`, only those of this many of
-        the newest runs, and `behind` counts the others. An index that can't be read is rebuilt, and one that can't be
+        Rows that are missing, or older than their run's event log, are refreshed; `most` limits this to that many of
+        the newest runs, and `behind` counts the rest. An index that can't be read is rebuilt, and one that can't be
         written is ignored.
         """
         try:
@@ -240,7 +240,7 @@ class RunStore:
                 database.execute("DELETE FROM runs WHERE id = ?", (folder.name,))
 
     def close_disks(self, alive: Callable[[str], bool]) -> None:
-        """Move the files of agents of killed programs into their run directories, once no sandbox runs these agents.
+        """Move files of agents whose program was killed into their run directories, once no sandbox runs these agents.
 
         Args:
             alive: Returns whether the run with an id may still be executed, or resumed with its agent.
@@ -315,8 +315,8 @@ class RunStore:
             return 0
 
     def _row(self, name: str, run: Run | None = None) -> tuple[Any, ...]:
-        """Return the row of a run for the index; for a run that can't be read, only this fact."""
-        log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # first: newer events make it stale
+        """Return the row of a run for the index; for a run that can't be read, the row states only that."""
+        log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # read first: newer events make it stale
         try:
             run = run or Run(self.path / name)
             report, cause, outcome, began = run.report, run.cause, run.outcome, run.log.state.began
@@ -350,7 +350,7 @@ class RunStore:
 
 
 def _begin(database: sqlite3.Connection) -> None:
-    """Take the write lock now, so that no newer row is overwritten by data that is read after this."""
+    """Take the write lock now, so that data read from now on overwrites no newer row."""
     if not database.in_transaction:
         database.execute("BEGIN IMMEDIATE")
 

@@ -1,4 +1,6 @@
-"""Copy and move files of a hostile program: holes remain holes, and a moved file never takes its space twice."""
+"""Copy and move files of a hostile program: holes remain holes, and a file being moved never occupies its space
+twice.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,7 @@ def copy(source: int, target: int, size: int, *, move: bool = False) -> int:
 
 
 def write_pages(data: bytes, place: int, target: int) -> int:
-    """Write the pages that are not zero; return how many bytes these are.
+    """Write the pages that are not zero; return their total size in bytes.
 
     Args:
         data: The bytes.
@@ -61,7 +63,7 @@ def write_pages(data: bytes, place: int, target: int) -> int:
     """
     held = begin = at = 0
     while begin < len(data):
-        # a run of pages of one kind: zero or not
+        # a sequence of pages that are all zero or all nonzero
         zero = _is_zero(data, begin, place)
         at = begin
         while at < len(data) and _is_zero(data, at, place) == zero:
@@ -170,7 +172,7 @@ def _punch(descriptor: int, place: int, size: int) -> None:
 
 
 def move_contents(source: Path, target: Path, depth: int = 1 << 10) -> list[str]:
-    """Move the content of a folder into another one, even on another file system, a part of a file at a time.
+    """Move the content of a folder into another one, even on another file system, one part of a file at a time.
 
     Links are moved as links, and files with several names keep those that are moved. Devices, and entries deeper than
     `depth` folders, are not moved. If a call is killed, the next one completes it.
@@ -192,7 +194,7 @@ def move_contents(source: Path, target: Path, depth: int = 1 << 10) -> list[str]
 
 
 def move_file(source: Path, target: Path) -> None:
-    """Move a file of mleredux's own; if it is a mount point, move only its content."""
+    """Move one of mleredux's own files; if it is a mount point, move only its content."""
     with contextlib.suppress(OSError):
         source.rename(target)
         return

@@ -1,4 +1,4 @@
-"""Remove trees written by a hostile program: any depth, any names, folders without permissions."""
+"""Remove trees written by a hostile program: of any depth, with any names, and with folders without permissions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mleredux._core.sandboxes.mounts import unmount_below
 
 
 def remove_tree(path: Path) -> bool:
-    """Remove a folder and its content without following links; never raises because of the content.
+    """Remove a folder and its content without following links; this never raises because of the content.
 
     Anything mounted there, as in the run directory of a killed program, is unmounted first.
 

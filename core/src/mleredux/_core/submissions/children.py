@@ -1,6 +1,5 @@
-"""Child processes that score or check submissions.
-
-Each drops its network access before it reads anything that an agent wrote, and limits its own memory.
+"""Child processes that score or check submissions. Each drops its network access and limits its memory before it reads
+anything that an agent wrote.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def grade(request: Mapping[str, Any], _files: Sequence[int]) -> None:
     """Score the submissions of the request one by one.
 
     Each answer is a file: `{"score": …}`, `{"invalid": sentence}` or `{"error": sentence}`, with `offline`: whether
-    there was no network. If memory runs out, this process is in no state to continue, and ends.
+    there was no network. If memory runs out, this process can't continue reliably, so it ends.
     """
     with contextlib.suppress(OSError):  # if memory runs out nevertheless, this process is killed first
         Path("/proc/self/oom_score_adj").write_text("1000")
@@ -99,7 +98,7 @@ def leave_network() -> bool:
 
 
 def die_with(parent: int) -> None:
-    """Have this process killed when its parent dies; call it after `leave_network`, which would undo it."""
+    """Have the kernel kill this process when its parent dies; call this after `leave_network`, which would undo it."""
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

@@ -24,7 +24,7 @@ def remark_on(report: Report, task: Task, submission: Path, private: Path, catal
         return "It is a copy of the answers."
     if _same(submission, sample, task):
         return "It is a copy of the sample submission."
-    if report.score is not None and report.score == round(report.score):  # do not import graders for others
+    if report.score is not None and report.score == round(report.score):  # others need no graders
         grader = task.metric.grader
         grader = catalogue.grader(grader) if isinstance(grader, str) else grader
         if report.score == grader.perfect:

@@ -21,12 +21,12 @@ _Document = TypeVar("_Document", bound=BaseModel)
 
 
 def name_of(model: type[BaseModel]) -> str:
-    """Return the name of a model in a submission schema: `module:name`."""
+    """Return a model's name as used in submission schemas: `module:name`."""
     return f"{model.__module__}:{model.__qualname__}"
 
 
 def find_model(name: str) -> type[BaseModel]:
-    """Return the model of a name.
+    """Return the model with this name.
 
     Raises:
         TaskBroken: The name does not exist, or is not a model.
@@ -92,7 +92,7 @@ def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Docume
 
 
 class _Twice(Exception):
-    """Carries a name that occurs twice."""
+    """Carries the name that occurs twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ PER_SECOND = 0.5
 MAX_UPLOAD = 1 << 30
 MAX_CONNECTIONS = 128
 _IDLE_SECONDS = 30
-_SOCKET_BYTES = 103  # on macOS; 107 on Linux
+_SOCKET_BYTES = 103  # the maximum on macOS; 107 on Linux
 _SLOT_SECONDS = 2
 _WAIT_SECONDS, _UPLOAD_SECONDS = 120, 600
 _DRAIN_BYTES = 64 << 20
@@ -52,7 +52,7 @@ _USED_UP = (
 
 
 def share_of(limits: Limits) -> float:
-    """Return the CPU seconds for which a run's validations may execute programs, on top of the run's limits."""
+    """Return the CPU seconds for which a run's validations may execute programs, in addition to the run's limits."""
     return _SHARE * limits.time_limit * limits.cpus
 
 
@@ -153,7 +153,9 @@ class ValidationEndpoint:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _serve(self, woken: socket.socket) -> None:
-        """Accept connections until `_wake` is closed; the thread sleeps in between, as there may be many runs."""
+        """Accept connections until `_wake` is closed; the thread sleeps between connections, as there may be many
+        runs.
+        """
         with woken, selectors.DefaultSelector() as selector:
             selector.register(woken, selectors.EVENT_READ)
             for server in self._servers:
@@ -198,7 +200,7 @@ class ValidationEndpoint:
 
 
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
-    """Serves a limited number of connections at once; further ones wait briefly for a slot, then are closed."""
+    """Serves a limited number of connections at once; others wait briefly for a slot and are then closed."""
 
     daemon_threads = True
     block_on_close = False
@@ -292,8 +294,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return int(text) if known and int(text) <= MAX_UPLOAD else None
 
     def _refuse(self, status: int, length: int | None, content: dict[str, Any]) -> None:
-        """Answer a request without using its body; some of it is read, for clients that do not read responses
-        meanwhile."""
+        """Answer a request without using its body; part of it is read, for clients that read no response before they
+        have sent everything."""
         left = min(length or 0, _DRAIN_BYTES)
         while left > 0 and (block := self.rfile.read(min(left, 1 << 16))):
             left -= len(block)

@@ -68,7 +68,7 @@ def open_below(root: Path, name: str) -> BufferedReader:
 
 
 def named(message: str, usual: str, given: Path | str) -> str:
-    """Return a message on a submission file with the name that the user gave instead of the usual name."""
+    """Return a message about a submission file with the name that the user gave instead of the usual name."""
     return f"{given}{message.removeprefix(usual)}" if message.startswith(f"{usual} ") else message
 
 

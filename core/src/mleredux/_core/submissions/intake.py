@@ -59,8 +59,8 @@ class Found:
 def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
     """Yield everything below a folder, sorted by name, with the reason for each skipped file.
 
-    Links are never followed. A folder below the depth limit is skipped entirely. Never raises because of the content of
-    the tree.
+    Links are never followed. A folder below the depth limit is skipped entirely. The content of the tree never causes
+    an exception.
 
     Args:
         root: The folder.

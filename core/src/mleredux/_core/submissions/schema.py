@@ -66,7 +66,9 @@ def read_schema(folder: Path) -> SubmissionSchema:
 
 
 def is_current(folder: Path) -> bool:
-    """Return whether the folder has a schema that this version of mleredux can read; others are written again."""
+    """Return whether the folder has a schema that this version of mleredux can read; other schemas are written
+    again.
+    """
     with suppress(OSError, ValueError):
         return read_schema(folder).form == FORM
     return False

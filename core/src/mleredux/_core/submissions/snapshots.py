@@ -20,7 +20,7 @@ from mleredux.models.events import SubmissionKept
 MAX_VERSIONS = 500
 MAX_TOTAL_BYTES = 8 << 30
 MAX_LOOK_BYTES = 1 << 30
-"""Maximum size of a file that is copied while the agent runs; copying larger ones would delay the supervisor."""
+"""Maximum size of a file that is copied while the agent runs; copying a larger one would delay the supervisor."""
 
 
 _CODE = IntakeLimits(files=200, file_bytes=1 << 20, total_bytes=4 << 20)
@@ -122,7 +122,7 @@ class Snapshots:
         return self.run.submissions()[-1].path
 
     def _keep_code(self, target: Path) -> int:
-        """Copy the small text files of `output/code` as far as possible; return the number of bytes."""
+        """Copy the small text files of `output/code`, as many as fit; return the number of bytes."""
         source, total, count = self.run.output_dir / "code", 0, 0
         for found in walk(source, _CODE):
             name = os.fsdecode(found.path)

@@ -1,4 +1,4 @@
-"""Validate submissions by their schema alone. The answers are never opened, and no score is revealed."""
+"""Validate submissions using only their schema. The answers are never opened, and no score is revealed."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def _check(schema: SubmissionSchema, file: BinaryIO, expected: Mapping[tuple[str
 
 
 class _Lines:
-    """Lines of text for a CSV reader; rejects endless rows and files that grow forever."""
+    """Lines of text for a CSV reader; rejects endless rows and endlessly growing files."""
 
     def __init__(self, text: io.TextIOWrapper, name: str) -> None:
         self._text, self._name = text, name

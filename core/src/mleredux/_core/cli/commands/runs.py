@@ -122,7 +122,7 @@ def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = Non
         return
     wanted = [name for name in COLUMNS if name not in _OPTIONAL or any(row[name] not in (None, "") for row in shown)]
     room = shutil.get_terminal_size((120, 24)).columns
-    if _width(shown, wanted) > room:  # an id can be given by its end
+    if _width(shown, wanted) > room:  # a run can be named by the end of its id
         shown = [{**row, "id": row["id"].rpartition("-")[2]} for row in shown]
     if _width(shown, wanted) > room:
         shown = [{**row, "agent": row["agent"] and row["agent"].partition("@")[0]} for row in shown]
