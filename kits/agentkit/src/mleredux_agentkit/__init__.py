@@ -1,7 +1,7 @@
 """For programs that run inside a sandbox: the task, the clock, the trajectory, language models.
 
-Needs only the standard library, and imports nothing of mleredux. The images of agents that list `mleredux_agentkit` in
-`Build.packages` contain it, and so do those of agents created with `llm_agent`. All names exported here are stable.
+Needs only the standard library, and imports nothing of mleredux. Images of agents that list `mleredux_agentkit` in
+`Build.packages`, or that were created with `llm_agent`, contain it. All names exported here are stable.
 
 - `task`, `clock`: the task as given by the sandbox; the deadline
 - `llm`, `shell`: calls to language models; execution of their commands

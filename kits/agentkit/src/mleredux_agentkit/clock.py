@@ -14,12 +14,14 @@ from typing import NamedTuple, NoReturn
 
 
 class Stopped(BaseException):
-    """The deadline has passed, or the agent was told to stop. No library's `except Exception` catches it."""
+    """The deadline has passed, or the agent was asked to stop. It is not an `Exception`, so no library's `except
+    Exception` catches it.
+    """
 
 
 class Clock:
-    """Raises `Stopped` in the main thread at the deadline, and at SIGTERM. For libraries that let signals interrupt
-    them.
+    """Raises `Stopped` in the main thread at the deadline, and at SIGTERM. Use it with libraries that signals can
+    interrupt.
 
     Args:
         deadline: The deadline, as Unix time.
@@ -71,10 +73,9 @@ class Ended(NamedTuple):
 
 def work_until(deadline: float, work: Callable[[], object], each_second: Callable[[], object] | None = None) -> Ended:
     """Run a function in a thread until it is done, or until the deadline, SIGTERM or SIGINT, whatever a library is
-    doing.
-
-    For libraries that signals do not interrupt, because they run compiled code or catch all exceptions. The thread is
-    still running when this returns early, so end with `exit_now`, and write files atomically (`write`, `copy`).
+    doing. Use it with libraries that signals can't interrupt, because they run compiled code or catch all exceptions.
+    If this returns early, the thread is still running, so end with `exit_now`, and write files atomically (`write`,
+    `copy`).
 
     Args:
         deadline: The deadline, as Unix time.

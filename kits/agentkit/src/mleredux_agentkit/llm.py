@@ -46,7 +46,7 @@ def is_final(status: int | None, said: str) -> bool:
 
     Args:
         status: The HTTP status; None if there was no response.
-        said: The text of the error.
+        said: The text of the error message.
     """
     return status in (401, 402, 403) or (status == 429 and any(word in said.lower() for word in _FINAL_WORDS))
 

@@ -115,7 +115,7 @@ class Session:
             answer = self.answers()[request["do"]](file, {**request, "connection": connection})
             content = answer.pop("content", b"")
             line = json.dumps({**answer, "size": len(content)} if content else answer).encode() + b"\n"
-            connection.sendall(line + content)  # at once: a client that has read the line may already be gone
+            connection.sendall(line + content)  # in one call: a client may leave after reading the line
             if request["do"] == "finish":
                 self.finished.set()
 
@@ -214,9 +214,9 @@ class Session:
 
 
 def clock(task: Task) -> dict[str, Any]:
-    """Return the remaining seconds, and a sentence on them."""
+    """Return the remaining seconds, and a sentence that states them."""
     left = float(os.environ.get("MLEREDUX_DEADLINE", task.deadline)) - time.time()
-    left = min(max(0.0, left), task.time_limit)  # the deadline leaves a moment for the startup
+    left = min(max(0.0, left), task.time_limit)  # leave a moment for the startup
     hours, minutes, seconds = int(left) // 3600, int(left) // 60 % 60, int(left) % 60
     message = f"{hours}:{minutes:02d}:{seconds:02d} left of {task.time_limit / 60:.0f} minutes."
     return {"message": message, "left": left}

@@ -25,7 +25,7 @@ class Finished(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The output for a language model, with how the command ended unless it succeeded."""
+        """The output to show to a language model; unless the command succeeded, this includes how it ended."""
         how = "It took too long and was killed." if self.code is None else f"Exit code {self.code}."
         return self.output if self.code == 0 else f"{self.output}\n{how}".lstrip("\n")
 
@@ -65,7 +65,7 @@ def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, 
 
 
 def written_by(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
-    """Return the output of a killed program without waiting for what its descendants may still write."""
+    """Return the output of a killed program without waiting for further output of its descendants."""
     try:
         return process.communicate(timeout=_REST_SECONDS)
     except subprocess.TimeoutExpired as error:

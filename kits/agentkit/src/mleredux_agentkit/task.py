@@ -31,8 +31,8 @@ class Task:
         scratch_dir: The folder for temporary files.
         started: Unix time at which this object was created.
         time_limit: Seconds that the run may take.
-        deadline: Unix time at which the work should end: before the sandbox's own deadline by 3 % of the time limit, at
-            least 2 and at most 60 seconds, and never more than a fifth of the time limit.
+        deadline: Unix time at which the work should end: before the sandbox's own deadline by 3 % of the time limit,
+        but at least 2 seconds, at most 60, and never more than a fifth of the time limit.
         cpus: Number of CPUs, at least 1.
         memory_mb: Memory in MB.
         validate_url: URL of the validation endpoint; None outside of a sandbox.
@@ -63,8 +63,8 @@ class Task:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """The content of `task.json` on the submission: `file`, `sample`, `id_columns`, `target_columns`, `metric`,
-        `direction`; empty if it can't be read."""
+        """The part of `task.json` that describes the submission: `file`, `sample`, `id_columns`, `target_columns`,
+        `metric`, `direction`; empty if it can't be read."""
         try:
             found = json.loads((self.task_dir / "task.json").read_bytes())
         except (OSError, ValueError):
@@ -113,7 +113,7 @@ class Task:
         return str(self.verdict()["message"])
 
     def verdict(self) -> dict[str, Any]:
-        """Validate the submission with the sandbox, and return the verdict: `valid`, and the sentence as `message`."""
+        """Validate the submission with the sandbox, and return the verdict: `valid`, and a sentence as `message`."""
         if self.validate_url is None:
             return {"valid": False, "message": ""}
         import urllib.request

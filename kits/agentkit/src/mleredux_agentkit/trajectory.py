@@ -41,12 +41,12 @@ class Trajectory:
         self._add({"source": "user", "message": (task.prompt() if prompt is None else prompt)[:MAX_TEXT]})
 
     def say(self, message: str, *, answer: Answer | None = None, **extra: Any) -> int:
-        """Add a step of the agent without a tool call.
+        """Add a step without a tool call.
 
         Args:
             message: The message of the agent.
-            answer: The model's answer from which the step was made, for its token counts.
-            extra: Facts on ML engineering: `node_id`, `stage`, `validation_metric`, `is_buggy`, …
+            answer: The model's answer that the step is based on, for its token counts.
+            extra: Facts about ML engineering: `node_id`, `stage`, `validation_metric`, `is_buggy`, …
 
         Returns:
             The step's number.
@@ -63,7 +63,7 @@ class Trajectory:
         answer: Answer | None = None,
         **extra: Any,
     ) -> int:
-        """Add a step of the agent with a tool call: the reason, the function, its arguments, and the result.
+        """Add a step with a tool call: the reason, the function, its arguments, and the result.
 
         Other arguments and the return value are those of `say`.
         """

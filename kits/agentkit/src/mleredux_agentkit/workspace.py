@@ -14,7 +14,7 @@ from mleredux_agentkit.shell import kill, written_by
 MAX_OUTPUT = 10 << 20
 """Maximum number of bytes to keep of each output stream; the last ones are kept."""
 MAX_FILE = 100 << 20
-"""Maximum number of bytes of a file to read or write."""
+"""Maximum size of a file to read or write, in bytes."""
 
 
 class Completed(NamedTuple):

@@ -1,8 +1,8 @@
 """For plugins of agents and of bridges to tasks: declarations of agents, and open sessions.
 
 An agent that calls LLMs (`llm_agent`), or that is a command-line program (`cli_agent`), is declared in a few lines. A
-bridge opens a session, a run in whose sandbox an external client works instead of an agent; its limits, validation,
-grade and rollout are those of any other run. The plugin registers an agent, under whose name its runs are listed::
+bridge opens a session, a run in whose sandbox an external client works instead of an agent; limits, validation, grade
+and rollout work as in any other run. The plugin registers an agent under whose name its runs are listed::
 
     from mleredux_agents import open_session, session_agent
 

@@ -28,7 +28,7 @@ cd "$MLEREDUX_OUTPUT_DIR" && exec sh -c "$1"
 
 
 class AgentOptions(BaseModel):
-    """Base class of agents' options: only declared options, with strict types, and `libraries`."""
+    """Base class of agents' options: strictly typed, without undeclared options, and with the option `libraries`."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
@@ -113,21 +113,20 @@ def with_libraries(build: Build, asked: str) -> Build:
 
 @dataclass(frozen=True)
 class CommandRecipe:
-    """A command-line program as an agent: the packages to install, and the command that starts it without a terminal.
-
-    With an entry point in the group `mleredux.recipes` the agent `command` runs it by name (`-O recipe=NAME`);
-    `cli_agent` creates a separate agent from it.
+    """How to run a command-line program as an agent: the packages to install, and the command that starts it without a
+    terminal. If an entry point in the group `mleredux.recipes` names the recipe, the agent `command` runs it by name
+    (`-O recipe=NAME`); `cli_agent` creates a separate agent from it.
 
     Attributes:
-        command: A line for `sh`, run in the output folder. `$MLEREDUX_PROMPT_FILE` holds instructions and description,
-            `$MLEREDUX_MODEL` the model, `$HOME` is an empty folder; `OPENAI_BASE_URL`, `OPENAI_API_KEY`,
-            `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`, `GOOGLE_GEMINI_BASE_URL` and `GEMINI_API_KEY` refer to the
-            gateway. It writes `$MLEREDUX_SUBMISSION`.
+        command: A line for `sh`, run in the output folder. `$MLEREDUX_PROMPT_FILE` names a file with the instructions
+            and the description, `$MLEREDUX_MODEL` the model, and `$HOME` an empty folder; `OPENAI_BASE_URL`,
+            `OPENAI_API_KEY`, `ANTHROPIC_BASE_URL`, `ANTHROPIC_API_KEY`, `GOOGLE_GEMINI_BASE_URL` and `GEMINI_API_KEY`
+            refer to the gateway. It writes `$MLEREDUX_SUBMISSION`.
         install: Packages installed in the image: `npm:NAME@VERSION`, `pip:NAME==VERSION` and `apt:NAME`, separated by
             semicolons; for npm also a local folder or `.tgz`.
         model: The default model.
         packages: Importable packages of this environment that are copied into the image.
-        tools: The kinds of tools that its command passes to the program; see `Agent.tools`.
+        tools: The kinds of tools that the command passes to the program; see `Agent.tools`.
     """
 
     command: str

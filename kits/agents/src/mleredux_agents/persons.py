@@ -1,4 +1,4 @@
-"""Names of people: of those who work on tasks, and of students."""
+"""Names of people: participants who work on tasks, and students."""
 
 from __future__ import annotations
 

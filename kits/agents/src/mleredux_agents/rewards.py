@@ -1,4 +1,4 @@
-"""Rewards of ended runs, for bridges through which policies learn."""
+"""Rewards of ended runs, for bridges through which policies are trained."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _best(report: Report) -> float:
 
 
 def _references(report: Report) -> tuple[float, float]:
-    """Return the median and the gold threshold of the leaderboard; for a variant, of the original competition's."""
+    """Return the median and the gold threshold of the leaderboard; a variant uses the original competition's."""
     if report.median_threshold is not None and report.gold_threshold is not None:
         return report.median_threshold, report.gold_threshold
     with contextlib.suppress(MlereduxError):
@@ -112,8 +112,8 @@ class RewardRule:
 
         Args:
             run: The run.
-            shown_by: The plugin that shows the reward to a learner. Unless the reward is only whether the submission is
-                valid, the run's verdict becomes `score given`.
+            shown_by: The plugin that shows the reward to a learner. The run's verdict then becomes `score given`,
+                unless the reward depends only on whether the submission is valid.
         """
         report = run.report
         if self.function is None:
@@ -135,11 +135,11 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
     Args:
         reward: A name in `REWARDS`, or a function that takes a run with a valid submission, given as an object or as
             `package.module:function`.
-        invalid: The reward of other runs; None: 0, which is less than the reward of any valid submission by default.
+        invalid: The reward of other runs; None: 0, which by default is less than the reward of any valid submission.
 
     Raises:
-        MlereduxError: The rule does not exist, it is `score`, which has no bound, without `invalid`, or `invalid` is
-            not a number.
+        MlereduxError: The rule does not exist, the rule is `score` (which has no lower bound) but `invalid` is missing,
+            or `invalid` is not a number.
     """
     if invalid is not None and not math.isfinite(invalid):
         raise MlereduxError(f"{invalid} can't be a reward.", hint="Give a finite number.")

@@ -133,7 +133,7 @@ class Attached:
         self._file("write", path, json.dumps(path).encode() + b"\n" + content)
 
     def submit(self, source: Path | bytes | None = None) -> Verdict:
-        """Submit a file of this machine, or its content; with None, check the submission file in the output folder.
+        """Submit a file on this machine, or its content; with None, check the submission file in the output folder.
 
         Returns:
             Whether it is well-formed, from the endpoint that all agents use; never its score.

@@ -1,7 +1,7 @@
 """Isolation of builds: their limits, and a network that contains nothing but a proxy.
 
 The steps of a build share the network of a helper container that has only a loopback interface, on which the forwarder
-to the proxy listens. So they have no route to this machine, its neighbors or the internet, and never see a proxy
+to the proxy listens. So they have no route to this machine, its network or the internet, and never see a proxy
 password.
 """
 
@@ -69,7 +69,7 @@ def build_limits(max_image_mb: int | None) -> BuildLimits:
 
 @contextlib.contextmanager
 def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator[tuple[str | None, Egress | None]]:
-    """Run a container whose network the steps of a build share; yield its id and its proxy.
+    """Run the container whose network the steps of a build share; yield its id and its proxy.
 
     Args:
         image: The image of that container, which must contain Python. If None, the build gets no network.

@@ -67,7 +67,7 @@ def build_disk(size: int) -> Iterator[BuildDisk | None]:
         yield None
         return
     top = Path("/var/tmp") if os.access("/var/tmp", os.W_OK) else Path(tempfile.gettempdir())
-    for left in top.glob(f"{_PREFIX}*"):  # of programs that were killed
+    for left in top.glob(f"{_PREFIX}*"):  # left by programs that were killed
         if not Path("/proc", left.name.removeprefix(_PREFIX).partition("-")[0]).exists():
             remove_tree(left)
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=top))
@@ -75,7 +75,7 @@ def build_disk(size: int) -> Iterator[BuildDisk | None]:
     assert disk is not None
     try:
         disk.path.mkdir()
-        # A file system in a file breaks if the host's disk is full.
+        # A file system in a file is damaged if the host's disk is full.
         room = max(_MIB, shutil.disk_usage(folder).free - RESERVE)
         make_image(folder / "image", max(1, min(size, room) // _MIB), _FILES)
         mount_image(folder / "image", disk.path)

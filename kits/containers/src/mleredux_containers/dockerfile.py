@@ -95,7 +95,9 @@ def _flags(rest: str) -> tuple[dict[str, list[str]], list[str]]:
 
 
 def filled(name: str, arguments: dict[str, str]) -> str | None:
-    """Return a Dockerfile word with its variables replaced: empty for the base image, None if a value is missing."""
+    """Return a word of a Dockerfile with its variables replaced; empty for the base image, None if a value is
+    missing.
+    """
     name = name.strip("\"'")
     if name in (f"${BASE_ARGUMENT}", f"${{{BASE_ARGUMENT}}}"):
         return ""

@@ -1,8 +1,8 @@
 """A cache of pip downloads that builds share.
 
-It is mounted only for steps that execute no code of an agent (`Build.shared_steps`): the base image's pip, which
-installs wheels by name. No code of an agent or a package runs while the cache is accessible, so no build can inject
-anything into another build.
+It is mounted only for steps that execute no code of an agent (`Build.shared_steps`): only the base image's pip runs in
+them, which installs wheels by name. No code of an agent or a package runs while the cache is accessible, so no build
+can tamper with another.
 """
 
 from __future__ import annotations

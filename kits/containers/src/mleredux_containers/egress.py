@@ -1,7 +1,7 @@
 """The only network access of a container: a forward proxy on a Unix socket that allows hosts by name, and logs them.
 
 It resolves names itself and connects to the addresses that it checked, so that a name can't lead to this machine or its
-neighbors. If the caller uses a proxy, it connects through that one with the caller's password, which never enters the
+network. If the caller uses a proxy, it connects through that proxy with the caller's password, which never enters the
 sandbox.
 """
 
@@ -111,7 +111,7 @@ class Egress:
         raise last or OSError(f"{host} has no address")
 
     def _check(self, host: str, port: int, rules: list[Rule], *, must_resolve: bool = True) -> list[str]:
-        """Return the addresses of a host, each of which is allowed."""
+        """Return the addresses of a host, after checking that each is allowed."""
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
@@ -235,7 +235,7 @@ class _Handler(socketserver.BaseRequestHandler):
 
 
 def _own_form(head: bytes, method: str, path: str, query: str, host: str) -> bytes:
-    """Return the request in the form for the host itself, one per connection, without headers for proxies."""
+    """Return the request as sent to the host itself: one per connection, without headers meant for proxies."""
     dropped = (b"proxy-", b"connection:", b"keep-alive:", b"host:")
     lines = [line for line in head.split(b"\r\n")[1:] if not line.lower().startswith(dropped)]
     first = f"{method} {path}{'?' if query else ''}{query} HTTP/1.1".encode("latin-1")
@@ -281,7 +281,9 @@ def _through(proxy: str, host: str, port: int) -> socket.socket:
 
 
 def _is_own(address: str) -> bool:
-    """Return whether an address belongs to this machine: packets sent to it have it as their source."""
+    """Return whether an address belongs to this machine: the source address of packets sent to it is the same
+    address.
+    """
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
         probe.connect((address, 9))

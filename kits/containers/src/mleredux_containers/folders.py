@@ -1,4 +1,4 @@
-"""Mounts of a container, and the permissions of its user on them."""
+"""The mounts of a container, and its user's permissions on them."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
         # Otherwise the entry point copies them: some of MLE-bench's agents edit their files in place.
         names = ("instructions.txt", "instructions_obfuscated.txt")
         binds += [Bind(instructions, f"/home/{name}") for name in names]
-    # Mount the folder, not the sockets: after a restart of the program, its new sockets must be visible.
+    # Mount the folder, not the sockets: after a restart of the program, the container must see its new sockets.
     homes = {place.parent for place in _sockets(launch) if place is not None}
     if len(homes) > 1:
         raise SandboxError("The sockets of a run are in several folders.", hint="Pass sockets of one folder.")
@@ -142,8 +142,8 @@ def written_binds(
 ) -> list[Bind] | None:
     """Return mounts that make folders of the image writable, on the disk of the run.
 
-    If that is impossible (no volume, or an engine that does not report its layers), such writes are not limited, which
-    is recorded for the trust signals.
+    If that is impossible (no volume, or an engine that does not report its layers), such writes are not limited, and
+    this is recorded as a trust signal.
 
     Args:
         launch: The launch of the agent.
@@ -194,7 +194,9 @@ def _sockets(launch: Launch) -> tuple[Path | None, ...]:
 
 
 def write_inside(control: Path) -> Path:
-    """Write the container's programs, executable regardless of umask and installer; return their folder."""
+    """Write the programs that run in containers, executable whatever the umask and the installer; return their
+    folder.
+    """
     folder = control / "inside"
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)
@@ -248,7 +250,7 @@ def _give(folder: Path, user: tuple[int, int]) -> None:
 
 
 def _refuse_unreadable(folder: Path, user: tuple[int, int]) -> None:
-    """Raise an error if the agent's user, unlike root, can't read a folder, instead of an obscure failure later."""
+    """Raise an error early if the agent's user, unlike root, can't read a folder."""
     looked = 0
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent), *(Path(parent) / name for name in files)):

@@ -50,11 +50,11 @@ class Gpus:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return variables for images that would otherwise request all devices from NVIDIA's older hook."""
+        """Return variables that keep images from requesting all devices from NVIDIA's older hook."""
         return {"NVIDIA_VISIBLE_DEVICES": ",".join(self.ids)} if self.ids else {}
 
     def binds(self) -> tuple[Bind, ...]:
-        """Return mounts of devices and files; libraries also get their usual names, where the loader finds them.
+        """Return mounts of devices and files; libraries also get their usual names, under which the loader finds them.
 
         Raises:
             SandboxError: A device has a different path in containers, which mounts can't provide.

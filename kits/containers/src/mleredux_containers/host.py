@@ -43,7 +43,7 @@ def ca_bundle() -> bytes | None:
 
 
 def ca_key(bundle: bytes) -> str:
-    """Return a name for a bundle, derived from its content."""
+    """Return a name for a bundle of certificates, derived from its content."""
     return hashlib.sha256(bundle).hexdigest()[:16]
 
 

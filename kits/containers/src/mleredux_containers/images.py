@@ -102,7 +102,7 @@ class BuildLog:
         return self._failure(what, recipe=True)
 
     def broken_off(self) -> BuildFailed:
-        """Return the error of a build that the engine aborted without a reason."""
+        """Return the error of a build that the engine aborted without giving a reason."""
         return self._failure(f"The engine broke the build off at {self._step}")
 
     def _failure(self, what: str, *, recipe: bool = False) -> BuildFailed:

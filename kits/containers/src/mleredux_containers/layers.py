@@ -1,4 +1,6 @@
-"""Split a build into an image with installed packages, and files on top, so that an edit changes only the latter."""
+"""Split a build into an image with installed packages and a layer of files on top, so that editing a file rebuilds only
+the latter.
+"""
 
 from __future__ import annotations
 

@@ -99,7 +99,8 @@ class Container:
     """A container that an engine must start. In addition, each adapter disables the network (all access is through
     sockets), drops all capabilities, forbids new privileges, keeps the engine's filter of system calls, adds an init
     and a private IPC namespace, disables core dumps, health checks and restarts, and never passes on the user's proxy.
-    The defaults suffice for helpers such as the network of a build; the values for an agent come from its launch.
+    The defaults suffice for helper containers, such as the one that provides the network of a build; the values for an
+    agent come from its launch.
 
     Attributes:
         image: Id of the image.
@@ -108,7 +109,7 @@ class Container:
         environment: Variables in addition to the image's.
         user: User and group id.
         labels: Labels that identify the container later.
-        working_dir: The working directory; None for that of the image.
+        working_dir: The working directory; None: that of the image.
         binds: Mounted host paths.
         volumes: Paths that become writable and contain the image's files, deleted with the container.
         memory: Memory limit in bytes, including swap.
@@ -201,7 +202,7 @@ def container(
 
 
 def environment(launch: Launch, image: Image) -> dict[str, str]:
-    """Return the launch's variables, and those that agents made for MLE-bench expect."""
+    """Return the launch's variables, and those that agents written for MLE-bench expect."""
     made = {
         "HOME": LAYOUT.scratch,
         "USER": "agent",

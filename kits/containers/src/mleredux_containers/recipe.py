@@ -38,7 +38,7 @@ _ZSTANDARD = b"\x28\xb5\x2f\xfd"
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.:-]*(=[A-Za-z0-9.+:~-]+)?")
 _NPM_NAME = re.compile(r"(@[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*(@[\w.+-]+)?|/tmp/npm/[0-9]+(\.tgz)?")
 _FORMAT = "1"
-"""Incremented when the same recipe must result in a different image."""
+"""Incremented when the same recipe must produce a different image."""
 
 _WITH_REQUIREMENTS = """\
 ARG BASE_IMAGE
@@ -265,7 +265,9 @@ def from_context(build: Build) -> Recipe:
 
 
 def on_top(image: str, lines: str, extra: dict[str, bytes] | None = None, *, generated: bool = True) -> Recipe:
-    """Return the recipe of a layer on an image, from the lines after `FROM`; not `generated` for external images."""
+    """Return the recipe of a layer on an image, from the lines after `FROM`; `generated` is false for external
+    images.
+    """
     files: dict[str, Path | bytes] = {
         "Dockerfile": f"FROM {image}\nUSER root\n{lines}".encode(),
         **(extra or {}),

@@ -41,7 +41,7 @@ class Watch(threading.Thread):
             self.timed_out = not self.too_large and self._log.seconds_left <= 0.1
             if not self.timed_out and (begun := time.monotonic()) >= look_at:
                 self.too_large = self.too_large or self.size() > self._disk
-                # Counting a large tree takes long: spend at most a tenth of the time on it.
+                # Measuring a large tree takes long: spend at most a tenth of the time on it.
                 look_at = time.monotonic() + max(_MEASURE_SECONDS, 10 * (time.monotonic() - begun))
             if self.timed_out or self.too_large:
                 self.stop()

@@ -12,7 +12,7 @@ from mleredux.plugin.sandbox import Launch
 from mleredux_containers.folders import Bind
 
 FIND = ("/bin/sh", "-c", "command -v find >/dev/null || exit 127; find / -xdev -type f 2>/dev/null; exit 0")
-"""The command that lists an image's files in a container."""
+"""The command that lists an image's files from inside a container."""
 _found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
 
 

@@ -1,4 +1,4 @@
-"""Convert a whole response to the events of a stream, in chunks or with each text in one event."""
+"""Convert a whole response to the events of a stream, with each text in chunks or in one event."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def tools_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def texts_of(content: Any) -> tuple[str, ...]:
-    """Return the texts of a content's parts; other parts are mentioned in brackets."""
+    """Return the texts of a message's parts; parts of other kinds are named in brackets."""
     if isinstance(content, str):
         return (content,)
     if isinstance(content, list):

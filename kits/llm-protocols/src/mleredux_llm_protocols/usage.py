@@ -37,7 +37,7 @@ class Tokens:
 
 
 def reported(kind: Kind, response: Any) -> Tokens | None:
-    """Parse the report in a response; return None if there is none or it is invalid.
+    """Parse the usage that a response reports; return None if there is none or it is invalid.
 
     Args:
         kind: The protocol of the response.
@@ -48,7 +48,7 @@ def reported(kind: Kind, response: Any) -> Tokens | None:
 
 
 def tokens_of(kind: Kind, usage: Any) -> Tokens | None:
-    """Parse a provider's report; return None if there is none or it is invalid.
+    """Parse a provider's usage report; return None if there is none or it is invalid.
 
     Args:
         kind: The protocol of the response.
@@ -91,7 +91,7 @@ def _google(usage: Mapping[str, Any]) -> Tokens | None:
 
 
 def _count(value: Any) -> int | None:
-    """Return a number of tokens from a provider's value, which may be anything."""
+    """Return a token count from a provider's value, which may be anything."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1 << 40:
         return None
     return math.ceil(value)

@@ -156,10 +156,9 @@ def run_confined(
 
 
 def _map_user() -> None:
-    """Map the user of this process to itself, if it has moved to a user namespace where it has no user id.
-
-    The child that scores has done so. A process without a user id can't create a namespace; the kernel provides the id
-    that the process had at its start (`getauxval`).
+    """Map the user of this process to itself, if the process is in a user namespace where it has no user id, as the
+    child that scores is. A process without a user id can't create a namespace; the kernel provides the id that the
+    process had at its start (`getauxval`).
     """
     if Path("/proc/self/uid_map").read_text().strip():
         return

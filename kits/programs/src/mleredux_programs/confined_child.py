@@ -32,8 +32,8 @@ FIRST_USER = 1 << 30
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
 MEMORY_SECONDS = 0.05
 COUNTED = ("RssAnon:", "VmSwap:", "VmPTE:", "HugetlbPages:")
-# System calls, by machine, that are denied: kernel memory that no limit counts, namespaces, mounts, other
-# processes' memory, processor affinity and memory placement.
+# System calls, by machine, that are denied: those that use kernel memory that no limit counts, and those on namespaces,
+# mounts, other processes' memory, processor affinity and memory placement.
 REFUSED = {
     "x86_64": (
         *(29, 64, 68, 101, 165, 203, 206, 237, 238, 240, 246, 248, 249, 250, 253),
@@ -50,7 +50,7 @@ CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 56, 435), "aarch64": (0xC00000B7,
 MAP_SHARED, MAP_ANONYMOUS = 1, 32
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
-LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, 37, 38)  # and those of open files
+LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, 37, 38)  # and the objects of open files
 # Maximum kernel memory in bytes for a process's objects, for use without a control group that counts it.
 SOCKET_BYTES, FILE_BYTES, MAPPING_BYTES = 1 << 19, 1 << 10, 1 << 8
 KINDS = {"pipe": 1 << 16, "eventpoll]": 1 << 16}
@@ -238,7 +238,7 @@ def forbid(*, shared: bool) -> None:
 
 
 def raise_loopback(processes: int) -> None:
-    """Let processes in this network namespace connect to one another, with socket buffers of moderate size."""
+    """Allow processes in this network namespace to connect to one another, with socket buffers of moderate size."""
     for name in ("tcp_rmem", "tcp_wmem"):
         with (
             contextlib.suppress(OSError),

@@ -1,4 +1,4 @@
-"""Instructions for agents on submissions that are programs."""
+"""Instructions for agents whose submission is a program."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _TEXT = """
 
 
 def contract(task: Task, execution: Execution) -> str:
-    """Return the part of the instructions on a program to submit."""
+    """Return the part of the instructions that describes the program to submit."""
     archive = task.submission.file.endswith(".zip")
     return _TEXT.format(
         file=task.submission.file,

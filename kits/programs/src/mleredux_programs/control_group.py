@@ -68,7 +68,7 @@ def _make(parents: list[Path], folders: list[Path], memory_mb: int, processes: i
         ("memory.swap.max", "0"),
         ("memory.oom.group", "1"),
     ):
-        with contextlib.suppress(OSError):  # not every kernel has all of them
+        with contextlib.suppress(OSError):  # not every kernel offers all of them
             if (file := memory / name).exists():
                 file.write_text(value)
     if (file := folders[-1] / "pids.max").exists():
@@ -87,7 +87,7 @@ def _parents() -> Iterator[list[Path]]:
     if "memory" in own:
         known = [name for name in _CONTROLLERS if name in own]
         yield [_GROUPS / name / own[name] for name in known]
-        yield [_GROUPS / name for name in known]  # in a container, whose own group is mounted as the root
+        yield [_GROUPS / name for name in known]  # in a container, its own group is mounted as the root
     elif "" in own:
         place = _GROUPS / own[""]
         for folder in (place, *place.parents):

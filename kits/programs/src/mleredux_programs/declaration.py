@@ -39,15 +39,15 @@ class Execution(Declared):
     """
 
     kind: ExecutionKind
-    """`code`: a script, called with the file names of the inputs and of the predictions to write. `model`: `main.py`
-    defines `load(folder)`, which returns an object with `predict(rows)`. `service`: an HTTP server that answers `POST
-    /predict`. `policy`: `act(observation)`, and optionally `reset()`."""
+    """`code`: a script, called with the names of the input file and of the predictions file to write. `model`:
+    `main.py` defines `load(folder)`, which returns an object with `predict(rows)`. `service`: an HTTP server that
+    answers `POST /predict`. `policy`: `act(observation)`, and optionally `reset()`."""
     public: tuple[str, ...] = ()
     """Public files that the program also gets."""
     memory_mb: int = Field(default=1_024, ge=64)
     """Memory limit in MiB for all processes of the program together."""
     disk_mb: int = Field(default=256, ge=16)
-    """Limit in MiB for all files, which are in memory; the submission is one of them."""
+    """Limit in MiB for all files, which are kept in memory; they include the submission."""
     size_mb: float = Field(default=16.0, gt=0)
     """Maximum size of the submission, in MiB."""
     missing: str = ""
@@ -67,7 +67,7 @@ class Execution(Declared):
         return None if made is None else getattr(made, "__qualname__", "environment")
 
     def instructions(self, task: Task) -> str:
-        """Return the part of an agent's instructions on the program to submit."""
+        """Return the part of an agent's instructions that describes the program to submit."""
         from mleredux_programs.contract import contract
 
         return contract(task, self)

@@ -1,7 +1,6 @@
-"""Execute a submitted program on inputs, confined, and return its predictions, or one sentence on why there are none.
-
-For the private inputs, that sentence is always one of ours: nothing that the program prints or writes is shown to
-anyone, because the program knows these inputs. For the sample inputs, which are public, it includes the last line of
+"""Execute a submitted program on inputs, confined, and return its predictions, or one sentence that says why there are
+none. For the private inputs, that sentence is always a fixed one: nothing that the program prints or writes is shown to
+anyone, because the program has seen these inputs. For the sample inputs, which are public, it includes the last line of
 the log.
 """
 
@@ -41,7 +40,7 @@ class Executed:
 
     Attributes:
         predictions: The CSV with its predictions.
-        details: Figures on the execution, such as the latencies of a `service`.
+        details: Measurements of the execution, such as the latencies of a `service`.
     """
 
     predictions: bytes
@@ -220,7 +219,7 @@ def _answer(one: Any, targets: Sequence[str]) -> dict[str, str] | None:
 
 
 def _worse(before: dict[str, str] | None, now: dict[str, str] | None) -> dict[str, str] | None:
-    """Return the answer that counts: None if one is missing or two differ."""
+    """Return the answer that counts: None if either is missing or the two differ."""
     return now if before == {} or before == now else None
 
 
@@ -253,7 +252,7 @@ def _act(
 
 
 def _episode(environment: Environment, seed: int, said: BinaryIO, asked: BinaryIO) -> float | bool:
-    """Compute the return of an episode; True if an action was not valid, False if the policy has ended."""
+    """Compute the return of an episode; True instead if an action was invalid, False if the policy has ended."""
     observation, _ = environment.reset(seed=seed)
     total = 0.0
     while True:
@@ -272,10 +271,10 @@ def _episode(environment: Environment, seed: int, said: BinaryIO, asked: BinaryI
 
 
 def _expect_end(task: Task, found: Confined, inputs: _Inputs) -> None:
-    """Check that a program has ended as it should.
+    """Check that a program ended normally.
 
     Raises:
-        InvalidSubmission: The program ended in another way.
+        InvalidSubmission: It did not.
     """
     execution, file = execution_of(task), task.submission.file
     if found.limit == "time":

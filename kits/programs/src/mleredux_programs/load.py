@@ -13,7 +13,7 @@ _PAUSE_SECONDS = 0.02
 
 
 def serve_load(asked: dict, running, until: float) -> dict:  # type: ignore[no-untyped-def,type-arg]
-    """Wait until the service answers at all, then send each body, `clients` at a time.
+    """Wait until the service answers any request, then send each body, `clients` at a time.
 
     Args:
         asked: `port`, `bodies` (strings), `order` (indices of bodies), `clients`, `deadline` (seconds).
@@ -57,7 +57,7 @@ async def _serve(asked: dict, running, until: float) -> dict:  # type: ignore[no
 
 
 async def ask(port: int, body: str, deadline: float) -> "tuple[float, str | None]":
-    """Send a request; return its duration, and the answer if it was in time, had status 200 and is not too long."""
+    """Send a request; return its duration, and the answer if it arrived in time with status 200 and is not too long."""
     begun = time.monotonic()
     try:
         text = await asyncio.wait_for(_exchange(port, body.encode()), deadline)

@@ -14,4 +14,4 @@ def _score(given: GradingInput) -> Score:
 
 
 MEAN_RETURN = Grader(id="mean-return", title="Mean return of a policy", direction="maximize", score=_score)
-"""The mean over the private episodes of the sum of rewards."""
+"""The sum of rewards, averaged over the private episodes."""

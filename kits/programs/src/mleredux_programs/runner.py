@@ -25,7 +25,7 @@ def main(kind: str, submission: str, *pipes: str) -> None:
 
 
 def predict(model) -> None:  # type: ignore[no-untyped-def]
-    """Write the predictions of a model: for each row a dictionary by columns, or the value of a single column."""
+    """Write the predictions of a model: for each row, a dictionary by column or the value of the only column."""
     with open("inputs.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     ids, targets = json.loads(os.environ["COLUMNS"])

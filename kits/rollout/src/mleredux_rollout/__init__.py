@@ -12,7 +12,7 @@
 | `beside` | the files next to a program that belong to it |
 | `notebook` | the program that runs a notebook in an agent's environment |
 | `exports` | runs without their secrets, for formats |
-| `judge` | a language model that reads what agents wrote, with its own budget |
+| `judge` | a language model that reads agents' texts, with its own budget |
 
 A rollout is the trajectory of an agent as an ATIF document; an agent's reader converts its native log to one::
 

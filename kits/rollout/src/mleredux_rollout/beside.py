@@ -33,7 +33,7 @@ _COMPUTED = re.compile(r"(?:\*|[%}]\w*|\$\w+)[\w.-]*\.(?:py|sh|ipynb)\b")
 
 @dataclass
 class _Needs:
-    """A program's needs: names of modules, words that may name files, and whether it chooses others when it runs."""
+    """A program's needs: names of modules, words that may be file names, and whether it chooses others at run time."""
 
     modules: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)
@@ -43,9 +43,9 @@ class _Needs:
 def files_beside(script: Path) -> frozenset[str]:
     """Return the names of files and folders in a script's folder that belong to it, with the script itself.
 
-    These are: modules and packages that it imports, and in turn those that they import; programs and small files whose
-    names are in its text; and `requirements.txt`. If it may choose modules at run time, all modules and packages next
-    to it belong to it. Links that lead out of the folder count only if they lead to programs or packages. Nothing is
+    These are modules and packages that it imports, directly or indirectly; programs and small files whose names occur
+    in its text; and `requirements.txt`. If it may choose modules at run time, all modules and packages next to it
+    belong to it. Links that lead out of the folder count only if they lead to programs or packages. Nothing is
     executed.
     """
     folder = script.parent
@@ -154,7 +154,7 @@ def _parse(text: str) -> ast.Module | None:
 
 
 def _split(cell: str) -> tuple[str, str]:
-    """Split a cell of a notebook into Python code, and what only IPython understands."""
+    """Split a cell of a notebook into Python code and lines that only IPython understands."""
     if _parse(cell):
         return cell, ""
     if _CELL_MAGIC.match(cell):
@@ -163,7 +163,7 @@ def _split(cell: str) -> tuple[str, str]:
 
 
 def _add_call(needs: _Needs, scope: Scope, call: ast.Call) -> None:
-    """Add a module that a call loads by its name."""
+    """Add a module that a call loads by name."""
     called = (scope.name(call.func) or "").rpartition(".")[2]
     if called not in _LOADERS:
         return

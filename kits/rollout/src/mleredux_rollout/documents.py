@@ -79,7 +79,7 @@ def problems_in(data: bytes) -> list[Problem]:
 
 
 def dump_rollout(trajectory: Trajectory) -> bytes:
-    """Return the document as UTF-8 JSON, indented unless it is large; unset fields are omitted."""
+    """Return the document as JSON in UTF-8, indented unless it is large; unset fields are omitted."""
     compact = trajectory.model_dump_json(exclude_none=True)
     if len(compact) > _INDENTED_BYTES:
         return compact.encode() + b"\n"

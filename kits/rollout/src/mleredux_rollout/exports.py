@@ -54,7 +54,9 @@ class ExportedRun:
 
     @property
     def rollout(self) -> Trajectory | None:
-        """The trajectory, if there is one. It is read on each access, so that few are in memory at the same time."""
+        """The trajectory, if there is one. It is read on each access, so that few trajectories are in memory at the
+        same time.
+        """
         content = self._content("rollout.json")
         return parse_rollout(content) if content else None
 
@@ -93,7 +95,7 @@ class Filters:
 
     Attributes:
         min_score: The worst score, in the direction of each run's metric.
-        verified: Whether only results whose code was executed again with the same score.
+        verified: Whether to export only results whose code was executed again with the same score.
         licenses: Accepted licences of the tasks' data; empty: any licence, or none.
         everything: Whether training data also includes cancelled runs and runs without a step of the agent, and
             published results also include those whose test score was disclosed.
@@ -128,7 +130,7 @@ def export(
         The files, and the reason for each run that was excluded.
 
     Raises:
-        MlereduxError: A run has not ended, no run is left, or a file can't be written.
+        MlereduxError: A run has not ended, all runs are excluded, or a file can't be written.
         PluginError: The format fails.
     """
     if unknown := sorted(set(options or ()) - set(chosen.options)):
@@ -187,7 +189,7 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
 
 
 def _why_not_by_default(one: ExportedRun, chosen: Format) -> str | None:
-    """Return the reason for excluding a run from training data or published results, unless all are wanted."""
+    """Return the reason for excluding a run from training data or published results, unless all are requested."""
     if "rollout" not in chosen.needs:
         return "its test score was given out" if one.report is not None and not one.report.verdict.ranked else None
     if one.run.state is State.CANCELLED:

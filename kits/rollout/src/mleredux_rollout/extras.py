@@ -1,7 +1,7 @@
 """The fields specific to ML engineering, in ATIF's `extra` fields.
 
 A step's `extra` holds the fields of `StepExtra` in addition to any others of the agent; a document's `extra` holds
-those of `RunExtra` under the key `mleredux`. Agents write the first; the second is added later.
+those of `RunExtra` under the key `mleredux`. Agents write the former; the latter is added later.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class StepExtra(_Convention):
     metric_name: str | None = None
     """The name of the metric."""
     validation_metric: float | None = None
-    """The metric as measured by the agent on its own validation data; None if this failed."""
+    """The metric, measured by the agent on its own validation data; None if that failed."""
     lower_is_better: bool | None = None
     """Whether smaller values of `validation_metric` are better."""
     is_buggy: bool | None = None
     """Whether the solution's code failed, or its result can't be used."""
     seconds: float | None = None
-    """How many seconds the step's code ran."""
+    """Seconds for which the step's code ran."""
     submission_version: int | None = None
     """The version of the submission that this step wrote, as numbered in the run."""
     score_after_run: float | None = None

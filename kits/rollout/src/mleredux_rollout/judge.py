@@ -57,7 +57,7 @@ class Judge:
         key = self._variables["OPENAI_API_KEY"]
         base = urlsplit(self._variables["OPENAI_BASE_URL"])
         try:
-            # It does not follow redirects, because the request contains a key.
+            # This does not follow redirects, because the request contains a key.
             with closing(HTTPConnection(base.netloc, timeout=_SECONDS)) as gateway:
                 headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
                 gateway.request("POST", f"{base.path}/chat/completions", json.dumps(body), headers)

@@ -53,7 +53,7 @@ Extra = dict[str, Any]
 class _First(FailFast):
     """Report only the first invalid item of a list, so that a hostile document can't cause a million errors."""
 
-    __hash__ = object.__hash__  # members of a union need one
+    __hash__ = object.__hash__  # members of a union need a title
 
 
 _FIRST = _First()
@@ -278,7 +278,7 @@ class Step(_Part):
     observation: Observation | None = None  #: The results of the actions.
     metrics: Metrics | None = None  #: Tokens and cost of the step.
     is_copied_context: bool | None = None
-    """Whether the step repeats one of an earlier document, for context."""
+    """Whether the step is a copy from an earlier document, included for context."""
     llm_call_count: Annotated[int, Field(ge=0)] | None = None
     """Number of language model calls behind this step; 0 if there were none, None if unknown."""
     extra: Extra | None = None

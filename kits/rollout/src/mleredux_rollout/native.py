@@ -1,4 +1,4 @@
-"""For readers of agents' native logs, which are hostile input: no value causes an exception here."""
+"""For readers of agents' native logs, which are hostile input: no value raises an exception here."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool
         output: The output folder.
         name: The path relative to the folder, such as `logs/x/journal.json`.
         max_bytes: The size limit.
-        cut: Whether a larger file is read up to the limit, as is suitable for logs of lines, or rejected.
+        cut: Whether a larger file is read up to the limit, which suits line-based logs, or rejected.
 
     Raises:
         InvalidRollout: The file is missing, a link, not a regular file, below a link, or too large.
@@ -161,7 +161,7 @@ def as_number(value: Any) -> float | None:
 
 
 def as_count(value: Any) -> int | None:
-    """Return an integer from 0 that fits into 63 bits, or None for anything else."""
+    """Return a non-negative integer that fits into 63 bits, or None for anything else."""
     number = as_number(value)
     return int(number) if number is not None and 0 <= number < 2**63 and number == int(number) else None
 
@@ -255,7 +255,7 @@ def called(call: str, function: str, arguments: Any, result: Any) -> dict[str, A
     """Return the fields of a `Step` that calls one tool: `tool_calls` and `observation`.
 
     Args:
-        call: An id of the call, unique in the step.
+        call: The id of the call, unique in the step.
         function: The tool's name.
         arguments: The arguments, an object.
         result: The result, a string.

@@ -1,8 +1,9 @@
 """Run a notebook as Jupyter does, in an agent's environment, where mleredux is not installed; executed by `python -c`.
 
 Its arguments are `[--here] NOTEBOOK [ARGUMENT…]`. With nbclient and ipykernel, a kernel executes the cells, and the
-executed notebook is written to `$MLEREDUX_OUTPUT_DIR/logs`; without them, or with `--here`, IPython in this process.
-Modules are imported from the working directory, then from the notebook's folder; `%run` looks in both, too.
+executed notebook is written to `$MLEREDUX_OUTPUT_DIR/logs`; without them, or with `--here`, IPython executes the cells
+in this process. Modules are imported from the working directory, then from the notebook's folder; `%run` searches both,
+too.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list
                     Path(f"{kept}.part").replace(kept)
 
     book = nbformat.from_dict(content)
-    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a signal leaves tasks whose errors nothing retrieves
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # a signal leaves tasks whose errors are never retrieved
     warnings.filterwarnings("ignore", module="nbformat")  # cells without ids, as in old notebooks
     seconds: dict[str, Any] = {"timeout": None, "startup_timeout": START_SECONDS, "iopub_timeout": OUTPUT_SECONDS}
     try:

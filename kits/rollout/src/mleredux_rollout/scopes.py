@@ -47,7 +47,7 @@ class Scope:
                 assigned.append((node.targets[0].id, node.value))
             elif isinstance(node, ast.AnnAssign | ast.NamedExpr) and isinstance(node.target, ast.Name) and node.value:
                 assigned.append((node.target.id, node.value))
-        for name, value in assigned * 2:  # a second pass for those that precede what they use
+        for name, value in assigned * 2:  # a second pass resolves names used before their definition
             if (known := self.value(value)) is not None:
                 self._values[name] = known
             elif (alias := self.name(value)) and alias != name and not alias.startswith(f"{name}."):

@@ -98,7 +98,7 @@ def notebook_runner() -> str:
     """Return the program that runs a notebook as Jupyter does, for `python -c` in an environment without mleredux.
 
     Its arguments are the notebook, followed by the arguments of the notebook. `--here` before them executes the cells
-    in the same process, so that audit hooks and changes of the working directory apply.
+    in the runner's own process, so that audit hooks and changes of the working directory apply.
     """
     return resources.files(__package__).joinpath("notebook.py").read_text(encoding="utf-8")
 

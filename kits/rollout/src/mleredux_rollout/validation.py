@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 from mleredux_rollout.models import BRANCHES, Step, Trajectory
 
 MAX_PROBLEMS = 100
-"""Maximum number of problems to list; a last entry then states that there are more."""
+"""Maximum number of problems to list; a final entry then states that there are more."""
 _PLAIN_STEP = {"step_id": 1, "source": "user", "message": ""}
 _SHOWN = 60
 _TYPES = {
@@ -32,7 +32,7 @@ class Problem:
 
     Attributes:
         path: JSON path of the location (`$.steps[3].message`); `$` is the whole document.
-        message: One sentence without the full stop.
+        message: One sentence without the period.
     """
 
     path: str

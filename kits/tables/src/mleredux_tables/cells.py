@@ -1,4 +1,4 @@
-"""Matched columns of text, for metrics on millions of strings."""
+"""Matched columns of text, for metrics that compare millions of strings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def in_blocks(y_true: Cells, y_pred: Cells) -> Iterator[tuple[Array, Utf8, Utf8]
     Returns:
         For each block, the numbers of its matched rows, their true texts, and their predicted texts.
     """
-    order = np.argsort(y_pred.rows, kind="stable")  # that of the submission's file, because its cells are longest
+    order = np.argsort(y_pred.rows, kind="stable")  # the cells of the submission's file, because they are the longest
     for start in range(0, len(order), _ROWS):
         rows = order[start : start + _ROWS]
         yield rows, y_true.texts.subset(y_true.rows[rows]), y_pred.texts.subset(y_pred.rows[rows])
@@ -62,7 +62,7 @@ def predicted_cells(rows: Rows, *, missing: Missing, numbers: Numbers) -> Cells:
 
     Args:
         rows: The matched rows.
-        missing: How missing cells are treated. A column without any filled cell counts as text.
+        missing: How missing cells are treated. A column whose cells are all missing counts as text.
         numbers: How a column is treated that was read as numbers or booleans.
 
     Raises:

@@ -15,10 +15,12 @@ Array = npt.NDArray[Any]
 """A NumPy array of any type and shape."""
 
 Missing = Literal["refuse", "blank", "nan"]
-"""How a missing cell of text is treated: it is rejected, or counts as the empty string, or as the text `nan`."""
+"""How a missing cell of text is treated: it is rejected, or counts as the empty string or as the text `nan`."""
 
 Numbers = Literal["refuse", "text"]
-"""Whether a column that was read as numbers is rejected, or used as text as Python prints it (`5`, `0.5`, `True`)."""
+"""Whether a column that was read as numbers is rejected, or converted to text as Python prints it (`5`, `0.5`,
+`True`).
+"""
 
 
 EMPTY = "Column {name!r} must have text in every row; row {{row}} is empty."
@@ -80,7 +82,7 @@ def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Num
     Args:
         values: The column, shape (rows,).
         name: The name of the column for error messages.
-        missing: How missing cells are treated. A column without any filled cell counts as text.
+        missing: How missing cells are treated. A column whose cells are all missing counts as text.
         numbers: How a column is treated that was read as numbers or booleans.
 
     Returns:

@@ -24,7 +24,7 @@ PredictionsT = TypeVar("PredictionsT")
 Drop = Callable[[Table, OptionsT, tuple[str, ...]], Any]
 
 UNEXPECTED = "The submission holds values that the metric can't handle"
-"""The start of the message for a problem that no check covers; a grader that ever shows it lacks a check."""
+"""The start of the message for a problem that no check covers; a grader that shows it lacks a check."""
 
 _SCORED = "mleredux:scored"
 """Column of a reference that states whether a row counts."""
@@ -55,7 +55,7 @@ def define(
         options: The model of the options.
         perfect: The best possible score.
         matching: Whether rows are matched; otherwise both functions get the two tables, and no rows.
-        drop: Returns which rows of the answers are not scored, in addition to those that `where` excludes.
+        drop: Returns the rows of the answers that are not scored, in addition to those that `where` excludes.
     """
 
     def grade(given: GradingInput) -> Score:
@@ -123,7 +123,7 @@ def _targets(given: GradingInput, answers: Table) -> tuple[str, ...]:
 
 
 def _as_declared(reference: Table, task: Task) -> Table:
-    """Return a reference whose columns are text if declared so, whatever values the sample has in them."""
+    """Return a reference in which columns declared as text are text, whatever values the sample has in them."""
     for name, kind in task.submission.types.items():
         if kind == "string" and name in reference:
             reference = reference.as_text(name)
@@ -135,7 +135,9 @@ def _not_scored(reference: Table, options: Options, truth: tuple[str, ...]) -> A
 
 
 def _write_reference(given: GradingInput, path: Path, options: OptionsT, drop: Drop[OptionsT] | None) -> None:
-    """Write the sample with everything else that determines the form of a submission: shapes, and which rows count."""
+    """Write the sample with everything else that determines the form of a submission: shapes, and which rows are
+    scored.
+    """
     sample, answers = read_table(given.submission), read_answers(given)
     ids = given.task.submission.id_columns
     truth = options.truth or _truth(answers, ids, _targets(given, answers))
@@ -256,7 +258,7 @@ def run(score: Callable[[], float | Score]) -> Score:
 
 
 def _truth(answers: Table, ids: tuple[str, ...], targets: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the targets, or the column of the label if the answers do not have a column per class."""
+    """Return the targets, or the label column if the answers do not have one column per class."""
     others = tuple(name for name in answers.columns if name not in ids)
     return others if len(others) == 1 and not set(targets) & set(others) else targets
 

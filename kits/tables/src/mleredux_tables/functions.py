@@ -42,7 +42,7 @@ def define_function(
 
 
 def _pairs(rows: Rows) -> list[tuple[str, str | None]]:
-    """Return target columns with the column of their true values, if each has one."""
+    """Pair target columns with the columns of their true values, if each has one."""
     alike = len(rows.truth) == len(rows.targets)
     return [(name, rows.truth[place] if alike else None) for place, name in enumerate(rows.targets)]
 
@@ -89,7 +89,8 @@ def grade_files(metric: Callable[..., Any] | Grader, predictions: Path, answers:
     """Grade one CSV file against another.
 
     Rows are matched by the first column if both files have it and it has no repeated values in the answers, else by
-    position. Targets are the other columns that both files have; if there are none, the only other column of each file.
+    position. Targets are the other columns that both files have; if there are none, the target is the only other column
+    of each file.
 
     Args:
         metric: A grader, or a function; for a function, predictions are numbers if the true values are, else labels.

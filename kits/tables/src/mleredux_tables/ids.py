@@ -37,7 +37,7 @@ class Ids:
 
     @cached_property
     def known(self) -> int:
-        """The number of different ids in the answers."""
+        """The number of distinct ids in the answers."""
         return int(self.theirs.max(initial=-1)) + 1
 
     @cached_property
@@ -61,7 +61,7 @@ class Ids:
         return self.known == len(self.theirs) and bool((self.counts <= 1).all())
 
     def places(self) -> Array:
-        """Return the row of the submission with each id, if ids are unique and none is missing, shape (known,)."""
+        """Return the row of the submission for each id, if ids are unique and none is missing, shape (known,)."""
         found = np.empty(self.known, dtype=np.intp)
         rows = np.flatnonzero(self.mine >= 0)
         found[self.mine[rows]] = rows
@@ -115,7 +115,7 @@ def compare_ids(submission: Table, answers: Table, columns: Sequence[str]) -> Id
 
 
 def same_ids(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
-    """Return where each id of the answers is in the submission, if both have the same ids, each of them once.
+    """Return the row of the submission for each id of the answers, if both have the same ids, each exactly once.
 
     Returns:
         Rows of the submission, shape (rows,); None if this is not the case, or can't be determined quickly.
@@ -155,7 +155,7 @@ def same_places(submission: Table, answers: Table, columns: Sequence[str]) -> bo
         mine, theirs = submission.series(name), answers.series(name)
         if is_text(mine) != is_text(theirs):
             return False
-        # If rows are in a different order, their first few are enough to see it.
+        # If rows are in a different order, the first few rows usually show it.
         if not np.asarray(mine.array[:_FEW] == theirs.array[:_FEW], dtype=bool).all():
             return False
         if not np.asarray(mine.array == theirs.array, dtype=bool).all():
@@ -198,7 +198,7 @@ def _codes(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array:
         return pd.factorize(_joined(theirs, mine))[0]
     new = firsts == np.arange(len(firsts))
     if new[: len(theirs)].all():
-        return firsts  # other ids of the submission are unknown, whatever their numbers
+        return firsts  # all other ids of the submission count as unknown
     codes: Array = (np.cumsum(new) - 1)[firsts]
     return codes
 

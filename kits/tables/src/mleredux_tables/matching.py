@@ -41,15 +41,15 @@ class Rows:
     truth: tuple[str, ...]
     """Columns of the answers with the true values."""
     submission_rows: Array
-    """Indices into the submission, shape `(n,)`."""
+    """Row indices into the submission, shape `(n,)`."""
     answer_rows: Array
-    """Indices into the answers, shape `(n,)`."""
+    """Row indices into the answers, shape `(n,)`."""
     weight: Array | None = field(default=None)
     """The weights, shape (rows,), if the options name a weight column."""
     form: bool = False
     """Whether the answers are only the sample, so that checks that depend on the true values are impossible."""
     dropped: Array | None = None
-    """Which rows of the answers are not scored (booleans), if rows are not matched."""
+    """Which rows of the answers are not scored, as booleans, if rows are not matched."""
 
     def predicted(self, column: str) -> Array:
         """Return a column of the submission in matched order, shape (rows,)."""

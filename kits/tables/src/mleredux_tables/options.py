@@ -35,7 +35,7 @@ class Options(Model):
     weight: str | None = None
     """Column of the answers with the weight of each row."""
     column_order: ColumnOrder = "free"
-    """`strict`: exactly the order of ids and targets; `id-first`: ids first; `file`: targets by position."""
+    """`strict`: ids and targets in exactly this order; `id-first`: ids first; `file`: targets by position."""
 
     synonyms: dict[str, str] = Field(default={})
     """Columns of the submission that are accepted instead of others, by their own name."""

@@ -33,7 +33,7 @@ class Table:
 
     Args:
         frame: The table as read by pandas.
-        repeated: Names that occur twice in the header, which pandas numbers.
+        repeated: Names that occur twice in the header, to which pandas appends numbers.
     """
 
     def __init__(self, frame: pd.DataFrame, repeated: frozenset[str] = frozenset()) -> None:
@@ -73,7 +73,7 @@ class Table:
         return Table(self._frame.astype({name: object}))
 
     def write(self, path: Path, added: Mapping[str, npt.NDArray[Any]], rows: npt.NDArray[Any]) -> None:
-        """Write some of the rows as CSV, with additional columns that have one cell for each row of the table."""
+        """Write some of the rows as CSV, with additional columns of one cell per row of the table."""
         self._frame.assign(**added).iloc[rows].to_csv(path, index=False)
 
     def require(self, names: Sequence[str]) -> None:
@@ -128,7 +128,7 @@ def read_table(source: Path | BinaryIO) -> Table:
 
 
 def _names_rows(frame: pd.DataFrame, start: bytes) -> bool:
-    """Return whether pandas read the first cells as row names, as it does if rows are longer than the header."""
+    """Return whether pandas read the first cells as row names, which it does if rows are longer than the header."""
     import pandas as pd
 
     if not isinstance(frame.index, pd.RangeIndex):
@@ -136,7 +136,7 @@ def _names_rows(frame: pd.DataFrame, start: bytes) -> bool:
     try:
         rows = csv.reader(io.StringIO(start.decode("utf-8-sig", "replace"), newline=""))
         header, first = next(filter(None, rows)), next(filter(None, rows))
-    except (csv.Error, StopIteration):  # a cell of over a hundred kilobytes, or no rows
+    except (csv.Error, StopIteration):  # a cell of more than a hundred kilobytes, or no rows
         return False
     return len(first) > len(header)
 
@@ -167,7 +167,7 @@ def _with_huge_numbers_as_text(frame: pd.DataFrame, source: BinaryIO) -> pd.Data
 
 
 def _may_be_huge(column: pd.Series[Any], kind: str) -> bool:
-    """Return whether a column has infinite numbers, or starts with integers of which one exceeds 64 bits."""
+    """Return whether a column has infinite numbers, or starts with integers one of which exceeds 64 bits."""
     if kind == "f":
         return bool(np.isinf(column).any())
     for cell in column if kind == "O" else ():

@@ -1,4 +1,4 @@
-"""Columns of text as bytes, so that millions of cells are compared, split and numbered without Python objects."""
+"""Columns of text as bytes, so that millions of cells can be compared, split and numbered without Python objects."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _HEAD_MASKS = np.array(
 """Masks that keep a given number of the first 24 bytes, shape (25, 3)."""
 
 _BOTH, _ALL_FOUR = 0x0101, 0x01010101
-"""Two and four times True, as one number."""
+"""Two and four bytes of True, read as one number."""
 
 _LOWER = np.frombuffer(bytes(range(256)).lower(), dtype=np.uint8)
 _ODD = np.uint64(0x9E3779B97F4A7C15)
@@ -113,7 +113,8 @@ class Utf8:
     def _heads(self) -> Array:
         """The length and the first 24 bytes of each text as numbers, uint64, shape (texts, 4).
 
-        If no text has more than eight bytes, as is true of most words and numbers, only these, shape (texts, 2).
+        If no text is longer than eight bytes, which is true of most words and numbers, only length and eight bytes,
+        shape (texts, 2).
         """
         words = 1 if self.lengths.max(initial=0) <= _WORD else _HEAD // _WORD
         windows = self._windows(f"V{words * _WORD}")
@@ -164,7 +165,7 @@ class Utf8:
         other = other or self
         same = np.empty(len(these), dtype=bool)
         width = self._heads.shape[1]
-        if other._heads.shape[1] != width:  # so that one has longer texts
+        if other._heads.shape[1] != width:  # so that one side has the longer texts
             return (self + other).equal(these, those + len(self))
         for start in range(0, len(these), _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -180,7 +181,7 @@ class Utf8:
             differ = self._words(these[alive], at) != other._words(those[alive], at)
             same[alive[differ]] = False
             alive = alive[~differ]
-        for pair in alive[self.lengths[these[alive]] > _HASHED]:  # of hundreds of bytes each, so that there are few
+        for pair in alive[self.lengths[these[alive]] > _HASHED]:  # these have hundreds of bytes each, so there are few
             same[pair] = self.cell(int(these[pair])) == other.cell(int(those[pair]))
         return same
 
@@ -189,7 +190,7 @@ class Utf8:
         firsts = first_equals(self.hashes)
         repeats = np.flatnonzero(firsts != np.arange(len(firsts)))
         seen: dict[bytes, int] = {}
-        for place in repeats[~self.equal(repeats, firsts[repeats])]:  # whose hashes are equal by chance or design
+        for place in repeats[~self.equal(repeats, firsts[repeats])]:  # hashes may be equal by chance or design
             firsts[place] = seen.setdefault(self.cell(int(place)), int(place))
         return firsts
 

@@ -38,7 +38,7 @@ def check_agent(
     Args:
         agent: The agent, or its id.
         tmp: A folder for the run; None: a temporary folder.
-        task: The task to run it on; the built-in toy task is a small table.
+        task: The task to run it on; by default, the built-in toy task, a small table.
         sandbox: The sandbox to run it in.
         time_limit: Time limit in seconds.
         options: Options of the agent for this run.

@@ -92,7 +92,7 @@ def _rows(found: Catalogue, plugins: list[Plugin], only: tuple[str, ...]) -> Ite
 
 
 def _beyond(found: Catalogue, kind: str, name: str) -> str | None:
-    """Return why a task is not checked on this machine."""
+    """Return why a task can't be checked on this machine."""
     try:
         needs = kind == "tasks" and found.task(name).check_fetch is not None
     except MlereduxError:

@@ -1,4 +1,6 @@
-"""The self-check for all executors, including third-party ones: commands on the nodes of its engine, as for runs."""
+"""The self-check for all executors, including third-party ones: it starts commands on the engine's nodes, as for
+runs.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ class _Bench:
 
 
 def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds: float = 120) -> Findings:
-    """Check an executor with programs on its nodes: how they start, are followed and are killed.
+    """Check an executor with programs on its nodes: how they are started, followed and killed.
 
     If the executor's own `check` finds that the engine can't be used on this machine, only its declaration is checked.
 

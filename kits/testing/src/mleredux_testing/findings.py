@@ -49,7 +49,7 @@ class Findings:
         return [finding for finding in self.all if not finding.ok]
 
     def good(self, name: str, message: str = "as it should be") -> None:
-        """Record that something is in order, or was not checked and why."""
+        """Record that something is in order, or that it was not checked and why."""
         self.all.append(Finding(name, True, message))
 
     def bad(self, name: str, message: str, remedy: str | None = None) -> None:

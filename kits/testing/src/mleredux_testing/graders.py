@@ -42,7 +42,7 @@ def check_grader(
         grader: The grader, or its id.
         tmp: A folder for files; None: a temporary folder.
         answers: Header and rows of valid answers, with the id as the first column; None: those of `TOY_ANSWERS`, of
-            which the grader must conform with one.
+        which the grader must accept at least one kind.
         targets: Columns of the answers that are predicted; None: all but the first.
         options: Options of the metric, if it needs any.
         catalogue: The plugins; None: those of this process.
@@ -72,7 +72,7 @@ def check_grader(
                     break
             else:
                 why.append(f"{name}: the answers themselves score {value}, not {found.perfect}.")
-        if tried:  # a metric of texts also accepts numbers as texts, but not as its kind of answers
+        if tried:  # a metric of texts also accepts numbers as text, but they are not its kind of answers
             findings.all += next((one.all for one in tried if not one.wrong), tried[0].all)
         else:
             findings.bad("answers", f"{NONE_FIT} {' '.join(why)}", "Give `answers` and `options`.")

@@ -25,7 +25,9 @@ raise SystemExit("{SECRET}" + found)
 def check_programs(
     findings: Findings, task: Task, prepared: Prepared, grade: Callable[[Path], Score], folder: Path
 ) -> None:
-    """Check that the sample submission works on both inputs, and that a program can't tell which it was given."""
+    """Check that the sample submission works on the sample inputs and the private inputs, and that a program can't
+    distinguish them.
+    """
     schema = read_schema(prepared.schema)
     if task.submission.sample is None:
         findings.bad("sample", "a task that executes submissions has no sample submission.")

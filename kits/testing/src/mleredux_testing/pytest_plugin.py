@@ -55,7 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def skip_or_fail(what: str, reason: str) -> NoReturn:
-    """Skip the test, or fail it if `MLEREDUX_REQUIRE` contains what is missing."""
+    """Skip the test, or fail it if `MLEREDUX_REQUIRE` lists the missing requirement."""
     if what in os.environ.get(REQUIRE_VARIABLE, "").split(","):
         pytest.fail(f"{REQUIRE_VARIABLE} names {what}, but {reason}", pytrace=False)
     pytest.skip(reason)
@@ -136,7 +136,9 @@ def apptainer_base_image() -> str:
 
 @pytest.fixture(scope="session", autouse=True)
 def _disks_of_killed_programs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Unmount disks of killed programs' runs in this session's folder, and in those that pytest could not remove."""
+    """Unmount disks of killed programs' runs in this session's folder, and in earlier ones that pytest could not
+    remove.
+    """
     from mleredux._core.sandboxes.mounts import unmount_below
 
     yield

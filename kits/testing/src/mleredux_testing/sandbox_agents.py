@@ -109,7 +109,7 @@ while made < 60:
     time.sleep(0.02)
 time.sleep(3)
 """
-"""Starts up to sixty processes, as far as possible, and writes a dot for each."""
+"""Starts up to sixty processes, as many as it can, and writes a dot for each."""
 
 GLUTTON = """
 import time
@@ -120,7 +120,7 @@ with open("large", "wb") as file:
         time.sleep(0.05)
 time.sleep(3)
 """
-"""Writes 64 MiB, with a pause of a twentieth of a second after each."""
+"""Writes 64 blocks of a mebibyte, with a pause of a twentieth of a second after each."""
 
 HIDDEN = """
 import os, time

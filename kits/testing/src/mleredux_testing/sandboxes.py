@@ -91,7 +91,7 @@ def _check_probe(findings: Findings, bench: Bench) -> None:
             ended = started.wait(_WAIT * 2)
             started.handle.close()
         finally:
-            del os.environ[_SECRET]  # only now: until its handle is closed, other threads read the environment
+            del os.environ[_SECRET]  # only now, because other threads read the environment until the handle is closed
     findings.expect("exit code", ended is not None and ended.code == 7, f"an agent that exits with 7 ended as {ended}.")
     log = started.launch.log.read_bytes()
     whole = b"out \xff\xfe\x00 out" in log and b"err \xc3\x28 err" in log

@@ -55,7 +55,7 @@ def check_task(
     before = current()
     catalogue = catalogue or before
     findings = Findings(f"Task {task if isinstance(task, str) else task.id}")
-    set_current(catalogue)  # children that check programs load the same plugins
+    set_current(catalogue)  # child processes that check programs load the same plugins
     with (
         contextlib.ExitStack() as stack,
         tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder,

@@ -13,7 +13,7 @@ TYPE_CHECKING = False  # importing `typing` would take longer than the rest of t
 if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
-# The response that clients of either socket get while the program on the host is down (it may come back).
+# The response that clients of either socket get while the program on the host is down; it may restart.
 _SAID = "This can not be reached at the moment; try again later."
 _ABSENT = f'{{"valid": false, "message": "{_SAID}", "error": {{"type": "unavailable", "message": "{_SAID}"}}}}\n'
 _ABSENT_HEAD = (
@@ -46,7 +46,9 @@ async def _close(writer: "StreamWriter") -> None:
 
 
 async def _connect(path: str) -> "tuple[StreamReader, StreamWriter]":
-    """Connect to the program on the host; if its queue is full, asyncio takes unconnected sockets for connected."""
+    """Connect to the program on the host; if its queue is full, asyncio mistakes unconnected sockets for connected
+    ones.
+    """
     import asyncio
 
     for _ in range(_TRIES):
@@ -104,7 +106,7 @@ async def _forward(path: str, listeners: "list[socket.socket]") -> None:
 
 
 def main(places: "list[str]") -> None:
-    """Listen, and serve forever in a separate process."""
+    """Listen, then serve forever in a separate process."""
     pairs = [(places[i], _listen(int(places[i + 1]))) for i in range(0, len(places), 2)]
     if os.fork():
         os._exit(0)

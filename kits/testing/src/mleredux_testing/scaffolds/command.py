@@ -83,8 +83,8 @@ def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple
 
     Args:
         what: A description of the package, with its article.
-        kinds: The kind of registered objects from whose names the new name must differ.
-        guide: The documentation page on it.
+        kinds: The kind of registered objects whose names the new name must not repeat. guide: The documentation page
+        about it.
         run: The command to try it with.
         needs: Requirements in addition to mleredux.
     """
@@ -102,7 +102,7 @@ def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple
 
 
 def _bounds() -> str:
-    """Return the versions of our packages that are compatible with this one."""
+    """Return the versions of mleredux's packages that are compatible with this one."""
     from mleredux import __version__
 
     major, minor = map(int, __version__.split(".")[:2])
@@ -136,7 +136,7 @@ def render(
         templates: Folders of templates; a file in a later folder replaces the file of the same name in an earlier one.
         name: A valid name (`check_name`).
         folder: The folder to create.
-        words: Further words to fill in.
+        words: Other values to fill in.
 
     Returns:
         The paths of the written files.
