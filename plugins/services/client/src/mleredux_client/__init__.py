@@ -140,7 +140,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "Trajectory":  # its models take a while to build
+    if name == "Trajectory":  # importing its models takes a while
         from mleredux_rollout.models import Trajectory
 
         return Trajectory

@@ -19,7 +19,7 @@ from mleredux_client.errors import Damaged, UnsafePath
 
 try:
     import fcntl
-except ImportError:  # Windows: partial files have unique names there, so that no locks are needed
+except ImportError:  # on Windows, partial files have unique names, so that no locks are needed
     fcntl = None  # type: ignore[assignment]
 
 PARTIAL = ".mleredux-partial"
@@ -30,7 +30,7 @@ def target_of(folder: Path, name: str) -> Path:
     """Return the target path of an artifact, with the name that its file has in the run.
 
     Raises:
-        UnsafePath: The path would be outside the folder, also because of links in it.
+        UnsafePath: The path would be outside the folder, perhaps because of links in it.
     """
     parts = _own_name(name).split("/")
     problem = UnsafePath(
@@ -136,7 +136,7 @@ class Partial:
                 f"{artifact.path[:200]!r} arrived with other bytes than the manifest names.", hint="Download it again."
             )
         self._file.flush()
-        if fcntl is None:  # Windows moves no open files
+        if fcntl is None:  # Windows can't move open files
             self._file.close()
         self._path.replace(self.target)
         self._done = True
@@ -154,7 +154,7 @@ class Partial:
         if not self._done and not self._resumable:
             self._path.unlink(missing_ok=True)
         if self._keep is not None:
-            with contextlib.suppress(OSError):  # it contains others' partial files
+            with contextlib.suppress(OSError):  # it contains other downloads' partial files
                 self._keep.rmdir()
 
     def _shared(self, folder: Path, key: str) -> tuple[BufferedRandom, Path] | None:
@@ -164,7 +164,7 @@ class Partial:
             try:
                 _make_folder(folder)
                 file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666), "r+b")
-            except FileNotFoundError:  # the end of another download removed the folder
+            except FileNotFoundError:  # another download removed the folder when it ended
                 continue
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -174,7 +174,7 @@ class Partial:
                 file.close()
                 return None
             except FileNotFoundError:
-                pass  # it was finished between opening and locking
+                pass  # the download was finished between opening and locking
             file.close()
 
     def _own(self, folder: Path) -> tuple[BufferedRandom, Path]:
@@ -188,7 +188,7 @@ class Partial:
 
 
 def _make_folder(folder: Path) -> None:
-    """Create a folder that others remove as soon as it is empty, even between two steps of `Path.mkdir`."""
+    """Create a folder that other downloads remove as soon as it is empty, even between two steps of `Path.mkdir`."""
     try:
         folder.mkdir()
     except FileExistsError:

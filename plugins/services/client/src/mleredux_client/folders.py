@@ -74,7 +74,7 @@ def find_local(agent: str | Path) -> LocalAgent | None:
     if not isinstance(agent, Path) and not named.startswith(_BEGINNINGS) and named not in (".", ".."):
         return None
     if text.startswith(f"{_REPO}/"):
-        return None  # a path on the server, for its administrators
+        return None  # a path on the server, for the server's administrators
     place, mark, part = named.rpartition("#")
     if not mark or Path(named).expanduser().exists():
         place, part = named, ""
@@ -177,7 +177,7 @@ def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
 
 
 def _beside(folder: Path, script: str) -> frozenset[str]:
-    """Return the files that a script imports and names; without mleredux-rollout, all modules next to it."""
+    """Return the files that a script imports or names; if mleredux-rollout is missing, all modules next to it."""
     try:
         from mleredux_rollout import files_beside
     except ImportError:
@@ -187,7 +187,7 @@ def _beside(folder: Path, script: str) -> frozenset[str]:
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str, *, followed: bool) -> str:
-    """Add a file, a link, or the target of a link; return its line of the digest."""
+    """Add a file, a link, or the target of a link; return its line for the digest."""
     info = tarfile.TarInfo(name)
     if path.is_symlink() and not followed:
         info.type, info.linkname = tarfile.SYMTYPE, str(path.readlink())

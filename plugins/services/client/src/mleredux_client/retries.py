@@ -11,9 +11,9 @@ from mleredux_client.answers import unreachable
 from mleredux_client.errors import MlereduxApiError
 
 _BUSY = frozenset({429, 503})
-"""Statuses with which the server did nothing, so that any request may be repeated."""
+"""Statuses that mean that the server did nothing, so that any request may be repeated."""
 _GATEWAY = frozenset({502, 504})
-"""Statuses with which a proxy does not know what the server did, so that only repeatable requests are repeated."""
+"""Statuses that mean that a proxy does not know what the server did, so that only repeatable requests are repeated."""
 _NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
@@ -58,7 +58,7 @@ class Attempts:
             again: Whether to retry regardless of the error.
 
         Raises:
-            MlereduxApiError: There were enough tries, or another one would not help.
+            MlereduxApiError: There were too many tries, or another one would not help.
         """
         if isinstance(error, httpx.RequestError):
             problem: MlereduxApiError = unreachable(url, error)

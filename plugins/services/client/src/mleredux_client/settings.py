@@ -63,14 +63,14 @@ def settings(url: str | None, token: str | SecretStr | None) -> Settings:
 def verification(url: str) -> ssl.SSLContext | bool:
     """Return how to verify certificates.
 
-    Loading certificate authorities takes 0.2 seconds, so they are omitted where no certificate is needed, and no
-    certificate is trusted then.
+    Loading certificate authorities takes 0.2 seconds, so this is skipped if no certificate is needed; no certificate is
+    trusted then.
     """
     return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Bearer(httpx.Auth):
-    """Adds the token to requests, so that it is in no header that the HTTP client would display."""
+    """Adds the token to requests, so that no header that the HTTP client displays contains it."""
 
     def __init__(self, token: str | None) -> None:
         self._token = token

@@ -17,7 +17,9 @@ from mleredux_gateway.usage import estimated, is_plausible, written_in
 
 AGENT_LEFT = "The agent closed the connection."
 _TIMEOUTS, _NOT_SERVED = (408, 499), (503, 529)
-"""Statuses with which providers report that they did not start; other server errors may follow an answer."""
+"""Statuses with which providers report that they did not start the call; other server errors may occur after an
+answer.
+"""
 
 
 @dataclass
@@ -73,7 +75,7 @@ class Call:
         return round(time.monotonic() - self.began, 4)
 
     def charge(self) -> tuple[Tokens, float | None]:
-        """Return its usage and cost: as reported, or as reserved if there is no plausible report."""
+        """Return its usage and cost: as reported, or as reserved if the report is missing or implausible."""
         if self.free:
             return self.tokens or Tokens(), 0.0
         reserved, written = self.ticket.tokens, written_in(self.kind, self.response)
@@ -95,7 +97,7 @@ class Call:
         return self.sent and late and self.status not in _NOT_SERVED and self.ticket.tokens is not None
 
     def begun(self) -> dict[str, Any]:
-        """Return its line in case the program is killed: the whole reservation is charged."""
+        """Return the line that counts if the program is killed: the whole reservation is charged."""
         tokens = self.ticket.tokens or estimated(self.characters, 0)
         cost = None if self.priced is None else max(self.ticket.cost, cost_of(tokens, self.priced.price))
         cost = 0.0 if self.free else cost

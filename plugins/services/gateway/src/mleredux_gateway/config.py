@@ -42,7 +42,7 @@ class Price(_Part):
     above_cached: float | None = None
     above_cache_write: float | None = None
     max_output: Annotated[int, Field(ge=1)] | None = None
-    """Maximum number of tokens that the model can write in an answer."""
+    """Maximum number of tokens that the model can generate in an answer."""
 
 
 class UpstreamConfig(_Part):
@@ -60,7 +60,7 @@ class UpstreamConfig(_Part):
     headers: dict[str, str] = {}
     """Headers sent with each call; `{run}` is replaced by the run's id."""
     timeout: Annotated[float, Field(gt=0)] = 900
-    """Timeout in seconds without a byte from the provider."""
+    """Timeout in seconds if no byte arrives from the provider."""
     max_output: Annotated[int, Field(ge=1)] = 8192
     """Maximum tokens of an answer for budgets, if neither the request nor the model's price specifies one."""
     allow: tuple[str, ...] = ()
@@ -264,8 +264,8 @@ def _read(path: Path) -> _File:
 
 
 def _known(environment: Mapping[str, str]) -> dict[str, UpstreamConfig]:
-    """Return providers that need no configuration file; custom URLs are taken from the variables of their own
-    clients."""
+    """Return providers that need no configuration file; custom URLs are taken from the variables that their own clients
+    use."""
     openai = environment.get("OPENAI_BASE_URL") or environment.get("OPENAI_API_BASE") or "https://api.openai.com/v1"
     anthropic = environment.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
     google = environment.get("GOOGLE_GEMINI_BASE_URL") or "https://generativelanguage.googleapis.com"

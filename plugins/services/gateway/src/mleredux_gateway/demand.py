@@ -18,7 +18,9 @@ LEAST_ANSWER = 16
 """Number of tokens below which an answer is useless; the minimum accepted by OpenAI's responses API."""
 _LEAST_THINKING = 1024
 _FRAME, _TOOLS, _IMAGE = 256, 1024, 50_000
-"""Tokens that providers add: to any prompt, to one with tools and for each built-in tool, and per image at most."""
+"""Tokens that providers add: to any prompt; to a prompt with tools, and for each built-in tool; and at most per
+image.
+"""
 _MAXIMA = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 _REASONING = re.compile(r"(.*/)?(o\d|gpt-[5-9])")
 _OWN_HOSTS = ("openai.com", "azure.com")
@@ -75,7 +77,7 @@ def google_bounds(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def limits_of(kind: Kind, body: dict[str, Any], demand: Demand, granted: int, upstream: Upstream) -> dict[str, Any]:
-    """Return the fields that state the granted maximum where the request's provider honors it, and only there.
+    """Return the fields that state the granted maximum, exactly where the request's provider honors it.
 
     Args:
         granted: Number of tokens per answer.
@@ -195,7 +197,7 @@ class Received:
                 self._tokens[item["id"]] = tokens.completion
 
     def tokens(self, identities: Iterable[str]) -> int:
-        """Return a bound on the tokens that these add to a prompt."""
+        """Return a bound on the tokens that these responses add to a prompt."""
         return sum(self._tokens[identity] for identity in identities)
 
 

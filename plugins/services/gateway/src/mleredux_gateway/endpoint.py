@@ -39,8 +39,8 @@ _START_SECONDS = 20
 _STOP_SECONDS = 2
 _SHOWN_DIFFERENCES = 20
 _PAUSE, _SHARE = 2.0, 30
-"""Minimum number of seconds between two trajectories of an active run, and minimum as a multiple of the last
-duration."""
+"""Minimum pause between two writes of an active run's trajectory: in seconds, and as a multiple of how long the last
+write took."""
 
 
 def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
@@ -191,7 +191,7 @@ class RunGateway:
             for server in self._servers:
                 server.close()
             self._loop.run_until_complete(runner.cleanup())
-            # Recently closed connections have tasks that were not notified yet.
+            # The tasks of recently closed connections have not been notified yet.
             left = asyncio.all_tasks(self._loop)
             for task in left:
                 task.cancel()
@@ -225,7 +225,7 @@ class RunGateway:
         note = self._run.path / FOLDER / PLACE
         earlier = 0
         with contextlib.suppress(OSError, ValueError, KeyError):
-            # An agent that has been running since before a kill knows only the old address.
+            # An agent that was started before a kill knows only the old address.
             earlier = int(json.loads(note.read_text())["port"])
             self._servers.append(await self._loop.create_server(protocols, "127.0.0.1", earlier))
         if len(self._servers) < 2:

@@ -19,11 +19,11 @@ from mleredux_gateway.demand import Demand
 from mleredux_gateway.prices import highest
 
 _COMFORTABLE = 8192
-"""Number of answer tokens for which a call with a higher maximum does not wait for other calls."""
+"""Number of answer tokens that suffices for a call with a higher maximum not to wait for other calls."""
 _UNKNOWN_AT_ONCE = 4
-"""Maximum number of concurrent calls to a host that has not yet been shown to honor the maximum of an answer."""
+"""Maximum number of concurrent calls to a host that has not yet been seen to honor the maximum of an answer."""
 GAP = 120.0
-"""Most seconds between a failed call and the next one that count as waiting for the provider."""
+"""Maximum seconds between a failed call and the next one that count as waiting for the provider."""
 _MOST_REFUSED_FIELDS = 50
 _ROUNDING = 1 - 1e-9
 
@@ -88,7 +88,7 @@ class Outages:
     most as long as the run's time limit, so that no agent can prolong its run by provoking errors.
 
     Attributes:
-        most: The most seconds in all.
+        most: Maximum total in seconds.
         total: The seconds in ended calls and the pauses between them.
     """
 
@@ -116,14 +116,14 @@ class Meter:
 
     Before a call is forwarded, its maximum usage is reserved; afterwards, the reservation is replaced by its actual
     usage. If less is left than a call requests, the maximum of its answers is lowered; if that is inconveniently little
-    while others are in progress, the call waits for them. Thus usage plus reservations never exceed a budget, provided
-    that providers honor the maximum of an answer. Until a provider has been shown to do so, only a few concurrent calls
-    are forwarded to it; if it does not, only one.
+    while others are in progress, the call waits for them. So usage plus reservations never exceed a budget, provided
+    that providers honor the maximum of an answer. Until a provider has been seen to do so, only a few concurrent calls
+    are forwarded to it; if it does not, only one at a time.
 
     Args:
         limits: The run's limits.
         exhausted: Called once, with the first budget for which a call was refused.
-        overrun: Called once for each host that writes more than the maximum, with a sentence.
+        overrun: Called once, with a sentence, for each host that generates more than the maximum.
     """
 
     def __init__(
@@ -183,7 +183,7 @@ class Meter:
             return ticket
 
     async def settle(self, ticket: Ticket, tokens: Tokens, cost: float | None, **facts: Any) -> None:
-        """Replace a call's reservation by its actual usage."""
+        """Replace a call's reservation with its actual usage."""
         async with self._changed:
             self._open.discard(ticket)
             self._watch(ticket, tokens)
@@ -191,7 +191,7 @@ class Meter:
             self._changed.notify_all()
 
     def _is_full(self, host: str) -> bool:
-        """Return whether a provider has the maximum number of bounded calls in progress that is safe if it ignores the
+        """Return whether a provider already has as many bounded calls in progress as is safe if it ignores the
         maximum."""
         most = {True: math.inf, False: 1, None: _UNKNOWN_AT_ONCE}[self._observes.get(host)]
         return sum(one.host == host and one.tokens is not None for one in self._open) >= most
@@ -274,7 +274,7 @@ class Meter:
         return {name: {"used": value, "limit": getattr(self._limits, name)} for name, value in used.items()}
 
     def _most(self, demand: Demand, price: Price | None, others: Iterable[Ticket]) -> tuple[float, str]:
-        """Return the tokens available for each answer of a call in addition to other calls, and the budget that limits
+        """Return the tokens available for each answer of a call besides other calls, and the budget that limits
         them."""
         limits, total, most = self._limits, self._sum, (math.inf, "")
         reserved = list(others)

@@ -89,7 +89,8 @@ def cost_of(tokens: Tokens, price: Price) -> float:
 
 
 def highest(price: Price, prompt: int, *, hour: bool) -> tuple[float, float]:
-    """Return the highest USD per input token and per output token, whatever a provider's cache reads or writes.
+    """Return the highest price in USD per input token and per output token, whatever a provider's cache reads or
+    writes.
 
     Args:
         price: The price of the model.

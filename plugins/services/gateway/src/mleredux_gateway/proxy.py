@@ -117,8 +117,8 @@ class Proxy:
                 data = await request.read()
                 await keep(len(data))
                 body = json.loads(data.decode(), parse_constant=_no_constant)
-                # The body is serialized again, so that the provider parses the same as the gateway did (e.g. for
-                # duplicate keys).
+                # The body is serialized again, so that the provider parses it exactly as the gateway did (duplicate
+                # keys, for example).
                 if not isinstance(body, dict):
                     raise ValueError("no object")
                 if named is not None:
@@ -272,13 +272,13 @@ class Proxy:
                         if event is not None:
                             whole.feed(event)
                         if drop_usage and event and "choices" in event and not event["choices"] and event.get("usage"):
-                            continue  # requested by the gateway, not by the agent
+                            continue  # the gateway requested this, not the agent
                         passed.append(frame)
                     if call.error is None:
                         try:
                             await out.write(self._mask.data(b"".join(passed)))
                         except ConnectionResetError:
-                            # The provider continues and bills the rest, so the end with its usage is awaited.
+                            # The provider continues and bills the rest, so wait for the end, which contains the usage.
                             call.error = AGENT_LEFT
                             drain.reschedule(asyncio.get_running_loop().time() + _DRAIN_SECONDS)
                     elif (read := read + len(data)) > _DRAIN_BYTES:
@@ -347,7 +347,7 @@ class Proxy:
         changes: dict[str, Any] = {}
         renamed, asked = call.upstream.config.rename.get(call.model, call.model), True
         if call.kind == "generate":
-            changes = {"model": None, "stream": None}  # they are in the URL
+            changes = {"model": None, "stream": None}  # they are part of the URL
         elif renamed != call.model:
             changes["model"] = renamed
         if call.kind == "chat" and call.body.get("stream"):

@@ -98,7 +98,7 @@ class Replay:
 
 
 def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
-    """Return the place where two requests first differ, and the content of each there."""
+    """Return where two requests first differ, and the content of each there."""
     if isinstance(before, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*before, *now)):
             if before.get(name) != now.get(name):

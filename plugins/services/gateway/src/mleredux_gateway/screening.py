@@ -19,7 +19,9 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef", "$id")
 _DIALECT = re.compile(r"https?://json-schema\.org/(schema|draft[-/][\w-]+/schema)#?")
 _NAMES = {"type", "id", "status"}
 _COMPLETE = {"message": ("role", "content"), "reasoning": ("encrypted_content",)}
-"""Other fields required in an item with an id, so that the provider does not look it up; for other types, any field."""
+"""Fields that an item with an id must also contain, so that the provider does not look it up; for other types, any
+field.
+"""
 _LARGEST = 1 << 31
 _SHOWN = 8
 
@@ -200,7 +202,7 @@ def _is_reference(named: str, item: dict[str, Any]) -> bool:
 
 
 def _is_stated(value: Any) -> bool:
-    """Return whether a value contains any text at any depth; empty parts do not count."""
+    """Return whether a value contains text at any depth; empty parts do not count."""
     parts = [value]
     for part in parts:  # the list grows by the content of each part
         if isinstance(part, str) and part.strip():
@@ -230,5 +232,5 @@ def _refers(schema: Any) -> bool:
 
 
 def plain(name: str) -> str:
-    """Return a name for the ledger without content, since it is chosen by an agent."""
+    """Return a name for the ledger that carries no message, since an agent chose it."""
     return name if _PLAIN.fullmatch(name) else "?"

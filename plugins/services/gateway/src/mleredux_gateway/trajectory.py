@@ -57,7 +57,7 @@ def make_trajectory(
     """Convert calls, each of which repeats the previous conversation, to steps of one conversation.
 
     Content of a request becomes a step if it has not been seen before: a message that occurs in a request more often
-    than among the steps is new. Thus it does not matter whether an agent sends one growing conversation, omits its
+    than among the steps is new. So it does not matter whether an agent sends one growing conversation, omits its
     middle, or starts over each time. Tool results are stored with the calls that produced them.
 
     Args:

@@ -54,7 +54,7 @@ class Asked:
 
     @property
     def last(self) -> str:
-        """Messages since the model's last reply, without the system prompt unless there is nothing else."""
+        """Messages since the model's last reply, without the system prompt unless that is all there is."""
         start = max((i + 1 for i, turn in enumerate(self.turns) if turn.role == "assistant"), default=0)
         new = self.turns[start:]
         return _joined([turn for turn in new if turn.role != "system"] or new)

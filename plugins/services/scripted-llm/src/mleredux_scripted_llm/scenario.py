@@ -207,7 +207,7 @@ def load_scenario(source: Path | str | Mapping[str, Any], folder: Path | None = 
 
 
 def fill(value: Any, groups: Mapping[str, str], files: Mapping[str, str]) -> Any:
-    """Replace placeholders by files and matched groups in a text, or in all texts of a value.
+    """Replace placeholders with files and matched groups in a text, or in all texts of a value.
 
     A text that consists of a single group's placeholder becomes a number if the group is numeric.
     """

@@ -1,7 +1,7 @@
 """The HTTP service of mleredux: `mleredux serve`.
 
-A request passes from the top downwards; the scheduler takes over the jobs that `runs` creates. The `__init__` of each
-package describes its modules.
+A request passes through these packages from top to bottom; the scheduler takes over the jobs that `runs` creates. The
+`__init__` of each package describes its modules.
 
 | packages and modules | contents |
 |---|---|

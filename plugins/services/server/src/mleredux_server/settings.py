@@ -49,7 +49,7 @@ class Settings(BaseModel):
     agent_variables: tuple[str, ...] = ()
     """Environment variables of the server that agents get if they request them, or if a user grants them."""
     agent_hosts: tuple[str, ...] = ()
-    """Hosts that agents may reach on the same conditions: `HOST` while they run, `build:HOST` in builds."""
+    """Hosts that agents may reach under the same conditions: `HOST` while they run, `build:HOST` in builds."""
     agent_llm_fields: tuple[str, ...] = ()
     """Fields of requests to language models that users may grant to agents: names or patterns."""
     agent_llm_models: tuple[str, ...] = ()
@@ -68,7 +68,9 @@ class Settings(BaseModel):
     retain: tuple[str, ...] = ()
     """How long ended runs are kept: `90d`, `PROJECT=30d`, `PROJECT=forever`; empty: forever."""
     half_life: float = Field(default=86400.0, ge=0)
-    """Seconds after which a user's past use of the machine counts half in the fair share; 0: it does not count."""
+    """Seconds after which a user's past use of the machine counts half as much in the fair share; 0: it does not
+    count.
+    """
     verify: bool = True
     """Whether the final code of runs is executed again to verify their results, unless a request overrides it."""
     lease: float = Field(default=30, ge=3)

@@ -11,7 +11,7 @@ from mleredux.models import Sample
 from mleredux.plugin.artifact import Report, VersionScore
 
 _WORSE = 3
-"""Scores are drawn down to this multiple of the distance between gold and median below the median."""
+"""Scores are drawn down to this far below the median, in units of the distance between gold and median."""
 _UNITS = ((7200.0, "hours", 3600.0), (180.0, "minutes", 60.0), (0.0, "seconds", 1.0))
 
 
@@ -100,7 +100,7 @@ def memory_chart(samples: Sequence[Sample]) -> dict[str, Any] | None:
 
 
 def cpus(samples: Sequence[Sample]) -> list[tuple[float, float]]:
-    """Return the CPUs in use between samples, as pairs of seconds and CPU seconds per second."""
+    """Return the CPUs in use between samples, as pairs of a time in seconds and CPU seconds per second."""
     known = [(one.seconds, one.cpu_seconds) for one in samples if one.cpu_seconds is not None]
     return [
         (after, max(0.0, (used - before_used) / (after - before)))

@@ -23,7 +23,7 @@ _PARTS = 2_000
 
 
 class TooLarge(Exception):
-    """The fields have too many bytes, or there are too many of them."""
+    """The form has too many bytes or too many fields."""
 
 
 async def read_form(request: Request, stack: AsyncExitStack) -> tuple[dict[str, list[str]], dict[str, Path]]:

@@ -15,7 +15,7 @@ from mleredux_view.site import make_site
 from mleredux_view.source import Source
 
 _SWITCH_SECONDS = 0.0005
-"""Time in seconds that a page yields to threads that read long rollouts, each time it opens a file."""
+"""Time in seconds for which a page yields to threads that read long rollouts, each time it opens a file."""
 
 
 def serve(source: Source, port: int, *, browser: bool, listening: Callable[[str], object]) -> None:

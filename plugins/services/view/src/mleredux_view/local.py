@@ -40,7 +40,7 @@ _FIRST, _PIECE = 60, 250
 _REST = 0.7
 """Delay in seconds before the other rows are read, so that the first page loads undisturbed."""
 _IDLE = 10
-"""The inverse of the maximum share of time spent reading the index."""
+"""The inverse of the maximum share of time spent on reading the index."""
 
 
 class LocalSource:
@@ -105,11 +105,11 @@ class LocalSource:
         return Run(self.store.path / run_id)
 
     def experiments(self, _experiment: str | None = None) -> tuple[()]:
-        """Return nothing, since experiments are records in the directory."""
+        """Return nothing: local experiments are records in the directory."""
         return ()
 
     def submissions(self) -> tuple[()]:
-        """Return nothing, since people submit in runs."""
+        """Return nothing: on this machine, people submit through runs."""
         return ()
 
     def version(self, run_id: str | None = None) -> str:
@@ -122,7 +122,7 @@ class LocalSource:
         return f"{version_of(path)}-{Run(path).alive}"
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Request the processes that execute the runs to stop."""
+        """Ask the processes that execute the runs to stop."""
         for run in map(self.run, run_ids):
             if run.state.final:
                 yield f"{run.id} is {run.state} already."
@@ -133,7 +133,7 @@ class LocalSource:
                 yield f"{run.id} is not being executed."
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Start the same runs once more, each in its own process that outlives this one."""
+        """Start the same runs again, each in its own process that outlives this one."""
         chosen = list(map(self.run, run_ids))
         if len(chosen) > _MOST_STARTED:
             hint = f"Select at most {_MOST_STARTED}."

@@ -215,7 +215,7 @@ async def _live(source_of: Callable[[Request], Source], request: Request) -> Res
     async def messages() -> AsyncIterator[str]:
         nonlocal before
         yield "retry: 2000\n\n"
-        for _ in range(_STREAM_POLLS):  # the browser then reconnects, which checks its access again
+        for _ in range(_STREAM_POLLS):  # the browser then reconnects, so that its access is checked again
             if await request.is_disconnected():
                 return
             await asyncio.sleep(_POLL_SECONDS)

@@ -1,4 +1,4 @@
-"""The source of a run's steps: its rollout or, while the run is active, what its agent has written so far."""
+"""The source of a run's steps: its rollout or, while the run is active, the part that its agent has written so far."""
 
 from __future__ import annotations
 

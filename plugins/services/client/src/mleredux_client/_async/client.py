@@ -205,7 +205,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
 
         Args:
             runs: The runs, which are refreshed meanwhile.
-            timeout: How long to wait for all of them; None: without limit.
+            timeout: How long to wait for all of them; None: no limit.
 
         Raises:
             WaitTimeout: It took longer; the runs continue.
@@ -285,7 +285,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         plan: Mapping[str, Any] | None = None,
         wait: bool = False,
     ) -> AsyncExperiment:
-        """Run every agent on every task with every seed: all runs are created, or none.
+        """Run every agent on every task with every seed: either all runs are created, or none.
 
         Args:
             tasks: Ids of tasks.

@@ -16,7 +16,7 @@ from mleredux_client.answers import parse
 from mleredux_client.models.run import Report
 
 _ASKED_TO_WAIT = 20.0
-"""Seconds that the server may wait for the grade before it responds; after that, the client polls."""
+"""Seconds for which the server may wait for the grade before it responds; after that, the client polls."""
 
 
 class AsyncGrades:

@@ -48,7 +48,7 @@ class AsyncHttp:
             timeout=timeout,
             verify=verification(where.url),
             transport=transport,
-            limits=httpx.Limits(max_connections=1000, max_keepalive_connections=20),  # many may follow at once
+            limits=httpx.Limits(max_connections=1000, max_keepalive_connections=20),  # many streams may be open at once
             follow_redirects=False,  # the token is sent to no other server
         )
 
@@ -87,7 +87,7 @@ class AsyncHttp:
                 if response.is_success or response.status_code == 304:
                     return response
                 if call.method == "DELETE" and response.status_code == 404 and attempts.failed:
-                    return response  # an earlier try arrived, but its response was lost
+                    return response  # an earlier try reached the server, but its response was lost
                 problem = problem_in(response, response.content[:MAX_PROBLEM], self._token)
                 pause = attempts.after(problem, self.url)
             await async_sleep(pause)

@@ -24,7 +24,7 @@ class AsyncOffers:
         technique: str | None = None,
         q: str | None = None,
     ) -> AsyncPager[Task]:
-        """Return tasks, optionally of a set, of a category, of a technique, or that contain a word."""
+        """Return tasks, optionally only those of a set, a category or a technique, or those that contain a word."""
         asked = calls.known({"set": set, "category": category, "technique": technique, "q": q})
         return AsyncPager(self._http, "/v1/tasks", partial(parse, Task), asked)
 

@@ -26,7 +26,7 @@ async def wait_until(
         http: The server.
         path: Path of the resource.
         seen: Called with each new state; returns whether it is final.
-        timeout: Seconds to wait; None: without limit.
+        timeout: Seconds to wait; None: no limit.
         what: Name of the resource in the error.
 
     Raises:

@@ -39,7 +39,7 @@ class AsyncResource(Facts[Record]):
         """Wait until it is finished, successfully or not.
 
         Args:
-            timeout: Seconds, text such as "2h", or a `timedelta`; None: without limit.
+            timeout: Seconds, text such as "2h", or a `timedelta`; None: no limit.
             progress: Called with a short description of the progress, at first and whenever it changes.
 
         Raises:

@@ -79,7 +79,7 @@ async def read_bytes(http: AsyncHttp, path: str) -> AsyncIterator[bytes]:
         headers = {"Accept": "text/plain", **({"Range": f"bytes={offset}-"} if offset else {})}
         try:
             async with http.stream(calls.Call("GET", path, headers=headers)) as response:
-                skipped = offset if response.status_code != 206 else 0  # a server without ranges starts again
+                skipped = offset if response.status_code != 206 else 0  # a server without range requests starts again
                 async for piece in response.aiter_bytes():
                     fresh = piece[skipped:]
                     skipped = max(0, skipped - len(piece))

@@ -297,7 +297,7 @@ def _tell_usage(project: dict[str, Any], as_json: bool) -> None:
 
 
 def _print_usage(projects: list[dict[str, Any]]) -> None:
-    """Print a row for each counted resource, with `-` for no limit."""
+    """Print one row per counted resource, with `-` for no limit."""
     rows = [
         {
             "project": item["name"],
@@ -330,7 +330,7 @@ def _user(there: Service, name: str) -> dict[str, Any]:
 
 
 def _user_id(there: Service, name: str) -> str:
-    """Return a user's id, from a name if the caller may look up names."""
+    """Return a user's id; the user may be given by name if the caller may look up names."""
     if not there.get("/v1/me")["user"]["admin"]:
         return name
     found: str = _user(there, name)["id"]

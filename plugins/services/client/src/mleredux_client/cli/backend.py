@@ -158,7 +158,7 @@ class ServerBackend:
         )
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
-        """Watch runs until they have ended, or Ctrl-C or SIGTERM stops watching."""
+        """Watch runs until they have ended, or until Ctrl-C or SIGTERM stops watching."""
         from mleredux_client.cli.watching import MOST_LOGS, Watch, interruptible
 
         if progress.following and len(batch.runs) > MOST_LOGS:
@@ -254,12 +254,12 @@ class ServerBackend:
 
 
 def _named(message: Any, given: str) -> Any:
-    """Replace the task's file name in a message on a submission by the name that the user gave."""
+    """Replace the task's file name in a message about a submission with the name that the user gave."""
     return re.sub(r"^submission\.\w+(?= )", lambda _: given, message) if message else message
 
 
 def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Report:
-    """Return the report of `mleredux grade` on a missing submission, from public information about the task."""
+    """Return the report that `mleredux grade` gives on a missing submission, from public information about the task."""
     file = facts["submission"]["file"]
     return Report(
         competition_id=facts["id"],

@@ -46,7 +46,7 @@ def clean_url(text: str) -> str:
 
 
 def in_the_clear(url: str) -> bool:
-    """Return whether traffic can be intercepted: without TLS, and to another machine."""
+    """Return whether traffic can be intercepted, because it goes to another machine without TLS."""
     parts = urlsplit(url)
     return parts.scheme == "http" and parts.hostname not in _LOOPBACK
 

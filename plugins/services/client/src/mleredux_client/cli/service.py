@@ -41,7 +41,7 @@ _LOOKED_AT = 2000
 """Number of newest runs that are searched for a part of an id."""
 _GRADE_WAIT = 30
 _SHORT = RetryPolicy(retries=3)
-"""Retries for three or four seconds, since users are waiting."""
+"""Retries for three or four seconds at most, since users are waiting."""
 _LONG = RetryPolicy(retries=60)
 """Retries for some minutes."""
 _AT_ONCE = 4
@@ -62,7 +62,7 @@ class Service:
 
     @cached_property
     def _streams(self) -> Http:
-        """Return the connection pool for live streams, which waits for a server that is restarted."""
+        """Return the connection pool for live streams, which waits while a server restarts."""
         return self._open(_LONG)
 
     def _open(self, policy: RetryPolicy) -> Http:
@@ -168,7 +168,7 @@ class Service:
             if newest is None:
                 raise NotFound(f"You have no runs on {self.url}.", hint="Ask for one with `mleredux run`.")
             return newest
-        if "/" in name:  # paths are on this machine
+        if "/" in name:  # paths refer to this machine
             raise NotFound(f"There is no run {name!r} on {self.url}.", hint="See `mleredux runs`.")
         try:
             found: dict[str, Any] = self.get(f"/v1/runs/{calls.segment(name)}")

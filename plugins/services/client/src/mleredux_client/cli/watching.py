@@ -51,7 +51,7 @@ class Watch:
                 progress.in_background(partial(self._follow, run_id))
 
     def ask_to_cancel(self) -> None:
-        """Make `wait` cancel the runs before it continues. Nothing else is safe in a signal handler."""
+        """Make `wait` cancel the runs before it continues. Doing more would not be safe in a signal handler."""
         self._cancel.set()
 
     def wait(self) -> list[dict[str, Any]]:
@@ -134,7 +134,7 @@ def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | No
                 if message.event == "log":
                     yield str(json.loads(message.data)["text"])
             return
-        except NotFound:  # it begins with the agent
+        except NotFound:  # the log begins when the agent starts
             if ended:
                 raise
         if stop is None:

@@ -107,7 +107,7 @@ class Quota(Model):
     concurrent_runs: int | None = None
     """Number of runs that execute at the same time."""
     queued_runs: int | None = None
-    """Number of runs that wait."""
+    """Number of runs that are queued."""
     cpus: float | None = None
     """CPU cores."""
     memory_mb: int | None = None
@@ -134,7 +134,7 @@ class Usage(Model):
     running_runs: int = 0
     """Number of active runs."""
     queued_runs: int = 0
-    """Number of runs that wait."""
+    """Number of runs that are queued."""
     cpus: float = 0
     """CPU cores of active runs."""
     memory_mb: float = 0
@@ -148,7 +148,7 @@ class Usage(Model):
 
 
 class Project(Model):
-    """A project: owns runs, which its members share, and has a quota."""
+    """A project, which owns runs that its members share, and has a quota."""
 
     id: str
     """The id of the project."""

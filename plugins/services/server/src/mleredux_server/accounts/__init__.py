@@ -1,4 +1,4 @@
-"""Accounts: authentication, permissions, and the secrets that users lend to runs.
+"""Accounts: authentication, permissions, and the secrets that users give to runs.
 
 | modules | contents |
 |---|---|

@@ -1,4 +1,4 @@
-"""Create, look up and change users, projects and tokens. No other module does."""
+"""Create, look up and change users, projects and tokens. Only this module does so."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ def set_quota(project: Project, change: Quota) -> None:
 
 
 def set_member(session: Session, project: Project, user: User, role: str | None) -> None:
-    """Give a user a role in a project; None removes them.
+    """Give a user a role in a project; None removes the user from it.
 
     Raises:
         Problem: No owner would remain.
@@ -219,7 +219,7 @@ def set_member(session: Session, project: Project, user: User, role: str | None)
 
 
 def default_project(session: Session, caller: Caller) -> Project | None:
-    """Return the caller's default project: the one with their own name, else their oldest."""
+    """Return the caller's default project: the one with the caller's own name, else the oldest."""
     found: Project | None = session.scalar(
         select(Project)
         .join(Member, Member.project_id == Project.id)

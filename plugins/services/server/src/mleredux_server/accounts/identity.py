@@ -10,7 +10,7 @@ _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 
 
 def new_id(kind: str) -> str:
-    """Return an id that can't be guessed, with a prefix for its type: `usr_7hk…`."""
+    """Return an unguessable id with a prefix for its type: `usr_7hk…`."""
     return f"{kind}_" + "".join(secrets.choice(_ALPHABET) for _ in range(20))
 
 

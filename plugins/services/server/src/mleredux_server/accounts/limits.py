@@ -43,7 +43,7 @@ class Standing:
 
 
 class RateLimit:
-    """A leaking bucket for each key: bursts of `most` requests, and as many in each window after that.
+    """A leaking bucket for each key: it allows bursts of `most` requests, then as many in each window.
 
     It stores one number per key: the time when its bucket will be empty again. The clock must be monotonic. Not
     thread-safe: use it only in the thread of the event loop.

@@ -96,12 +96,12 @@ class Tokens:
             if len(kept) >= _MOST_CACHED:
                 kept.clear()
         self._good.add(hashed)
-        if changes == self._changes:  # else the result may be outdated already
+        if changes == self._changes:  # otherwise the result may already be outdated
             self._known[hashed] = (time.monotonic() + _CACHED_SECONDS, found)
         return found
 
     def remembered(self, token: str) -> Caller | None:
-        """Return the same as `caller` if it is cached, without querying the database."""
+        """Return the cached result of `caller`, if any, without querying the database."""
         return self._remembered(hash_of(token))
 
     def _remembered(self, hashed: str) -> Caller | None:
@@ -111,7 +111,7 @@ class Tokens:
         return caller
 
     def was_good(self, token: str) -> bool:
-        """Return whether the token was used before, and so is not a guess."""
+        """Return whether the token was used before, so that it is not a guess."""
         return hash_of(token) in self._good
 
     def _look_up(self, hashed: str) -> Caller | None:
@@ -213,7 +213,7 @@ async def caller_of(request: Request, token: str) -> Caller:
 
 
 def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
-    """Return a dependency that provides the caller, and requires the scope of their token."""
+    """Return a dependency that provides the caller, and requires that the token has the scope."""
 
     async def check(request: Request) -> Caller:
         caller = await authenticate(request)

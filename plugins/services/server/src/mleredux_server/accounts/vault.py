@@ -31,7 +31,7 @@ class Vault:
         first, *former = given.split() or [""]
         keys = [first.encode() or installation_salt()]
         keys += [installation_salt() if word == "salt" else word.encode() for word in former]
-        if first and first != given:  # a single key with spaces, of an earlier version
+        if first and first != given:  # a single key with spaces, from an earlier version
             keys.append(given.encode())
         self._ciphers = [AESGCM(HKDF(SHA256(), 32, None, _PURPOSE).derive(key)) for key in keys]
 

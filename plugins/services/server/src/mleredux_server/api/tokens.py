@@ -124,7 +124,7 @@ def _bound_to(session: Session, caller: Caller, user: User, asked: str | None) -
 
 
 def _end(caller: Caller, asked: TokenRequest) -> datetime | None:
-    """Return the expiry: a token does not outlive the one that created it, unless that is an admin's."""
+    """Return the expiry: a token does not outlive the one that created it, unless that one is an admin's."""
     end = now() + timedelta(seconds=asked.expires_in) if asked.expires_in is not None else None
     if caller.expires_at is None or caller.all_projects:
         return end

@@ -17,13 +17,13 @@ TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 
 
 def _several(option: str, metavar: str, text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Return an option that may be repeated; its values go to the setting named by its plural."""
+    """Return an option that may be repeated; its values go to the setting with the plural name."""
     plural = option.removeprefix("--").replace("-", "_") + "s"
     return click.option(option, plural, multiple=True, metavar=metavar, help=text)
 
 
 def _lasting(option: str, text: str) -> Callable[[Any], Any]:
-    """Return an option for a time."""
+    """Return an option for a duration."""
     return click.option(option, type=Duration(), help=text)
 
 
@@ -146,7 +146,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     """
     from mleredux_server.operations.address import alone, bound
 
-    # Otherwise, broken connections stay open, and the database locked, until the next garbage collection.
+    # Otherwise, broken connections stay open, and the database stays locked, until the next garbage collection.
     gc.set_threshold(700, 10, 10)
     asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
     if quota := asked.pop("default_quota"):

@@ -170,7 +170,7 @@ def _revision_of(connection: Connection) -> str | None:
 
 
 def _begin(connection: Connection) -> None:
-    """Take the write lock on begin: a transaction that read first could not continue after another one wrote."""
+    """Take the write lock on begin: a transaction that starts by reading could not continue after another one wrote."""
     writes = connection.get_execution_options().get("writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

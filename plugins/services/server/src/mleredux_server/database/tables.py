@@ -1,7 +1,7 @@
 """All database tables.
 
-A *job* is anything a worker does: a run, the grading of a submission, the build of an agent. The scheduler only deals
-with jobs; the details of a job are in the table of its type, under the same id.
+A *job* is anything a worker does: a run, the grading of a submission, the build of an agent. The scheduler deals only
+    with jobs; the details of a job are in the table of its type, under the same id.
 """
 
 from __future__ import annotations
@@ -145,11 +145,11 @@ class Job(_Scheduled, Base):
     memory_mb: Mapped[int] = mapped_column(default=0)
     gpus: Mapped[int] = mapped_column(default=0)
     disk_mb: Mapped[int] = mapped_column(default=0)
-    """Disk it may use until it has ended; disk it used, afterwards."""
+    """Disk space that it may use; once it has ended, the disk space that it used."""
     llm_tokens: Mapped[int | None] = mapped_column(BigInteger)
-    """Reserved from the project's quota until it has ended."""
+    """LLM tokens reserved from the project's quota until it has ended."""
     llm_tokens_counted: Mapped[int] = mapped_column(BigInteger, default=0)
-    """Tokens already counted in the project's `llm_tokens_used`: a retried run ends twice."""
+    """LLM tokens already counted in the project's `llm_tokens_used`, since a retried run ends more than once."""
     attempts: Mapped[int] = mapped_column(default=0)
     """Number of workers that started it since a user queued it."""
     cancel: Mapped[bool] = mapped_column(default=False)
@@ -313,7 +313,7 @@ class Delivery(Base):
     message: Mapped[str | None] = mapped_column(Words)
     created_at: Mapped[datetime] = mapped_column(default=now)
     next_at: Mapped[datetime | None] = mapped_column(index=True)
-    """When it will be sent next; None once it is delivered or given up."""
+    """When it will be sent next; None once it has been delivered or given up."""
     delivered_at: Mapped[datetime | None]
 
 

@@ -1,4 +1,4 @@
-"""Serve files of runs over HTTP. Agents' output files are hostile, in both names and contents.
+"""Serve files of runs over HTTP. Agents' output files are hostile in both name and content.
 
 | modules | contents |
 |---|---|

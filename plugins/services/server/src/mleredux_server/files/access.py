@@ -13,7 +13,7 @@ from mleredux_executor_nodes.shared import StoredFile
 
 @dataclass(frozen=True)
 class Cover:
-    """How to read files whose secrets may not be masked yet. Later masking never changes data that was already sent.
+    """How to read files whose secrets may not be masked yet. Data already sent is never changed by later masking.
 
     Attributes:
         mask: Hides the secrets.

@@ -24,7 +24,7 @@ Format = Literal["zip", "tar", "tar.gz"]
 MEDIA_TYPES: dict[Format, str] = {"zip": "application/zip", "tar": "application/x-tar", "tar.gz": "application/gzip"}
 _BLOCK = 64 << 10
 _LEVEL = 1
-"""Compression level: it shrinks the zeros of sparse files, at little cost for the server."""
+"""Compression level: it compresses the zeros of sparse files at little cost to the server."""
 
 
 async def archive(
@@ -34,7 +34,7 @@ async def archive(
 
     Args:
         run: The run.
-        paths: In the form of a manifest; anything that is not a regular file (any more) is skipped.
+        paths: As in a manifest; anything that is not (or no longer) a regular file is skipped.
         form: The archive's format.
         cover: How to read the files, if they may hold secrets.
     """

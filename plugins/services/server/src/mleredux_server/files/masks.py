@@ -103,8 +103,8 @@ class Masks:
         return known.mask
 
     def _values(self, run: SeenRun) -> set[str]:
-        """Return the exact values that are masked at the end, for an installed agent; others would have to be fetched
-        first."""
+        """Return the exact values that are masked at the end, for an installed agent; other agents would have to be
+        fetched first."""
         try:
             spec = Run(run.path).spec
             known, catalogue = secret_values(spec, self._service.catalogue), self._service.catalogue

@@ -27,7 +27,8 @@ def part_of(asked: str | None, if_range: str | None, size: int, etag: str) -> Pa
         etag: The file's ETag, including its quotes.
 
     Returns:
-        None if the complete file is to be sent, also for several ranges, other units and invalid headers.
+        None if the complete file is to be sent, which includes requests with several ranges, other units or invalid
+        headers.
 
     Raises:
         Problem: The range starts after the end of the file.

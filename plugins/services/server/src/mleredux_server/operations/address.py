@@ -40,7 +40,7 @@ def bound(settings: Settings) -> socket.socket:
             return passed
         raise MlereduxError("The passed socket is not of TCP.", hint="Write ListenStream=HOST:PORT in its unit.")
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    # Without an explicit protocol, asyncio does not disable Nagle's algorithm, and each response takes 40 ms longer.
+    # Without an explicit protocol, asyncio does not disable Nagle's algorithm, which delays each response by 40 ms.
     server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -86,7 +86,8 @@ def alone(settings: Settings) -> Iterator[None]:
 class Heartbeat:
     """A file that a server rewrites periodically, for file systems on which locks have no effect.
 
-    A server that finds another server's mark in it exits: it was suspended for so long that another one took its place.
+    A server that finds another server's mark in it exits: it was suspended for so long that the other one took its
+    place.
     """
 
     def __init__(self, path: Path) -> None:

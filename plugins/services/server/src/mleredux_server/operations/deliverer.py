@@ -114,7 +114,7 @@ def send(url: str, address: str, headers: dict[str, str], body: str) -> int:
 
 @contextmanager
 def _ending(same: socket.socket) -> Iterator[threading.Event]:
-    """End a connection that takes too long in total, since a socket's timeout applies to each read.
+    """End a connection that takes too long in total, since a socket's timeout applies only to each read.
 
     Args:
         same: A duplicate of its socket.
@@ -213,7 +213,7 @@ class Deliverer:
         service, at = self._service, int(time.time())
         try:
             secret = service.vault.open(f"{hook.project_id}:{hook.id}", hook.secret)
-            addresses = check_url(hook.url, service.settings.webhook_hosts)  # again: names may resolve differently now
+            addresses = check_url(hook.url, service.settings.webhook_hosts)  # checked again: names may change
             headers = {
                 "Content-Type": "application/json",
                 "User-Agent": f"mleredux-server/{__version__}",

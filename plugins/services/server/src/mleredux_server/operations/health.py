@@ -133,7 +133,7 @@ class Health:
         if scheduler is None:
             return "Not enabled."
         found = scheduler.tally.workers
-        if scheduler.tally.workers_died and not sum(found.values()):  # all may be of an earlier server
+        if scheduler.tally.workers_died and not sum(found.values()):  # all of them may belong to an earlier server
             raise _Failing("No worker process stays alive.")
         return f"{found['busy']} busy, {found['idle']} idle."
 

@@ -153,7 +153,7 @@ def _show_exception(_logger: Any, _method: str, event: _EventDict) -> _EventDict
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Drop Uvicorn's duplicate of what was already logged with the request's id."""
+    """Drop Uvicorn's duplicate of a line that was already logged with the request's id."""
     return not (record.name == "uvicorn.error" and str(record.msg).startswith("Exception in ASGI application"))
 
 

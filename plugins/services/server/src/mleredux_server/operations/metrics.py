@@ -1,7 +1,7 @@
 """Prometheus metrics, in the service's own registry.
 
 No label has a value chosen by users: names of users, projects, tasks and agents are unbounded, and must not be
-disclosed to clients that may only see the metrics.
+    disclosed to clients that may see only the metrics.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: a repeated creating request gets the first response again, and creates nothing.
+"""`Idempotency-Key`: if a creating request is repeated, it gets the first response again and creates nothing.
 
 A key's row is created in the same transaction as the requested rows, and gets the response in the transaction that
 acknowledges them. So a kill at any moment leaves nothing that a repeated request would create twice.
@@ -177,7 +177,7 @@ def _going_on() -> Problem:
 
 
 def _packed(body: str) -> str:
-    """Compress a body: long ones are lists of similar items."""
+    """Compress a body: long bodies are lists of similar items."""
     if len(body) <= _PLAIN_BODY:
         return body
     return _PACKED + base64.b85encode(zlib.compress(body.encode(), 6)).decode()

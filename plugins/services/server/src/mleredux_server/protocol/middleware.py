@@ -23,7 +23,7 @@ _LOG = structlog.get_logger()
 _UPLOADS = frozenset({"/v1/submissions", "/v1/validations", "/ui/submissions"})
 """Paths of uploads, whose bodies are limited when they are received."""
 BODY_SECONDS = 60.0
-"""Time limit in seconds for a body, from the first read on; for an upload, for each part that arrives."""
+"""Time limit in seconds for a body, counted from the first read; for an upload, for each part that arrives."""
 _MOST_HEADERS = 100
 _MOST_HEADER_BYTES = 32 * 1024
 _REQUEST_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{7,63}")

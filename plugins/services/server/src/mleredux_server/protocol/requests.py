@@ -65,7 +65,7 @@ class Preconditions:
     """Refuses a change with `If-Match` by a client that has not seen the current state of the resource.
 
     For a resource without GET, the state of its parent resource counts: for a cancellation, that of the run. Changes
-    with this header to resources of one kind are serialized.
+        with this header are serialized for each kind of resource.
     """
 
     def __init__(self, app: ASGIApp) -> None:

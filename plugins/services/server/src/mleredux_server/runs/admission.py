@@ -96,7 +96,7 @@ def check_quota(
     that the runs together can't exceed the quota.
 
     Raises:
-        Problem: They may not, however long they wait.
+        Problem: The quota rules them out, however long they wait.
     """
     quota, usage = Quota.model_validate(project.quota), usage_of(session, project)
     if quota.queued_runs is not None and usage.queued_runs + len(asked) > quota.queued_runs:

@@ -148,7 +148,7 @@ def make_job(
 
 
 def project_for(session: Session, caller: Caller, asked: str | None) -> Project:
-    """Return the project to create something in: the named one, or the caller's own.
+    """Return the project in which to create something: the named one, or the caller's own.
 
     Raises:
         Problem: The caller can see no such project.

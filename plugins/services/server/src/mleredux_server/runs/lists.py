@@ -183,7 +183,7 @@ def of_project(
 
 
 def told_value(value: Any) -> Any:
-    """Return a value of a row in the form used in cursors."""
+    """Convert a value of a row to the form used in cursors."""
     return value.isoformat() if isinstance(value, datetime) else value
 
 

@@ -1,7 +1,7 @@
-"""Which agents users other than admins may use: none that read the server's files or its network.
+"""Which agents users other than admins may use: none that can read the server's files or reach its network.
 
-Installed agents are trusted. Only the additions of a request are checked: repositories to fetch, and options that name
-folders, images, packages or variables of this machine.
+Installed agents are trusted. Only what a request adds is checked: repositories to fetch, and options that name folders,
+    images, packages or variables of this machine.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def check_made(catalogue: Catalogue, settings: Settings, reference: str, options
     A repository that is not cached is fetched.
 
     Raises:
-        Problem: It does.
+        Problem: An option does so.
         MlereduxError: There is no such agent, or it has no such options.
     """
     made = catalogue.agent(reference, options)

@@ -31,7 +31,7 @@ from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, KeptReques
 from mleredux_server.service import Service
 
 MOST_RUNS = 5000
-"""Maximum number of runs of one experiment."""
+"""Maximum number of runs in an experiment."""
 _MOST_CONTEXT = 50_000_000
 """Total characters of context of an experiment's runs; each run stores its own copy."""
 
@@ -272,7 +272,7 @@ def _check_free(session: Session, experiment: Experiment, planned: Sequence[Plan
     """Check that no run of these cells has a result or may still get one, while the experiment's row is locked.
 
     Raises:
-        Problem: One does, due to another request.
+        Problem: One does, because of another request.
     """
     cells = {(one.plan.arm, one.plan.agent, one.plan.task, one.plan.seed) for one in planned}
     for row in session.scalars(select(RunRow).where(RunRow.experiment_id == experiment.id)):
@@ -281,15 +281,15 @@ def _check_free(session: Session, experiment: Experiment, planned: Sequence[Plan
 
 
 def _make_directory(service: Service, one: Planned) -> Run:
-    """Create a run like `RunStore.create`, but without the index, which takes longest and restores missing entries
-    itself."""
+    """Create a run like `RunStore.create`, but without the index, which takes the longest and restores missing entries
+    by itself."""
     data_dir = str(service.data.path.resolve())
     spec = RunSpec(id=one.id, created_at=now(), data_dir=data_dir, **dict(one.plan))
     return Run.create(service.store.path / one.id, spec)
 
 
 def _kept(request: RunRequest, caller: Caller) -> KeptRequest:
-    """Return the request to store; a token that is limited to a project lends no secrets of its user."""
+    """Return the request to store; a token that is limited to a project gives no access to its user's own secrets."""
     only = getattr(request, "project_secrets", False) or caller.bound_to is not None
     return KeptRequest.model_construct(**{**dict(request), "project_secrets": only, "traceparent": here()})
 

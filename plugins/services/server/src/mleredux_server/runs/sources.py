@@ -46,7 +46,7 @@ def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
                 session.add(found)
                 note(session, caller, "source.upload", f"{project.id} {packed.digest}")
             place = sources_dir(service.settings) / packed.digest
-            if not place.is_dir():  # also for an agent whose folder was lost
+            if not place.is_dir():  # this also restores an agent whose folder was lost
                 place.parent.mkdir(exist_ok=True, mode=0o700)
                 scratch.rename(place)
         return found

@@ -21,7 +21,7 @@ _places: list[Path] = []
 def use_sources(settings: Settings) -> None:
     """Make this process find uploaded agents in this server's folder."""
     _places[:] = [sources_dir(settings)]
-    os.environ[_VARIABLE] = str(_places[0])  # jobs of executors find them there
+    os.environ[_VARIABLE] = str(_places[0])  # jobs of executors find the agents there
 
 
 def sources_dir(settings: Settings) -> Path:

@@ -151,7 +151,7 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -
 
 
 def set_labels(session: Session, row: RunRow, changes: Mapping[str, str | None]) -> None:
-    """Set labels of a run; None removes one.
+    """Set labels of a run; a value of None removes the label.
 
     Raises:
         Problem: The run would have too many labels.
@@ -194,7 +194,7 @@ def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
         if not run.lock.acquire():
             raise Problem("conflict", f"Run {run_id} is running.", hint="Cancel it first, and wait until it ends.")
         try:
-            _check_deletable(service, run_id)  # it may have been pinned or retried meanwhile
+            _check_deletable(service, run_id)  # it may have been pinned or retried in the meantime
             _delete_objects(service, path)
             path.rename(aside)  # atomic: a kill leaves no partial directory
         finally:

@@ -1,4 +1,4 @@
-"""Runs that have a directory but no row: created by the command line, or before the database was lost.
+"""Adopt runs that have a directory but no row: created by the command line, or before the database was lost.
 
 Runs created by the service contain a record of their request, and are resumed where they stopped. Runs without one
 belong to another program: they are listed and followed, and started only if a user retries them.
@@ -76,7 +76,7 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         "preemptible": request.preemptible,
         "limits": limits.model_dump(mode="json"),
         "labels": request.labels,
-        "request": {**request.model_dump(mode="json"), "project_secrets": True},  # its new owner did not request it
+        "request": {**request.model_dump(mode="json"), "project_secrets": True},  # the new owner did not request it
         **facts.columns(),
         **({"status": "queued"} if state == "queued" else {}),
         "created_at": spec.created_at,

@@ -3,10 +3,11 @@
 Users take turns: the next one is the user whose active runs have the smallest share of the machine (the largest of
 their shares of CPUs, memory and GPUs, divided by the weight of the project; ties go to the user who has waited
 longest). Of their runs, the one with the highest priority starts, oldest first. Runs that fit may overtake one that
-does not; once it has waited for `patience` seconds at the head, resources are reserved for it: runs started from then
-on may only use the rest of the machine.
+does not; once that run has waited for `patience` seconds at the head of the queue, resources are reserved for it: runs
+started from then on may use only the rest of the machine.
 
-Preemptible runs take no turns: they start when no other run can, and do not count in the shares. If another run lacks
+Preemptible runs take no turns: they start when no other run can, and do not count towards the shares. If another run
+lacks
 only resources, the preemptible runs that started last are stopped for it.
 """
 
@@ -230,7 +231,9 @@ class _Round:
         return True
 
     def _keep(self, run: Waiting) -> None:
-        """Reserve resources for a run: runs that start from now on must not block it once the others have ended."""
+        """Reserve resources for a run: runs that start from now on must not block it once the current ones have
+        ended.
+        """
         self.kept = run
         from_then = run.since + self.world.patience
         for other in self._running:

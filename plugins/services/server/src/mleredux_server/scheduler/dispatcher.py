@@ -36,7 +36,7 @@ from mleredux_server.work import asked_for, begin
 _LOG = structlog.get_logger()
 _TICK = 0.5
 _LOOK_AGAIN = 5.0
-"""Seconds between reads of the queue without a notification, since other programs free slots too."""
+"""Seconds between reads of the queue if there is no notification, since other programs free slots too."""
 _SWEEP_AGAIN = 10.0
 _REST, _LONGEST_REST = 3.0, 1.0
 """After a round, the dispatcher sleeps for the round's duration times this factor, up to a maximum: even with a long
@@ -190,7 +190,7 @@ class Dispatcher:
             return False
         try:
             left = self._jobs.follow(job, ours=self._has(job.id))
-            if self._remote is not None and job.kind == "run":  # its node wakes this thread only at the end
+            if self._remote is not None and job.kind == "run":  # its node wakes this thread only when the run ends
                 job.due = now + calm_seconds(now - job.moved)
         except OperationalError:
             raise

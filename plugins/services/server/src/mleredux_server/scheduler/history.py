@@ -1,4 +1,4 @@
-"""Past use of the machine by each user, which decays: users who used much recently wait for those who did not."""
+"""Past use of the machine by each user, which decays: users with much recent use wait for those with little."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HALF_LIVES = 7
 _DIGITS = 2
 """Shares are rounded to this many digits: with differences of less than 1 % of the machine, users take turns."""
 _LATE = timedelta(minutes=2)
-"""Maximum delay until an ended job is recorded, during which jobs that ended later may be recorded first."""
+"""Maximum delay in seconds until an ended job is recorded; jobs that ended later may be recorded first."""
 _AT_ONCE = 500
 _LEAST = 1e-6
 

@@ -34,7 +34,7 @@ _LOG = structlog.get_logger()
 MOST_ATTEMPTS = 3
 """Number of workers that may die on a job, without finishing a stage in between, before it is given up."""
 _UNREAD = 1000
-"""Number of rows that are searched at once for runs that ended before a migration."""
+"""Number of rows searched at a time for runs that ended before a migration."""
 _JOB_ENDED = select(Job.state).where(Job.id == RunRow.id).scalar_subquery() == "ended"
 """For queries of few runs, whose rows are looked up before their jobs."""
 _PAUSE = 10.0
@@ -189,7 +189,7 @@ class Jobs:
             passing = progress or (long and job.lost is None) or lacking_space(self._service)
             attempts = 0 if passing else self._attempts(job)
             attempts -= job.leaving and attempts > 0  # the worker was not the cause
-            if run.cancel_asked:  # another worker may have to wait, or hang like this one
+            if run.cancel_asked:  # another worker might have to wait, or hang like this one
                 cause, message = Cause.CANCELLED, STOPPED
             elif attempts < MOST_ATTEMPTS:
                 self._queue_again(job, attempts, facts)

@@ -1,4 +1,4 @@
-"""Worker processes: start them ahead of time, send them jobs, detect their exit."""
+"""Worker processes: starting them ahead of time, sending them jobs, detecting their exit."""
 
 from __future__ import annotations
 

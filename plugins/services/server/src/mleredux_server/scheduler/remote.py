@@ -1,5 +1,5 @@
-"""Runs of a server at an executor other than its own processes: submit them, follow them to their end, find them
-again."""
+"""Runs of a server at an executor other than its own processes: submitting them, following them to their end, finding
+them again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ _PAUSE = 5.0
 """Seconds until the next request after the engine refused runs, or did not respond."""
 _NODES_SECONDS = 60.0
 _MOST = 256
-"""Default maximum of runs at the engine, waiting or running, if it has fewer CPUs; the server orders the others."""
+"""Minimum for the maximum number of runs at the engine, waiting or running, which is otherwise its number of CPUs; the
+server queues the others.
+"""
 
 
 class Remote:

@@ -43,7 +43,7 @@ class Quota(BaseModel):
     llm_tokens: int | None = Field(default=None, ge=0, le=_LARGEST)
     """Total over all runs; to grant more, raise it."""
     max_time_limit: Seconds | None = Field(default=None, gt=0, le=_LARGEST)
-    """Maximum time limit of one run, in seconds or as text such as `2h`."""
+    """Maximum time limit of a run, in seconds or as text such as `2h`."""
     sandboxes: list[Name] | None = Field(default=[ISOLATED], max_length=20)
     """Ids of sandboxes in which its agents may run, or `isolated` for all that are a security boundary; None: any
     sandbox. Only isolated sandboxes are a boundary between users."""

@@ -1,4 +1,4 @@
-"""Request bodies; values that a database can't store are refused first."""
+"""Request bodies; values that a database can't store are refused."""
 
 from __future__ import annotations
 

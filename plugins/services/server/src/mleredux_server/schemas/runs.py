@@ -51,7 +51,7 @@ class HowToRun(Body):
     """Additional permissions for the agent, within those that the server's administrator allows."""
     secrets: list[SecretName] = Field(default=[], max_length=32)
     """Names of your own or the project's secrets that the agent gets as environment variables. However, `GIT_TOKEN` is
-    only used to fetch its repository, and API keys of language models are only used by the gateway."""
+    used only to fetch its repository, and API keys of language models are used only by the gateway."""
     obfuscated: bool = False
     verify: bool | None = None
     """Whether the final code is executed again to verify the result; None: the server's default."""
@@ -194,7 +194,7 @@ class RunChange(Body):
     pinned: bool | None = None
     """Whether retention rules do not apply to it."""
     priority: int | None = Field(default=None, ge=-100, le=100)
-    """Priority, which only queued runs can change."""
+    """Priority; only that of queued runs can be changed."""
 
 
 class BulkRequest(Body):
@@ -241,7 +241,7 @@ class ExperimentDetail(ExperimentView):
     """The plan that it was created from, if any, without the texts of context files; extensions included."""
     changes: list[Change]
     spent: Spent | None
-    """Usage so far; None without a budget, or before the first run has ended."""
+    """Usage so far; None if there is no budget, or before the first run has ended."""
     stopped: str | None
     """Why queued runs were cancelled, if a budget is used up."""
     runs: list[RunView]

@@ -1,1 +1,1 @@
-"""Live streams: one tail of a file for all its followers, and responses that use no memory for slow clients."""
+"""Live streams: one tail per file for all its followers, and responses that use no memory for slow clients."""

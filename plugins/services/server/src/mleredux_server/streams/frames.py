@@ -53,7 +53,7 @@ class DamagedLog(ValueError):
 
 
 class EventLines:
-    """`events.jsonl`: each complete line is an event; a partial line is not one yet.
+    """`events.jsonl`: each complete line is an event; a partial last line is not one yet.
 
     Args:
         shown: Function applied to the text of each event.

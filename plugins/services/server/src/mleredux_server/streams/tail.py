@@ -1,8 +1,8 @@
 """Follow a file: one reader for all followers, with a small buffer of the latest messages.
 
 A follower outside the buffer (because it starts earlier, or its client is slow) reads the file from its own offset
-until it has caught up. So nothing is queued per follower, and a tail uses only the memory of its buffer, for any number
-of followers.
+until it has caught up. So nothing is queued per follower, and a tail uses only the memory of its buffer, however many
+followers it has.
 """
 
 from __future__ import annotations
@@ -255,7 +255,9 @@ class Tail:
             return self._read_open(file, self._end, file.size, last=False)
 
     def _shrunk(self) -> None:
-        """Handle a truncated file or that of a new attempt: followers start again. Masking keeps a file's length."""
+        """Handle a file that was truncated or belongs to a new attempt: followers start again. Masking keeps a file's
+        length.
+        """
         if self._framing.appends_only:
             raise DamagedLog("it was truncated")
         self._frames, self._kept, self._end = {}, 0, 0

@@ -148,7 +148,7 @@ class ServerSource:
             yield f"{'Labelled' if value else 'Removed the label of'} {run_id}."
 
     def columns(self) -> Mapping[str, Any]:
-        """Return the user's name, and the pages that only this site has."""
+        """Return the user's name, and the pages that exist only on this site."""
         return {
             "where": self.caller.user_name,
             "user": self.caller.user_name,
@@ -157,7 +157,7 @@ class ServerSource:
 
     def _seen(self, run_id: str) -> SeenRun:
         self._needs("read")
-        if run_id in self._rows:  # a page that opens one of its rows opens the others too
+        if run_id in self._rows:  # a page that opens one of these rows usually opens the others too
             self._known, self._rows = self._known | listed(self.service, self._rows), []
         return run_of(self.service, self.caller, run_id, self._known)
 

@@ -72,7 +72,7 @@ def _hidden(path: str) -> bool:
 
 
 def _listed(run: Run) -> Iterator[Listed]:
-    """Yield the files of mleredux and of plugins, then those of the agent, then those that are only in the object
+    """Yield the files of mleredux and of plugins, then those of the agent, then those that exist only in the object
     store."""
     here = set()
     for one in _listed_here(run):

@@ -139,8 +139,8 @@ def _levels(task: Task, entries: list[float]) -> Any:
 
 
 def _curve(task: Task, entries: list[float]) -> dict[str, Any] | None:
-    """Return a chart of scores by rank, at evenly spaced ranks of a long list, without the worst third, which would
-    hide the others."""
+    """Return a chart of scores by rank, at evenly spaced ranks if the list is long; the worst third is omitted, because
+    it would flatten the rest."""
     if len(entries) < 3:
         return None
     kept = max(3, round(len(entries) / 1.5))
