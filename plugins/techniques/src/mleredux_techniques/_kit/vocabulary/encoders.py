@@ -131,7 +131,7 @@ def encoder_of(encoding: Encoding, target: Array, *, classes: bool, seed: int, m
         kinds = np.unique(target, return_counts=True)[1] if classes else np.array([len(target)])
         folds = min(encoding.cv, int(kinds.max()))
         if folds < 2:
-            return "drop"
+            return preprocessing.FunctionTransformer(lambda texts: np.zeros((len(texts), 0)))
         family = model_selection.StratifiedKFold if classes else model_selection.KFold
         tool = preprocessing.TargetEncoder(
             target_type="continuous" if not classes else "binary" if len(kinds) <= 2 else "multiclass",
@@ -142,8 +142,6 @@ def encoder_of(encoding: Encoding, target: Array, *, classes: bool, seed: int, m
         tool = transformers.Counts()
     elif isinstance(encoding, CyclicEncoder):
         tool = transformers.Cycles(encoding.period, encoding.categories)
-    elif isinstance(encoding, DatetimeEncoder):
-        tool = transformers.Dates()
     else:
-        return "drop"
+        tool = transformers.Dates()
     return transformers.standardized(tool)

@@ -8,7 +8,6 @@ are dropped.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,8 +26,6 @@ from mleredux_techniques._kit.vocabulary.encoders import (
 )
 from mleredux_techniques._kit.vocabulary.imputers import DropColumn, Imputation, SimpleImputer, fill, fill_texts
 from mleredux_techniques._kit.vocabulary.scalers import NoScaler, Scaler, StandardScaler, scaler_of
-
-Step = tuple[str, Any, Any]
 
 PLAIN_CATEGORIES = 20
 ALL_COLUMNS = 1_500
@@ -87,12 +84,8 @@ def matrices(rows: Rows) -> tuple[Array, Array]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # constant or nearly constant columns, imputers that do not converge
         train, held_out = _filled(rows, kept, how)
-        blocks = [_indicators(rows, [name for name in kept if getattr(how[name].imputation, "add_indicator", False)])]
-        if kept:
-            steps = _steps(rows, train, how)
-            made, widths = _transformed(steps, train, held_out, rows.codes)
-            order = _places(steps, widths, kept)
-            blocks.append((made[0][:, order], made[1][:, order]))
+        marked = [name for name in kept if getattr(how[name].imputation, "add_indicator", False)]
+        blocks = [_indicators(rows, marked), *_columns(rows, train, held_out, how)]
     if not sum(block[0].shape[1] for block in blocks):
         return np.zeros((len(rows.train), 1)), np.zeros((len(rows.held_out), 1))
     trained, judged = (np.hstack(parts) for parts in zip(*blocks, strict=True))
@@ -162,64 +155,35 @@ def _encoding(how: Preprocessing) -> Encoding | None:
     return None if isinstance(how.encoding, NoEncoding) else how.encoding
 
 
-def _steps(rows: Rows, train: Frame, wanted: dict[str, Preprocessing]) -> list[Step]:
-    """Return the steps of a ColumnTransformer: one per scaler with its numeric columns, and one per encoded column.
+def _columns(rows: Rows, train: Frame, held_out: Frame, how: dict[str, Preprocessing]) -> list[tuple[Array, Array]]:
+    """Return the matrices of each column, for training and held-out rows.
 
-    Constant numbers become 0.
+    This does the same as scikit-learn's ColumnTransformer, without its checks, which dominate on small tables. Numbers
+    with equal scalers are fitted together; constant numbers become 0.
     """
+    found: dict[str, tuple[Array, Array]] = {}
     scaled: dict[Scaler | None, list[str]] = {}
-    steps: list[Step] = []
     for name in train.columns:
-        encoding = _encoding(wanted[name])
+        encoding = _encoding(how[name])
         if rows.columns[name] != "text" and encoding is None:
-            scaler = wanted[name].scaler or _STANDARD
+            scaler = how[name].scaler or _STANDARD
             varies = isinstance(scaler, NoScaler) or np.ptp(train[name].to_numpy()) > 0
             scaled.setdefault(scaler if varies else None, []).append(name)
             continue
         encoding = encoding or (_WORDS if is_free_text(rows.train[name]) else _FEW)
         tool = encoder_of(encoding, rows.codes, classes=rows.classes, seed=rows.seed, most=_most(rows))
-        steps.append((f"encoded {len(steps)}", tool, name if isinstance(encoding, TfidfVectorizer) else [name]))
-    return [*steps, *((f"scaled {place}", scaler_of(how), names) for place, (how, names) in enumerate(scaled.items()))]
+        read = name if isinstance(encoding, TfidfVectorizer) else [name]
+        found[name] = _transformed(tool, train[read], held_out[read], rows.codes)
+    for scaler, names in scaled.items():  # no column names, which scikit-learn would check
+        both = _transformed(scaler_of(scaler), train[names].to_numpy(), held_out[names].to_numpy(), rows.codes)
+        found |= {name: (both[0][:, [place]], both[1][:, [place]]) for place, name in enumerate(names)}
+    return [found[name] for name in train.columns]
 
 
-def _transformed(
-    steps: Sequence[Step], train: Frame, held_out: Frame, codes: Array
-) -> tuple[tuple[Array, Array], list[int]]:
-    """Return the outputs of all steps side by side, for training and held-out rows, and the number of columns of each.
-
-    This does the same as scikit-learn's ColumnTransformer, without its checks, which dominate on small tables.
-    """
-    found: list[tuple[Array, Array]] = []
-    ours: Any
-    theirs: Any
-    for step, tool, columns in steps:
-        ours, theirs = train[columns], held_out[columns]
-        if step.startswith("scaled"):  # no column names, which scikit-learn would check
-            ours, theirs = ours.to_numpy(), theirs.to_numpy()
-        if tool == "drop":
-            ours, theirs = np.zeros((len(train), 0)), np.zeros((len(held_out), 0))
-        elif tool != "passthrough":
-            ours, theirs = tool.fit_transform(ours, codes), tool.transform(theirs)
-        found.append((_dense(ours), _dense(theirs)))
-    trained, judged = (np.hstack(parts) for parts in zip(*found, strict=True))
-    return (trained, judged), [ours.shape[1] for ours, _ in found]
-
-
-def _dense(matrix: Any) -> Array:
-    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
-
-
-def _places(steps: Sequence[Step], widths: Sequence[int], names: Sequence[str]) -> list[int]:
-    """Return the indices of the output columns, ordered by their input columns."""
-    places: dict[str, list[int]] = {}
-    ends = np.cumsum(widths).tolist()
-    for (step, _tool, columns), end, width in zip(steps, ends, widths, strict=True):
-        found = list(range(end - width, end))
-        if isinstance(columns, str) or step.startswith("encoded"):
-            places[columns if isinstance(columns, str) else columns[0]] = found
-        else:
-            places |= {name: [place] for name, place in zip(columns, found, strict=True)}
-    return [place for name in names for place in places[name]]
+def _transformed(tool: Any, train: Any, held_out: Any, codes: Array) -> tuple[Array, Array]:
+    both = tool.fit_transform(train, codes), tool.transform(held_out)
+    ours, theirs = (np.asarray(made.toarray() if hasattr(made, "toarray") else made) for made in both)
+    return ours, theirs
 
 
 def _indicators(rows: Rows, names: list[str]) -> tuple[Array, Array]:

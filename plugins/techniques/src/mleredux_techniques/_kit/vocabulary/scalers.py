@@ -84,7 +84,7 @@ def scaler_of(scaler: Scaler | None) -> Any:
     if scaler is None:
         return preprocessing.FunctionTransformer(np.zeros_like)
     if isinstance(scaler, NoScaler):
-        return "passthrough"
+        return preprocessing.FunctionTransformer()
     if isinstance(scaler, Log1p):
         return transformers.standardized(transformers.Log1p())
     options = scaler.model_dump(exclude={"name"})
