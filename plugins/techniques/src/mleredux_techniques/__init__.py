@@ -1,4 +1,4 @@
-"""Technique tasks: small diagnostic questions about the data of any competition that has a table."""
+"""Technique tasks: small diagnostic questions about the data of any competition with a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Classes: the planted task of each student on a list, the submissions by the deadline, and the questions answered."""
+"""Classes: each student's planted task, the submissions by the deadline, and the questions that were answered."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Terms:
     Attributes:
         task: A technique task; each student gets a planted variant of it.
         deadline: A time in ISO 8601, in this machine's time zone unless it specifies another.
-        refused: Maps each student to the number of seeds whose data the task does not apply to.
+        refused: Maps each student to the number of seeds to whose data the task does not apply.
     """
 
     task: str | None = None
@@ -149,7 +149,7 @@ def _task_of(row: dict[str, Any], name: str, terms: Terms, place: str) -> str:
 
 
 def own_task(name: str, task: str, refused: int = 0) -> str:
-    """Return a person's planted variant of a plain technique task, with the first seed not refused."""
+    """Return a person's planted variant of a plain technique task, with the first seed that is not refused."""
     question, _, base = task.partition("@")
     return f"{question}+planted-{seed_of(name, task, refused)}@{base}"
 
@@ -174,7 +174,7 @@ def seed_of(name: str, task: str, refused: int = 0) -> int:
 
 
 def hand_out_next(student: Student, terms: Terms, folder: Path, data_dir: str | None) -> tuple[Student, bool]:
-    """Hand out a task; if it does not apply to a student's data, continue with the student's next seed.
+    """Give a student a task; if it does not apply to the student's data, continue with the student's next seed.
 
     Returns:
         The student, possibly with another task, and whether files were written.

@@ -93,7 +93,7 @@ def own(visit: Visit) -> str:
     """Redirect a person to their own variant once it is prepared; skip variants that the task does not apply to.
 
     Raises:
-        MlereduxError: The name can't be one of a class, or no variant can be prepared.
+        MlereduxError: The name can't be that of a student, or no variant can be prepared.
     """
     name, task = ((visit.form.get(field) or [""])[-1].strip() for field in ("name", "task"))
     if not is_name(name):
@@ -110,7 +110,7 @@ def own(visit: Visit) -> str:
 
 
 def _variants(visit: Visit, name: str, task: str) -> Iterator[str]:
-    """Yield a person's variants as a class gets them, without those that the task is known not to apply to."""
+    """Yield a person's variants as a class gets them, without those to which the task is known not to apply."""
     store = DataStore(visit.data_dir)
     for number in range(TRIES + 1):
         variant = own_task(name, task, number)
@@ -155,7 +155,9 @@ def _class(visit: Visit) -> dict[str, Any]:
 
 
 class Place(NamedTuple):
-    """A student's place: the mean over the tasks of the class, missing scores as 0, and the number of scored tasks."""
+    """A student's place: the mean over the tasks of the class, counting missing scores as 0, and the number of scored
+    tasks.
+    """
 
     rank: int
     student: str

@@ -25,17 +25,17 @@ class ModelCalibration(Part):
     """The probabilities of one model."""
 
     model: Name
-    """As in the columns of predictions.csv, before the space."""
+    """The model's name as in the columns of predictions.csv, before the space."""
     accuracy: Share
-    """Share of the rows whose most probable class is right."""
+    """Share of the rows whose most probable class is correct."""
     confidence: Share
     """Mean of the largest probability of each row."""
     error: Share
-    """Expected calibration error: the mean over rows of |mean confidence - accuracy| of their bin, of ten bins of equal
-    width of the largest probability."""
+    """Expected calibration error: the mean over rows of |mean confidence - accuracy| in the row's bin, with ten bins of
+    equal width over the largest probability."""
     verdict: Verdict
-    """Overconfident if confidence - accuracy is above 0.02 and above three standard errors, underconfident if it is
-    below the negatives of both, else calibrated."""
+    """Overconfident if confidence - accuracy exceeds 0.02 and three standard errors; underconfident if it is below the
+    negatives of both; else calibrated."""
     classes: list[ClassBias] = Field(default=[], max_length=200)
     """Classes whose mean probability differs from their share of the rows by more than 0.02 and by more than three
     standard errors."""
@@ -48,8 +48,8 @@ class CalibrationAnalysis(Document):
 
     models: list[ModelCalibration] = Field(max_length=MOST_MODELS)
     decision: Literal["argmax", "thresholds"]
-    """How the mean of the calibrated probabilities is used: as it is, or times a factor per class that is best for the
-    metric."""
+    """How the mean of the calibrated probabilities is used: unchanged, or multiplied by the factors per class that are
+    best for the metric."""
 
     def _agrees_with_itself(self) -> None:
         once((one.model for one in self.models), "models")

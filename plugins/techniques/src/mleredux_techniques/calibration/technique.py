@@ -19,7 +19,7 @@ from mleredux_techniques._kit.planting.instances import clean, merged
 NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel")
 
 POWERS = {"little": (5.0, 8.0), "over": (2.5, 4.0), "under": (0.3, 0.5), "weighted": (0.9, 1.1), "fine": (1.0, 1.0)}
-"""Kinds of distortions, and the range of exponents that probabilities are raised to."""
+"""Kinds of distortions, each with the range of exponents that probabilities are raised to."""
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:

@@ -18,7 +18,7 @@ class GroupKey(Part):
 
     column: Name
     separator: Annotated[str, Field(min_length=1, max_length=5)] | None = None
-    """The group is the text before its first one (`_` in `0013_01`); null: all of it."""
+    """The group is the text before the first separator (`_` in `0013_01`); null: the whole text."""
     second: Name | None = None
     """A second column, if the group is a pair of values."""
     after: bool = False
@@ -85,7 +85,7 @@ class TimeSeriesSplit(Part):
 
 
 class GroupTimeSeriesSplit(Part):
-    """TimeSeriesSplit, excluding training rows from evaluated groups."""
+    """TimeSeriesSplit, without training rows that belong to evaluated groups."""
 
     name: Literal["GroupTimeSeriesSplit"]
     groups: GroupKey
@@ -123,9 +123,9 @@ class Groups(Part):
 
     key: GroupKey
     train_groups: Count
-    """Different groups in the training table."""
+    """Number of distinct groups in the training table."""
     shared_groups: Count
-    """Groups of the test table that occur in the training table too."""
+    """Number of groups of the test table that also occur in the training table."""
 
 
 class TimeOrder(Part):
@@ -135,9 +135,9 @@ class TimeOrder(Part):
     test_after_train: bool
     """Whether (nearly) all test rows are later than all training rows."""
     descending: bool = False
-    """Whether the largest values come first, as of days that are left: the test has the smallest."""
+    """Whether the largest values come first, like a number of days left, so that the test set has the smallest."""
     within: Name | None = None
-    """If test rows are only later than those of their own group: the column of the groups."""
+    """If test rows are later only than the training rows of their own group: the column of the groups."""
 
 
 class CvAnalysis(Document):
@@ -149,15 +149,17 @@ class CvAnalysis(Document):
     train_rows: Count
     test_rows: Count
     smallest_class: Count | None
-    """Training rows of the rarest class; null if the target is a number."""
+    """Number of training rows of the rarest class; null if the target is a number."""
     duplicate_rows: Count
-    """Training rows whose features (without ids) all (nearly) equal those of an earlier training row."""
+    """Number of training rows whose features (without ids) all equal, or nearly equal, those of an earlier training
+    row.
+    """
     shared_rows: Count
-    """Test rows whose features (without ids) all (nearly) equal those of a training row."""
+    """Number of test rows whose features (without ids) all equal, or nearly equal, those of a training row."""
     groups: Groups | None
-    """Rows that belong together and were not split; null if none."""
+    """The key of rows that belong together and that the split kept together; null if there is none."""
     time: TimeOrder | None
-    """The time order by which the test was split off; null if none."""
+    """The time order by which the test set was split off; null if there is none."""
     method: CvMethod
 
     def _agrees_with_itself(self) -> None:

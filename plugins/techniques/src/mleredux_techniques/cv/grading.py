@@ -4,7 +4,7 @@ Naive: KFold with five shuffled folds, regardless of the structure of the rows. 
 test set was split off: by group, by time, or at random. A method that puts rows of one group on both sides, or uses
 later rows to predict earlier ones, is exposed by its optimism.
 
-A single private test set of a few hundred rows is noisy. Therefore more test sets are split off the training rows in
+A single private test set of a few hundred rows is noisy, so more test sets are split off the training rows in
 the same way (complete groups, the latest rows, or at random), and the score uses the mean difference over all of them.
 Only the result on these additional test sets may be passed on.
 """
@@ -129,7 +129,7 @@ def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
 
 
 def _structure(groups: Figure, time: Figure) -> list[Figure]:
-    """Return both components; claiming a structure that the split lacks costs the credit of the other one."""
+    """Return both components; claiming a structure that the split lacks forfeits the credit for the other component."""
     false = any(part.decides and not part.score and part.value["true"] is None for part in (groups, time))
     return [replace(part, score=0.0) if false else part for part in (groups, time)]
 
@@ -247,7 +247,7 @@ def strong(dataset: Dataset) -> CvMethod:
 
 def _alike(method: CvMethod, best: CvMethod) -> CvMethod:
     """Return the best method if the given one treats rows in the same way: the number of folds is a question of cost,
-    which a few test sets would decide by chance.
+    which a few test sets could decide only by chance.
     """
     alike = _treatment(method) == _treatment(best) and getattr(method, "gap", 0) == 0
     return best if alike else method

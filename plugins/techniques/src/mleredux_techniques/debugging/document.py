@@ -26,7 +26,7 @@ class Fault(Part):
 
     kind: FaultKind
     line: Annotated[int, Field(ge=1)]
-    """The number of its line in train.py; the first is 1."""
+    """Its line number in train.py, counted from 1."""
     explanation: Text = ""
 
 
@@ -34,7 +34,7 @@ class DebuggingAnalysis(Document):
     """The faults of a training script, and the repaired script."""
 
     faults: list[Fault] = Field(max_length=MOST_FAULTS)
-    """Each fault once, with the line that is wrong."""
+    """Each fault once, with the number of the wrong line."""
     script: str = Field(max_length=20_000)
     """The whole repaired script."""
 

@@ -1,7 +1,7 @@
 """Debugging: the planted faults, their diagnosis, and the remaining errors of the repaired script.
 
-For each fault, the scale from the script with this fault alone (0) to the one without faults (1) is known from the
-preparation; the efficacy is the mean over faults. Naive: only the crash is repaired. Strong: all faults are repaired.
+For each fault, preparation measures the scale from the script with this fault alone (0) to the script without faults
+(1); the efficacy is the mean over faults. Naive: only the crash is repaired. Strong: all faults are repaired.
 """
 
 from __future__ import annotations

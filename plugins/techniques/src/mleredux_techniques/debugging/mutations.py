@@ -1,4 +1,4 @@
-"""Faults for a correct script, derived from its syntax tree: a line's form shows which changes make it wrong.
+"""Faults for a correct script, derived from its syntax tree: the form of a line determines which changes make it wrong.
 
 Each change combines a place and an operation, so that no list of wrong lines exists; other operations preserve a line's
 behavior, so that an unusual look does not make a line suspicious.
@@ -67,7 +67,7 @@ def _put(line: str, place: Place, text: str) -> str:
 
 
 def places(text: str) -> Iterator[Place]:
-    """Return the expressions of a script that can be made wrong, judging by their form."""
+    """Return the expressions of a script that can be made wrong, judged by their form."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         node_text = ast.get_source_segment(text, node) if hasattr(node, "lineno") else None

@@ -20,21 +20,22 @@ class Column(Part):
 
     column: Name
     type: ColumnType
-    """constant: at most one different value; boolean: true and false; number_as_text: at least ten different texts,
-    nearly each one number with at most a currency before or a unit after it; text: prose; category: other texts."""
+    """constant: at most one distinct value; boolean: true and false; number_as_text: at least ten distinct texts,
+    nearly all of them a number, perhaps with a currency before it or a unit after it; text: prose; category: other
+    texts."""
     distinct: Count
-    """Different values in the training table, without missing ones."""
+    """Number of distinct values in the training table, without missing ones."""
     sentinel: float | None = None
-    """The number that stands for a missing value: repeated, and far from all others."""
+    """The number that stands for a missing value: repeated, and far from all other values."""
     relation: Literal["none", "monotone", "nonmonotone", "values"] = "none"
-    """How the column alone tells the target. Numbers: monotone if their order tells about as much as their ranges do,
-    nonmonotone if much less. Booleans and texts: by their values, parts, words or lengths."""
+    """How the column alone predicts the target. Numbers: monotone if their order is about as predictive as their
+    ranges, nonmonotone if it is much less so. Booleans and texts: by their values, parts, words or lengths."""
     like: Name | None = None
-    """Another numeric feature, if the rank correlation with it is beyond 0.9."""
+    """Another numeric feature whose rank correlation with this one is above 0.9 or below -0.9, if there is one."""
     drift: Share | None = None
-    """The distance of the distributions in the training and the test table, if they differ. Of numbers, dates, and the
-    length of prose, the largest difference of the share of values up to one (Kolmogorov-Smirnov); of others, of the
-    share of one value."""
+    """The distance between the distributions in the training and the test table, if they differ. For numbers, dates and
+    the length of prose: the largest difference between the shares of values up to some value (Kolmogorov-Smirnov); for
+    others: the largest difference between the shares of a value."""
     actions: list[Action] = Field(default=[], max_length=3)
     """Changes before training."""
     center: float | None = None

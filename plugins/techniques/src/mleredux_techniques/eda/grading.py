@@ -34,7 +34,7 @@ PARTS = ("sentinel", "relation", "like", "drift")
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
-    """Return the facts of each feature; `open` names the ones where either answer is accepted.
+    """Return the facts of each feature; `open` names those for which either answer is accepted.
 
     Raises:
         NotApplicable: There are no features.

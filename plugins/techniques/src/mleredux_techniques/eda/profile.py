@@ -100,7 +100,7 @@ def correlations(dataset: Dataset, names: list[str]) -> Array:
 
 
 def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, bool]:
-    """Return the distance between a column's two distributions, whether they differ, and whether this is open.
+    """Return the distance between a column's two distributions, whether they differ, and whether that is undecided.
 
     The p-value of a distance is that of the two-sample Kolmogorov-Smirnov test (N. Smirnov, "Table for Estimating the
     Goodness of Fit of Empirical Distributions", 1948), or of a difference of two shares (with Bonferroni correction);

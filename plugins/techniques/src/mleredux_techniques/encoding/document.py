@@ -20,7 +20,7 @@ class EncodedFeature(Part):
     column: Name
     type: FeatureType
     cardinality: Count
-    """Distinct values in the training table, without missing ones."""
+    """Number of distinct values in the training table, without missing ones."""
     encoding: Encoding
 
 
@@ -28,7 +28,7 @@ class EncodingAnalysis(Document):
     """The type, cardinality and encoding of each feature."""
 
     features: list[EncodedFeature] = Field(max_length=MAX_ITEMS)
-    """Every feature that is not purely numeric, each once; a feature that is not listed is treated as `numeric` with
+    """Every feature that is not purely numeric, each once. A feature that is not listed is treated as `numeric` with
     the encoding `none`, or dropped if it contains texts."""
 
     def _agrees_with_itself(self) -> None:

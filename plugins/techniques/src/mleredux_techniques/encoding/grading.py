@@ -58,7 +58,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     for name in dataset.features:
         told = {"types": [planted[name]]} if name in planted else describe(dataset, name, judge)
         facts[name] = {**told, "cardinality": int(dataset.train[name].nunique())}
-    codes = {"numeric", "nominal", "ordinal"}  # integers with few values, which may be names
+    codes = {"numeric", "nominal", "ordinal"}  # integers with few values, which may be codes
     if all({"numeric", "constant"} & set(fact["types"]) and not codes <= set(fact["types"]) for fact in facts.values()):
         what = "all features of its tables are numbers" if facts else "its tables have no features"
         raise refusal(dataset, "encoding", what, planted=bool(facts))

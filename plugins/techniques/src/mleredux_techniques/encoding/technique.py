@@ -1,6 +1,7 @@
 """Categories that are predictive of the target: nominal codes in texts and numbers, ordinal scales, and others.
 
-Codes that look alike, texts (`K217`) or integers, are nominal or ordinal with equal odds: only the target shows which.
+Codes that look alike, texts (`K217`) or integers, are nominal or ordinal with equal probability: only the target shows
+which.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Types of features, from the form of their values and their relation with the target; undecidable features accept
-several.
+"""Types of features, from the form of their values and their relation with the target; undecidable features have
+several accepted types.
 
 There are no word lists: whether words have an order is human knowledge, so either answer is accepted. For numbers, and
 for texts that contain numbers or grades, the target shows whether neighboring values are alike, like quantities, or

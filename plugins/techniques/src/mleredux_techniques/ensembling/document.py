@@ -17,14 +17,14 @@ class Member(Part):
     """One model, and its part in the blend."""
 
     model: Name
-    """As in the columns of predictions.csv, before the space."""
+    """The model's name as in the columns of predictions.csv, before the space."""
     score: float
     """The metric's score of its predictions in predictions.csv."""
     optimistic: bool
-    """Whether this score is too good: its predictions of the test rows have another distribution, as those of a model
-    that was fitted to the rows of predictions.csv."""
+    """Whether this score is too good: its predictions of the test rows are distributed differently, like those of a
+    model that was fitted to the rows of predictions.csv."""
     weight: Annotated[float, Field(ge=0, le=1)]
-    """Its weight in the blend; 0 to leave it out."""
+    """Its weight in the blend; 0 to omit the model."""
 
 
 class EnsemblingAnalysis(Document):

@@ -19,11 +19,11 @@ class Feature(Part):
 
     column: Name
     strength: Share
-    """How well the values alone rank the target: the largest |2 AUC - 1| of one class against the rest (classes of at
-    least five rows), or |Spearman's correlation|; without missing values. 0 for texts."""
+    """How well the values alone rank the target, without missing values: the largest |2 AUC - 1| of one class against
+    the rest (among classes of at least five rows), or |Spearman's correlation|. 0 for texts."""
     tells: Tells
-    """Whether it tells something of the target by itself (in any form, not only a monotone one), only together with
-    another feature, or nothing."""
+    """Whether it is predictive of the target by itself (in any form, not only a monotone one), only together with
+    another feature, or not at all."""
     keep: bool
 
 
@@ -33,13 +33,13 @@ class FeaturesAnalysis(Document):
     features: list[Feature] = Field(max_length=MAX_ITEMS)
     """Every feature, each once; one that is not listed is kept."""
     pairs: list[Pair] = Field(max_length=500)
-    """Pairs of features that tell more together than the better one of them."""
+    """Pairs of features that are more predictive together than the better of the two alone."""
     copies: list[Pair] = Field(max_length=500)
     """Pairs of numeric features with |Spearman's correlation| above 0.95."""
     skewness: float | None
     """The third standardized moment of the target; null if it is a class."""
     transform: Transform
-    """What models predict instead of a numeric target; `none` for classes."""
+    """The transformed target that models predict instead of a numeric target; `none` for classes."""
 
     def _agrees_with_itself(self) -> None:
         once((one.column for one in self.features), "features")

@@ -40,7 +40,7 @@ MOST_PAIRED, WANTED_PAIRS = 40, 2
 KINDS = ("alone", "together", "nothing")
 SURE, CHANCE, DOUBT, OPEN = 1e-5, 0.01, 0.05, 0.2
 """Maximum p-value of a predictive feature; minimum p-value of an uninformative number; maximum p-value of a pair in
-which a feature may be predictive; minimum p-value of an uninformative text or pair. In between, both answers are
+which a feature may be predictive; minimum p-value of an uninformative text or pair. Between these, both answers are
 accepted."""
 CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("together", "alone"): 0.5}
 """Credit by a feature's true and claimed relation with the target."""

@@ -23,7 +23,9 @@ SEVERITIES: tuple[tuple[float, Severity], ...] = (
 SamplingStrategy = (
     Literal["auto", "minority", "majority", "not minority", "not majority", "all"] | Annotated[float, Field(gt=0, le=1)]
 )
-"""As in imbalanced-learn: the classes to resample, or (for two classes only) the desired minority / majority ratio."""
+"""As in imbalanced-learn: the classes to resample or, for two classes only, the desired ratio of minority to majority
+rows.
+"""
 
 
 class NoStrategy(Part):
@@ -84,13 +86,13 @@ class ImbalanceAnalysis(Document):
     target: Name
     """The column of classes in the training table."""
     class_counts: dict[Name, Count] = Field(min_length=1, max_length=MAX_ITEMS)
-    """Training rows of each class, by its value as text."""
+    """Number of training rows of each class, by the class's value as text."""
     majority_class: Name
     """The most frequent class."""
     minority_class: Name
     """The least frequent class."""
     imbalance_ratio: Annotated[float, Field(ge=1)]
-    """Rows of the most frequent class divided by rows of the least frequent one."""
+    """Number of rows of the most frequent class divided by that of the least frequent one."""
     severity: Severity
     """By the ratio: balanced below 1.5, mild below 3, moderate below 10, severe below 100, else extreme."""
     strategies: list[ImbalanceStrategy] = Field(min_length=1, max_length=3)

@@ -2,12 +2,12 @@
 
 Strong: the best of a panel that begins with the unchanged data, which is right for probabilities and rankings (van den
 Goorbergh et al., "The harm of class imbalance corrections for risk prediction models", JAMIA 29 (2022)). Naive: doing
-nothing. If nothing improves on that, a popular and surely harmful choice is the naive one instead: class weights, or
-random undersampling.
+nothing. If nothing improves on that, the naive choice is a popular and certainly harmful one instead: class weights, or
+    random undersampling.
 
 Actions must be justified: one that does not gain significantly over a smaller intervention (none, or weights and
 thresholds instead of dropped, copied or synthetic rows) keeps only `UNNEEDED` of its score. If no choice makes a
-difference, as for most rankings, doing nothing gets the full score and an action none.
+difference, as for most rankings, doing nothing gets the full score and any action none.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ PANEL: tuple[ImbalanceStrategy, ...] = (
     TunedThresholdClassifierCV(name="TunedThresholdClassifierCV"),
     _UNDER,
 )
-"""The candidates for the strong choice, simplest first. Oversampling and SMOTE act like weights, but more slowly."""
+"""The candidates for the strong choice, simplest first. Oversampling and SMOTE act like weights, but are slower."""
 DIFFERENT = 2.0
 """Minimum harm of class weights, in standard errors, for them to be the naive choice."""
 UNNEEDED = 0.4

@@ -45,12 +45,12 @@ class Risk(Part):
     """One leak."""
 
     kind: LeakKind
-    """copy: the target re-encoded; noisy_copy: the target with errors; target_encoding: means of the target by a
-    category, the row's own included; future_value: known only after the target; id_order: ids or the row order reveal
-    the target; interaction: columns that tell it only together; duplicate_rows: test rows that are (nearly) in the
-    training table."""
+    """copy: the target re-encoded; noisy_copy: the target with errors; target_encoding: means of the target by
+    category, including the row's own target; future_value: known only after the target; id_order: ids or the row order
+    reveal the target; interaction: columns that reveal it only together; duplicate_rows: test rows that equal, or
+    nearly equal, training rows."""
     columns: list[Name] = Field(max_length=50)
-    """The columns that leak; none for duplicate_rows."""
+    """The columns that leak; empty for duplicate_rows."""
     strength: Share
     """The evidence: how well the column alone predicts the target (see feature_strengths); for duplicate_rows the share
     of affected test rows."""
@@ -70,9 +70,11 @@ class LeakageAnalysis(Document):
     """Leaks that would make a score on this data too good to be true."""
 
     duplicate_rows: Count
-    """Training rows whose features (without ids) all (nearly) equal those of an earlier training row."""
+    """Number of training rows whose features (without ids) all equal, or nearly equal, those of an earlier training
+    row.
+    """
     shared_rows: Count
-    """Test rows whose features (without ids) all (nearly) equal those of a training row."""
+    """Number of test rows whose features (without ids) all equal, or nearly equal, those of a training row."""
     feature_strengths: list[FeatureStrength] = Field(max_length=MAX_ITEMS)
     """The five most predictive numeric columns (ids included), strongest first. Strength: for numeric targets
     |Spearman's correlation|, for classes the largest |2 AUC - 1| of one class against the rest."""

@@ -77,7 +77,7 @@ def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[d
         columns = [name for name in declared["columns"] if name in dataset.kinds]
         if columns:
             found.append({**_told(columns, told), "explanation": declared["explanation"]})
-    if dataset.planted:  # only planted leaks exist; drifting columns lose their skill too
+    if dataset.planted:  # only planted leaks exist here; drifting columns lose skill, too
         return found, [name for name in dataset.features if name not in {c for leak in found for c in leak["columns"]}]
     lost = losses(sampled(dataset))
     known_ids = set(dataset.ids)
@@ -106,8 +106,8 @@ def _told(columns: list[str], told: dict[str, float]) -> dict[str, Any]:
 
 
 def _orders(dataset: Dataset, told: dict[str, float]) -> list[dict[str, Any]]:
-    """Return the ids, or else the order of the rows, if they reveal the target other than through the split's groups or
-    time, or through a feature that the rows are sorted by.
+    """Return the ids, or else the order of the rows, if they reveal the target in a way not explained by the split's
+    groups or time, or by a feature that the rows are sorted by.
     """
     judge = Judge(dataset)
     asked = np.zeros(len(dataset.test))
@@ -299,4 +299,4 @@ def _removed(leak: dict[str, object], dropped: set[str], acted: set[str]) -> boo
         return bool(set(columns) & dropped)
     if columns:
         return set(columns) <= dropped
-    return bool(set(kinds) & acted)  # rows, not columns: duplicates, or their order
+    return bool(set(kinds) & acted)  # these concern rows, not columns: duplicates, or the order of rows

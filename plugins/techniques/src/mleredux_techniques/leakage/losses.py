@@ -23,7 +23,7 @@ SURE = 4.0
 TELLING = 0.15
 """Minimum skill of a column for comparisons with others."""
 STRONG = 0.8
-"""A column with this skill that holds on the test set may leak there too, which the data can't show."""
+"""A column with this skill, kept on the test set, may leak there too, which the data can't show."""
 MANY = 20
 """Columns with fewer values do not name new entities, such as customers, even if the test set has other values."""
 STATES = 0.5
@@ -33,7 +33,7 @@ MORE = 0.1
 MUCH_MORE = 0.3
 MUCH_MORE_FREQUENT = 1.5
 SAME_VALUES = 0.8
-"""The test set has other values if the effective share of training rows with its values is below this."""
+"""The test set counts as having other values if the effective share of training rows with its values is below this."""
 MAX_PAIRED = 24
 OVERLAP = 0.2
 """Minimum share of training rows with values of the test set, for the columns of a pair."""
@@ -66,7 +66,7 @@ def losses(dataset: Dataset) -> Losses:
     best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in found.items() if skills}
     least = max(TELLING, SURE / np.sqrt(len(judge.y)))  # of many columns, some seem predictive by chance
     kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= least}
-    if not _drifts(judge):  # without drift, only label noise lowers all skills a little; leaks lose nearly all
+    if not _drifts(judge):  # without drift, all skills drop a little through label noise; those of leaks nearly vanish
         kept = {name: share for name, share in kept.items() if share > LEFT}
     leaks = []
     for name, skills in found.items():

@@ -18,7 +18,7 @@ class MetricAnalysis(Document):
     """Properties of the competition's metric, and the post-processing of the given predictions."""
 
     asks: Literal["probabilities", "labels", "numbers"]
-    """What is scored: probabilities (or scores) of classes, classes, or numbers."""
+    """The predictions that are scored: probabilities (or scores) of classes, classes, or numbers."""
     better: Literal["higher", "lower"]
     ignores: list[Ignored] = Field(max_length=5)
     """Changes of the predictions on which the score never depends."""
@@ -28,10 +28,10 @@ class MetricAnalysis(Document):
     constant_score: float
     """Its score on the rows of predictions.csv."""
     score: float
-    """The score of the predictions in predictions.csv, as they are."""
+    """The score of the predictions in predictions.csv, unchanged."""
     improve: list[Step] = Field(max_length=len(get_args(Step)))
-    """The single steps that improve this score by more than three standard errors, of temperature, sigmoid, isotonic
-    and thresholds, or of mean, median, log_mean, scale and round."""
+    """The steps that, applied alone, improve this score by more than three standard errors: among temperature, sigmoid,
+    isotonic and thresholds, or among mean, median, log_mean, scale and round."""
     steps: list[Step] = Field(min_length=1, max_length=MOST_STEPS)
     """The recommended post-processing, first step first."""
 

@@ -1,4 +1,4 @@
-"""Predictions with a known distortion, each kind of which a different step repairs.
+"""Predictions with a known distortion; a different step repairs each kind.
 
 Probabilities are nearly flat (isotonic finds their order, which a penalized logistic fit can't scale up), rotated so
 that only all columns together predict a class (which a logistic fit exploits), underconfident, overconfident, or

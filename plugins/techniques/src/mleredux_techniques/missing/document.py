@@ -23,7 +23,7 @@ class MissingColumn(Part):
     mechanism: Mechanism
     """MCAR: completely at random; MAR: depends on other columns or the target; MNAR: depends on the value itself."""
     depends_on: list[Name] = Field(default=[], max_length=20)
-    """For MAR: the columns on which it depends, strongest first; the target may be one."""
+    """For MAR: the columns on which it depends, strongest first; the target may be one of them."""
     imputation: Imputation
 
 

@@ -20,10 +20,10 @@ SURE = 1e-3
 LEAST = 0.05
 """Minimum skill (correlation of the gap with its cross-validated prediction) of a driver."""
 EQUAL = 0.75
-"""A column is as good a driver as the best one with this share of its skill, or within two standard errors."""
+"""A column is as good a driver as the best one if it has this share of its skill, or is within two standard errors."""
 TOGETHER = 0.5
-"""Columns are missing together if both lack values in this share of the rows in which either does. That says nothing
-about the cause: other drivers are compared without such a column, and it counts as equally good."""
+"""Columns are missing together if both lack values in this share of the rows in which either does. That does not show
+the cause: other drivers are compared without such a column, which counts as equally good."""
 JOINT = 0.08
 """Minimum skill that a pair adds to the best single column, to be a joint driver."""
 SURE_OF_PAIR = 5.0
@@ -39,7 +39,7 @@ class _Driver:
     view: View
     known: Array
     gap: bool = False
-    """Whether the driver is a column's missingness rather than its values."""
+    """Whether the driver is whether a column is missing, rather than the column's values."""
 
 
 def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]]:
@@ -62,7 +62,7 @@ def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]
 
 
 def _drivers(dataset: Dataset, name: str, values: Series) -> Iterator[_Driver]:
-    """Return candidate drivers of a gap: a column's values, the components of its dates, and its missingness."""
+    """Return candidate drivers of a gap: a column's values, the components of its dates, and whether it is missing."""
     import pandas as pd
 
     known = values.notna().to_numpy()
@@ -125,7 +125,9 @@ def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: l
 
 
 def _telling(gap: Array, drivers: list[_Driver]) -> list[_Driver]:
-    """Return drivers that are more predictive than any is of shuffled gaps (by the maximum of all statistics)."""
+    """Return drivers that are more predictive of the gaps than any driver is of shuffled gaps (by the maximum of all
+    statistics).
+    """
     from scipy.stats import chi2
 
     if not drivers:

@@ -27,7 +27,7 @@ class ScaledFeature(Part):
 
     column: Name
     mean: float
-    """In the training table, without missing values."""
+    """Mean in the training table, without missing values."""
     std: Annotated[float, Field(ge=0)]
     """Standard deviation, computed in the same way."""
     skewed: bool
@@ -41,7 +41,7 @@ class ScalingAnalysis(Document):
     """The scaling of numeric features, and the models that need none."""
 
     features: list[ScaledFeature] = Field(max_length=MAX_ITEMS)
-    """Every numeric feature (except boolean and constant ones), each once; one that is not listed is unchanged."""
+    """Every numeric feature (except boolean and constant ones), each once; one that is not listed stays unchanged."""
     spread: Annotated[float, Field(ge=1)]
     """The largest standard deviation of these features divided by the smallest."""
     not_needed_for: list[ModelFamily] = Field(max_length=7)

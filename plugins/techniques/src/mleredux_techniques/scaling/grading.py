@@ -71,11 +71,11 @@ def _describe(values: Array) -> dict[str, Any]:
 
 
 def _verdict(feature: dict[str, Any], figure: str, threshold: float) -> bool | None:
-    """Return whether a figure is above a threshold; None if it is too close, or decided by a few far values alone."""
+    """Return whether a figure is above a threshold; None if it is too close, or if a few far values alone decide."""
     value = abs(feature[figure])
     if abs(value - threshold) <= BAND * threshold:
         return None
-    # far values increase a skewness, and are too few to be outliers
+    # far values increase the skewness, but are too few to count as outliers
     apparent = value > threshold if figure == "skewness" else value < threshold
     return None if apparent and figure in feature.get("open", ()) else bool(value > threshold)
 

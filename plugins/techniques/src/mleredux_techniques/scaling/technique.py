@@ -34,7 +34,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         done.append(kind)
         train[name], test[name] = both[: len(ours)], both[len(ours) :]
     columns: dict[str, Array] = {}
-    # one column's order is that of its logarithm, so rank metrics get many weak ones
+    # a column has the same order as its logarithm, so for rank metrics many weak columns are added
     count, noise = (8, (2.5, 3.0)) if dataset.metric in ORDER_METRICS else (2, (0.4, 0.6))
     for name in fresh_names(dataset, rng, count):
         level = levels(dataset, rng, noise=float(rng.uniform(*noise)))

@@ -15,29 +15,30 @@ class ShiftedFeature(Part):
 
     column: Name
     distance: Share
-    """Between the training and the test table: the Kolmogorov-Smirnov statistic of a number, without missing values;
-    the total variation distance of booleans and texts, whose missing values are one more value."""
+    """Distance between the training and the test table: for numbers the Kolmogorov-Smirnov statistic, without missing
+    values; for booleans and texts the total variation distance, with missing values as a separate value."""
     broken: bool
-    """Whether its relation with the target in the training rows does not hold in the test, so that it does harm. A
-    feature also drifts because the target does, or without telling anything: these are not broken."""
+    """Whether its relation with the target in the training rows does not hold in the test rows, so that using it does
+    harm. A feature may also drift because the target does, or without being predictive; such features are not
+    broken."""
 
 
 class ShiftAnalysis(Document):
     """The differences between training and test, and how to handle them."""
 
     features: list[ShiftedFeature] = Field(max_length=MAX_ITEMS)
-    """Every feature, each once; no texts of more than 50 values."""
+    """Every feature, each once, except texts with more than 50 distinct values."""
     target: float | dict[Name, Share]
-    """What is expected of the test rows: the mean of a numeric target, or the share of each class."""
+    """The expected target of the test rows: the mean of a numeric target, or the share of each class."""
     changes: Name | None
-    """The feature along which the relation of others with the target changes within the training rows, so that those
-    with its smaller values are misleading; null if there is none."""
+    """The feature along which the relation of others with the target changes within the training rows, so that rows
+    with smaller values of it are misleading; null if there is none."""
     drop: list[Name] = Field(max_length=MAX_ITEMS)
-    """Features that models do not get."""
+    """Features to withhold from models."""
     weights: Literal["none", "covariate", "target"]
     """The weights of the training rows."""
     recent: Annotated[float, Field(gt=0, le=1)]
-    """The share of the training rows that is used, those with the largest `changes`; 1 for all."""
+    """The share of the training rows to use, those with the largest values of the feature `changes`; 1 for all."""
 
     def _agrees_with_itself(self) -> None:
         once((one.column for one in self.features), "features")

@@ -41,7 +41,9 @@ KEY = "shift"
 """The key of the planted facts."""
 MOST_VALUES = 50
 ERRORS, LEAST, TOLERATED = 4.0, 0.05, 0.03
-"""A target has moved by more than this number of standard errors, and by this share (or standard deviations)."""
+"""A target counts as moved beyond this number of standard errors, and beyond this share (or number of standard
+deviations).
+"""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
@@ -113,7 +115,7 @@ def _expected(document: ShiftAnalysis) -> dict[str, float]:
 
 
 def _apart(given: dict[str, float], true: dict[str, float], spread: float) -> float:
-    """Return the largest difference; infinite between a number and classes."""
+    """Return the largest difference; infinite if one is a number and the other classes."""
     if ("" in given) != ("" in true):
         return float("inf")
     return max(abs(given.get(name, 0.0) - true.get(name, 0.0)) for name in {*given, *true}) / spread
@@ -218,7 +220,7 @@ def _measured(instance: Instance) -> dict[str, Any]:
         gain = difference(every, new, 0.0).ratio
         found["changes"] = dataset.time if gain > CHANGE else None
         found["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
-    # if only old rows are misleading, the feature is not at fault
+    # if only old rows are misleading, the feature itself is not at fault
     advice = Advice(recent=RECENT if found["changes"] else 1.0, by=dataset.time)
     naive = STUDY.by_part(instance, advice)
     without = {name: STUDY.by_part(instance, replace(advice, drop=(name,))) for name in lost}
@@ -295,7 +297,7 @@ def _weights(
 
 
 def _tilted(values: Array, mean: float) -> Array:
-    """Return exponential weights that give numbers a certain mean, as far as the range of their quantiles permits."""
+    """Return exponential weights that give numbers a certain mean, as far as the range of their quantiles allows."""
     from scipy.optimize import brentq
 
     z = (values - values.mean()) / (values.std() + 1e-12)

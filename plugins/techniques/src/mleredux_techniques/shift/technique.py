@@ -63,7 +63,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _with_another_target(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Drop test rows, more from some classes, or from small or large numbers, than from others."""
+    """Drop test rows, more from some classes (or from small or large numbers) than from others."""
     _names, codes = np.unique(dataset.test[dataset.target].to_numpy(), return_inverse=True)
     found = rng.permutation(codes.max() + 1) if dataset.problem != "regression" else np.arange(codes.max() + 1)
     place = found[codes] / max(codes.max(), 1) * float(rng.choice([-1, 1]))

@@ -81,7 +81,7 @@ def switches(text: str, techniques: Iterable[str]) -> list[str]:
 
 
 def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, public: Path) -> list[Use]:
-    """Execute a program with all techniques and without each one, and return the gain of each.
+    """Execute a program with all techniques, then without each of them, and return the gain of each.
 
     Args:
         dataset: The competition's data, with test labels.

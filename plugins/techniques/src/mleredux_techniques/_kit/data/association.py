@@ -40,7 +40,7 @@ def spearman(values: Array, others: Array) -> float:
 
 
 def strength(values: Array, dataset: Dataset) -> float:
-    """Return how well the values (one per training row, NaN if missing) alone predict the target, in [0, 1].
+    """Return how well the values alone (one per training row, NaN if missing) predict the target, in [0, 1].
 
     This is |Spearman's correlation| for numeric targets; for classes, the largest one-vs-rest |2 AUC - 1| among classes
     with at least five rows. Rows with missing values are omitted.

@@ -31,7 +31,7 @@ _AMOUNT = (
 )
 _UNITS = 3
 _WORDS, _NUMBERS = 2, 0.6
-"""Words for missing amounts, and the minimum share of the other texts that must be amounts."""
+"""Words that denote missing amounts, and the minimum share of the other texts that must be amounts."""
 
 
 def kind_of(values: Series) -> Kind:
@@ -110,9 +110,9 @@ def same_spelling(values: Series, known: set[str]) -> Series:
 
 
 def amounts(values: Series) -> Series | None:
-    """Return the numbers in texts with a sign, separators or a unit; None if the texts are not numbers, or few, or
-    codes with leading zeros, or have several points. Missing values stay missing, and a few words (`unknown`) become
-    missing.
+    """Return the numbers in texts with a sign, separators or a unit; None if the texts are not numbers, are too few,
+    have leading zeros like codes, or contain several points. Missing values stay missing, and a few words (`unknown`)
+    become missing.
     """
     import pandas as pd
 

@@ -61,7 +61,7 @@ class GroupColumn:
 
 
 def _texts(values: Series) -> Series:
-    """Return values as texts; numbers that differ only by rounding give equal texts."""
+    """Return values as texts; numbers that differ only by rounding become equal texts."""
     if values.dtype.kind == "f":
         values = values.map("{:.12g}".format, na_action="ignore")
     return values.astype("string").fillna("").astype(str)
@@ -86,7 +86,7 @@ class Dataset:
         kinds: Kind of each id and feature, inferred from the training table.
         group: The key of rows that the split kept together, if any.
         time: The column that puts test rows after training rows, if any.
-        falling: Whether that column decreases over time, such as a number of days left.
+        falling: Whether that column decreases over time, like a number of days left.
         metric: The base task's metric, with which strategies are evaluated.
         direction: Whether higher or lower values of the metric are better.
         train_rows: Number of rows of the full training table, of which `train` is a sample.

@@ -1,4 +1,6 @@
-"""Convert the prepared files of any competition to a `Dataset`: using its declaration if available, else its data."""
+"""Convert the prepared files of any competition to a `Dataset`: based on its declaration if available, else on its
+data.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,7 @@ _WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
 
 
 def has_table(task: Task) -> bool:
-    """Return whether a task may have a table with features of all kinds, judging by its category."""
+    """Return whether a task may have a table with features of all kinds, judged by its category."""
     return not task.category.startswith(_WITHOUT_TABLES)
 
 

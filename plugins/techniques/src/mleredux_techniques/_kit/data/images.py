@@ -152,7 +152,7 @@ def describe(content: bytes) -> dict[str, Any]:
 
 
 def _leveled(values: Array) -> Array:
-    """Scale gray values to eight bits; images with values above 255 are taken to be 16-bit."""
+    """Scale gray values to eight bits; images with values above 255 are assumed to be 16-bit."""
     top = 255.0 if values.max(initial=0) <= 255 else 65_535.0
     return np.asarray(np.clip(255 * values / top, 0, 255), dtype=np.uint8)
 

@@ -16,9 +16,11 @@ NEAR = 0.05
 NEAR_IMAGES = 0.2
 """The same for thumbnails of images: one image may be stored in several sizes or qualities."""
 CHANCE = 0.01
-"""Maximum expected number of rows this near by chance; it lowers the threshold for tables with few columns."""
+"""Maximum expected number of rows that are this near by chance; it lowers the threshold for tables with few columns."""
 LEAST = 0.005
-"""If fewer rows than this share (or 5) are near, they may be so by chance, and only equal rows count."""
+"""If a smaller share of the rows than this (or fewer than 5) are near, that may be chance, and only equal rows
+count.
+"""
 SAME = 0.9
 """Minimum share of the other columns that agree in nearly equal rows."""
 MAX_ROWS, MIN_TWINS = 10_000, 10
@@ -46,7 +48,7 @@ def duplicates(dataset: Dataset) -> tuple[int, int]:
 
 def twins_tell(dataset: Dataset) -> float | None:
     """Return the correlation of the test targets with the mean target of equal training rows; None if too few rows are
-    equal, so that nearly equal rows count instead.
+    equal, in which case nearly equal rows count.
     """
     from mleredux_techniques._kit.data.skill import outputs
 

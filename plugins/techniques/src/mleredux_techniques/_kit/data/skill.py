@@ -1,4 +1,4 @@
-"""How predictive codes are of the target: cross-validated in the training table, and from there to the test set.
+"""How predictive codes are of the target: cross-validated in the training table, and carried over to the test set.
 
 A model of one column is the smoothed mean of the target for each code (D. Micci-Barreca, "A Preprocessing Scheme for
 High-Cardinality Categorical Attributes", 2001). Skill is the correlation of its predictions with an output: one class
@@ -30,7 +30,7 @@ _RESAMPLES = 200
 
 @dataclass(frozen=True)
 class Skill:
-    """Skill of a view, for the output on which it loses most.
+    """Skill of a view, for the output on which it loses the most.
 
     Attributes:
         inside: Cross-validated skill in the training table, with folds like the split, and weighted to the test's
@@ -48,7 +48,7 @@ class Skill:
     output: int
 
     def lost(self, retention: float = 1.0) -> float:
-        """Return the skill lost on the test set, beyond the loss of other columns."""
+        """Return the skill lost on the test set, beyond what other columns lose."""
         return retention * self.inside - max(self.outside, 0.0)
 
 
@@ -171,7 +171,7 @@ class Judge:
         return self._lost(nothing, inside, told(everyone, theirs), np.ones(len(self.asked), dtype=bool), len(self.y))
 
     def _lost(self, view: View, inside: Array, told: Array, rows: Array, count: float) -> Skill:
-        """Return the skill for the output that loses most on the test set.
+        """Return the skill for the output that loses the most on the test set.
 
         Args:
             inside: Cross-validated skill for each output.
@@ -213,7 +213,7 @@ def outputs(dataset: Dataset) -> tuple[Array, Array]:
         return tuple(np.stack([values == name for name in chosen], axis=1).astype(float) for values in (ours, theirs))  # type: ignore[return-value]
     ours, theirs = ours.astype(float), theirs.astype(float)
     enough = [share for share in RANGES if min(share, 1 - share) * min(len(ours), len(theirs)) >= RARE]
-    # in the future, numbers of one range may shift to another
+    # in the future, numbers may shift from one range to another
     edges = np.unique(np.quantile(ours, enough or [0.5])) if dataset.time is None else np.zeros(0)
     known = np.sort(ours)
     found = []
@@ -239,7 +239,7 @@ def _shift_of_target(ours: Array, theirs: Array) -> Array:
 def _shift(view: View, rows: Array) -> Array | None:
     """Return training row weights that give codes the same frequencies as in the test set.
 
-    None if nearly all test rows have one value: the column is then unknown there, which drift does not explain.
+    None if nearly all test rows have the same value: the column is then unknown there, which is not drift.
     """
     if view.flat:
         return None

@@ -66,7 +66,7 @@ def pool(
     later training rows is held out and a part of the earlier ones is used for training.
 
     Args:
-        seed: Seed of the folds; other seeds give other splits of the same rows.
+        seed: Seed of the folds; different seeds split the same rows differently.
     """
     whole = dataset.train
     groups = group_codes(dataset, whole)

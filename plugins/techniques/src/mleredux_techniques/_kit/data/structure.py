@@ -1,4 +1,6 @@
-"""How the test set was split off: by group, by time, or at random. The evidence is the split, not column names."""
+"""How the test set was split off: by group, by time, or at random. The evidence is the split, not the names of
+columns.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ class Structure:
         falling: The columns of `times` that decrease over time: the test set has the smallest values.
         within: The column of the groups within which test rows are later; None if they are later than all training
             rows.
-        alternative: The key of a column that may be either a group or a time, such as numbered periods.
+        alternative: The key of a column, such as numbered periods, that may be either a group or a time.
     """
 
     group: GroupColumn | None = None
@@ -108,7 +110,7 @@ def follows(train: Series, test: Series) -> bool:
 
 
 def _chance(train: int, test: int) -> float:
-    """Return the probability that a randomly drawn test set consists of the last rows."""
+    """Return the probability that a randomly drawn test set consists of exactly the last rows."""
     few = max(1, int(test * (1 - 2 * MAX_SHARED)))
     return math.exp(math.lgamma(few + 1) + math.lgamma(train + 1) - math.lgamma(train + few + 1))
 
@@ -253,8 +255,8 @@ def _later_within(dataset: Dataset) -> tuple[str, str, bool] | None:
 
 
 def _order(dataset: Dataset, name: str) -> int:
-    """Return 1 if a column has many distinct numbers or dates that are higher in the test set, -1 if they are lower
-    there, and 0 otherwise.
+    """Return 1 if a column has many distinct numbers or dates that are higher in the test set, -1 if they are lower,
+    and 0 otherwise.
     """
     if dataset.kinds[name] == "boolean" or (dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name])):
         return 0

@@ -89,7 +89,7 @@ def frame_of(columns: dict[str, Any]) -> Frame:
 
 
 def exact() -> dict[str, Any]:
-    """Return options that make pandas.read_csv read numbers exactly, which is the default since pandas 3.1."""
+    """Return options that make pandas.read_csv read numbers exactly, as it does by default since pandas 3.1."""
     import pandas as pd
 
     major, minor = (int(part) for part in pd.__version__.split(".")[:2])

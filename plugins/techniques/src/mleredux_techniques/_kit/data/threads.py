@@ -7,7 +7,7 @@ import threading
 from collections.abc import Iterator
 
 _LOCK = threading.RLock()
-"""The limit applies to the whole process: a thread that finishes would lift it for the others."""
+"""The limit applies to the whole process: a thread that finishes would lift the limit for the others."""
 
 
 @contextlib.contextmanager

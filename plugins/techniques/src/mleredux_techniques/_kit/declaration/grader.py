@@ -30,7 +30,9 @@ MOST_LINES = 200
 FACTS_SHARE = 0.3
 COUNTS_SHARE = 0.5
 BOTH, FACTS_ONLY, COUNTS_ONLY = "facts × efficacy", "facts", "counts"
-"""Score names: whether the data distinguishes good from bad recommendations, or at least judgements."""
+"""Names of scores, by whether the data distinguishes good from bad recommendations, or at least good from bad
+judgements.
+"""
 FORMULA = {
     BOTH: "score = facts · (0.3 + 0.7 · efficacy): a recommendation is worth as much as the findings behind it",
     FACTS_ONLY: "score = facts: this data does not distinguish a good recommendation from a bad one",
@@ -119,9 +121,9 @@ def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) 
     try:
         with one_thread():  # floating-point sums depend on their order
             return technique.measure(document, instance)
-    except SandboxError:  # a problem of this machine, not of the document
+    except SandboxError:  # a problem with this machine, not with the document
         raise
-    except Exception as error:  # errors that a document causes in the models are charged to the document
+    except Exception as error:  # errors that a document causes in the models count against the document
         told = f"The recommendation could not be executed ({one_line(error)})."
         return Efficacy(0.0, 0.0, parts=[Figure("carried out", False, told[:500], 0.0, 1.0)])
 

@@ -51,7 +51,7 @@ class TechniqueSpec(Technique):
     """`measure(document, instance)`: measures the effect of executing the recommendation. Equal documents and data give
     equal results."""
     recommend: Callable[[Any, Dataset], Iterable[str]]
-    """`recommend(document, dataset)`: the document's recommendations, one line each, without free text of the agent."""
+    """`recommend(document, dataset)`: the document's recommendations, one line each, without the agent's free text."""
     reference: Callable[[Instance], dict[str, Any]] | None = None
     """`reference(instance)`: values that `measure` needs and that are slow to compute; added to the truth when the task
     is prepared."""
@@ -60,8 +60,8 @@ class TechniqueSpec(Technique):
     images: bool = False
     """Whether the question applies to images, each described by columns for its file, colors and thumbnail."""
     private_parts: tuple[str, ...] = ()
-    """Components of `assess` whose truth uses the labels of private test rows if the data is not planted; they are not
-    passed on to runs that are graded with these labels."""
+    """Components of `assess` whose truth uses the labels of private test rows if the data is not planted; they are
+    withheld from runs that are graded with these labels."""
     gap: Callable[[Instance], Difference] | None = None
     """`gap(instance)`: the gain of good advice over naive advice, measured on the training rows alone; planted
     instances are redrawn until it is large enough."""
@@ -69,11 +69,11 @@ class TechniqueSpec(Technique):
     """`plant(dataset, rng)`: the data with changes recorded in `planted`; all randomness comes from `rng`. Raises
     `NotApplicable` if there is too little data to change."""
     refuse: Callable[[Task, bool], str | None] | None = None
-    """`refuse(base, planted)`: a sentence on why the question does not apply to a task, judging by its declaration;
+    """`refuse(base, planted)`: a sentence on why the question does not apply to a task, judged by its declaration;
     None if it may apply."""
 
     def model_post_init(self, context: Any, /) -> None:
-        """Set `derive`, and the variants if the technique can plant."""
+        """Set `derive`, and the variants if the technique can plant data."""
         self.__dict__["derive"] = partial(_derive, self)
         if self.plant is not None:
             self.__dict__["variants"] = VARIANTS
@@ -97,7 +97,7 @@ def _derive(technique: TechniqueSpec, base: Task, variant: str | None) -> Task:
     """Return the task `technique[+variant]@base`.
 
     Raises:
-        NotApplicable: The question does not apply to the task, judging by its declaration.
+        NotApplicable: The question does not apply to the task, judged by its declaration.
         NotFound: The variant does not exist.
     """
     seed = None

@@ -18,7 +18,7 @@ from mleredux_techniques._kit.judging.results import Facts, Figure
 NOTHING = 0.05
 """A component with nothing to find and nothing claimed keeps this share of its weight."""
 COUNTS = 0.25
-"""Maximum share of the total weight that counts get next to judgements that the data decides."""
+"""Maximum share of the total weight that counts get if there are judgements that the data decides."""
 SHOWN, MOST_SHOWN = 12, 50
 
 
@@ -48,7 +48,7 @@ def soft_f1(credits: float, given: int, true: int) -> float:
 
 
 def informed(hits: float, false: float, are: int, others: int) -> float:
-    """Return the lower of F1 and Youden's index, so that giving the same answer for everything earns nothing.
+    """Return the lower of F1 and Youden's index, so that giving the same answer everywhere earns nothing.
 
     W. J. Youden, "Index for Rating Diagnostic Tests" (1950): the share of members that were named, minus the share of
     non-members that were named.
@@ -188,7 +188,7 @@ class Sheet:
 
 
 def facts_of(parts: list[Figure]) -> Facts:
-    """Return the weighted mean of the components; counts weigh little next to judgements that the data decides."""
+    """Return the weighted mean of the components; counts weigh little if there are judgements that the data decides."""
     scored = [figure for figure in parts if figure.score is not None and not figure.empty]
     decided, counts = (sum(figure.weight for figure in scored if figure.decides == which) for which in (True, False))
     share = min(1.0, COUNTS / (1 - COUNTS) * decided / counts) if decided and counts else 1.0

@@ -79,9 +79,8 @@ def by_split(one: Pool, key: str, find: Callable[[Split], Array]) -> Array:
 
 
 def of_best(found: Sequence[Array], dataset: Dataset) -> Array:
-    """Return the losses of the model with the smallest mean loss, since no one would use the others.
-
-    Planted data targets models of all families, so their mean is returned there.
+    """Return the losses of the model with the smallest mean loss, since no one would use the others. Planted data
+    addresses models of all families, so for it the mean over the models is returned.
 
     Args:
         found: The losses of all models for each split.

@@ -31,7 +31,7 @@ OVERLAP = 1 / (FOLDS - 1)
 MIXED = 0.85
 FRACTION = 0.45
 CLASSES = ("flat", "flat", "turned", "turned", "strength")
-"""Planted distortions of probabilities, drawn with equal odds; most steps repair the last one."""
+"""Planted distortions of probabilities, drawn with equal probability; most steps repair the last one."""
 KEY = "predictions"
 """The key of predictions in the truth, and of their distortions in `planted`."""
 

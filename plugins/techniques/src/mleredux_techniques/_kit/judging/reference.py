@@ -23,7 +23,7 @@ PENALTY = 0.01
 TREES = 8
 MANY_CLASSES = 30
 TREES_OF_MANY_CLASSES = 4
-"""Number of trees for more than `MANY_CLASSES` classes, where each tree is slow."""
+"""Number of trees for more than `MANY_CLASSES` classes, for which each tree is slow."""
 TREE_ROWS = 1_000
 """Maximum number of rows of each tree."""
 LEAF_ROWS = 3
@@ -82,7 +82,7 @@ def _solved(model: Model, x: Array, y: Array, others: Array, classes: bool, seed
         warnings.simplefilter("ignore")  # few iterations suffice if the features suit the model
         try:
             tool.fit(x, y.argmax(axis=1) if classes else y[:, 0], sample_weight=weights)
-        except ValueError:  # weights that are out of bounds
+        except ValueError:  # weights out of bounds
             return np.asarray(np.tile(np.average(y, axis=0, weights=weights), (len(others), 1)))
         if not classes:
             return np.asarray(np.nan_to_num(tool.predict(others)), dtype=float)[:, None]
@@ -132,7 +132,7 @@ def _ridge(x: Array, y: Array, others: Array, share: Array) -> Array:
     middle, level = share @ x, share @ y
     centred = (x - middle) * np.sqrt(share)[:, None]
     target = (y - level) * np.sqrt(share)[:, None]
-    wide = x.shape[1] > len(x)  # the same solution in dual form, for fewer rows than columns
+    wide = x.shape[1] > len(x)  # the same solution in dual form, if there are fewer rows than columns
     gram = centred @ centred.T if wide else centred.T @ centred
     gram[np.diag_indices_from(gram)] += PENALTY
     solved = np.linalg.solve(gram, target if wide else centred.T @ target)

@@ -1,6 +1,7 @@
 """The competition's own metric as the loss of predictions: its grader scores a submission file for held-out rows.
 
-The form that the metric expects is found by submitting the truth: one column per class, scores between 0 and 1, labels
+The form that the metric expects is determined by submitting the truth: one column per class, scores between 0 and 1,
+labels
 or numbers. With several numeric targets, the first is scored by itself, and the report says so. If the metric can't be
 computed this way, or not for single rows of the training table (it scores boxes, or needs columns that the table
 lacks), a standard metric for the same kind of target is used instead, and the report names it.
@@ -120,7 +121,7 @@ class Scorer:
     def _read(self, columns: dict[str, Any]) -> Table | None:
         """Return rows with these columns as if read from a CSV; None if the result is uncertain.
 
-        Numbers are written and read exactly; the reading of texts depends only on which texts occur.
+        Numbers are written and read exactly; how texts are read depends only on which texts occur.
         """
         import pandas as pd
 

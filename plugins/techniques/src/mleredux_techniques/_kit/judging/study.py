@@ -175,7 +175,7 @@ class OnPredictions(Study[Option]):
 
     @abstractmethod
     def predictions(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the given predictions, for the truth."""
+        """Return the given predictions, to be stored in the truth."""
 
     @abstractmethod
     def carry(self, option: Option, fit: list[Known], held: list[Array], instance: Instance, split: str) -> Array:

@@ -60,7 +60,7 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
         gaps = _gaps(draw, base, best, since)
         if gaps is not None and (
             not attempt or set(gaps) == set(made.planted["gaps"])
-        ):  # planting no groups is no way out
+        ):  # dropping groups is no solution
             best, before = _rank(gaps), states
             made = replace(draw, planted={**draw.planted, "gaps": gaps, "attempt": attempt})
         undecided = [name for name, gap in made.planted["gaps"].items() if gap < DECIDED]

@@ -156,8 +156,8 @@ def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> Array:
     """Return a number for each row of both tables, training rows first, with mean 0 and standard deviation 1: they are
     equally predictive of the target in both tables.
 
-    All columns of an instance share a part of their noise (`LEVEL`), so that even many of them do not reveal the
-    target.
+    All columns of an instance share a part of their noise (`LEVEL`), so that even many of them together do not reveal
+    the target.
 
     Args:
         noise: Standard deviation of the independent noise, relative to that of the target's contribution.
@@ -199,14 +199,14 @@ def target_signal(dataset: Dataset, frame: Frame, rng: np.random.Generator) -> A
 
 
 def whole(dataset: Dataset, levels: int) -> Dataset:
-    """Replace the target by integers in the same order, with about as many values as the levels."""
+    """Replace the target with integers in the same order, with about as many values as the levels."""
     values = pooled(dataset)[dataset.target].to_numpy(dtype=float)
     target = np.round(levels * (values - values.min()) / (np.ptp(values) or 1.0))
     return _with_target(dataset, target)
 
 
 def skewed(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Replace the target by one in the same order with a long tail."""
+    """Replace the target with one in the same order but with a long tail."""
     from scipy.special import ndtri
 
     values = pooled(dataset)[dataset.target].to_numpy(dtype=float)

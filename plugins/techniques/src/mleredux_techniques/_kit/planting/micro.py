@@ -40,7 +40,7 @@ class Level:
 
     Attributes:
         noise: Standard deviation of the target's noise, relative to that of the features' contribution.
-        useless: Number of features without effect.
+        useless: Number of features that have no effect.
         leak: Probability of a column that reveals the target in the training table alone.
     """
 
@@ -163,7 +163,7 @@ def _features(stream: Stream, level: Level) -> tuple[list[float], list[list[str]
     for place, column in enumerate([*linear, *useless]):
         shift, scale = 40 * stream.uniform() - 20, 0.5 + 30 * stream.uniform()
         cells = [f"{shift + scale * value:.3f}" for value in column]
-        missing = place == len(linear) - 1  # more often missing where it is large
+        missing = place == len(linear) - 1  # more often missing if the value is large
         hidden = [missing and stream.uniform() < (0.3 if value > 0.5 else 0.05) for value in column]
         columns.append(["" if hide else cell for cell, hide in zip(cells, hidden, strict=True)])
         truth[place]["missing"] = "MNAR" if missing else None
@@ -180,7 +180,7 @@ def _features(stream: Stream, level: Level) -> tuple[list[float], list[list[str]
 def _board(
     metric: str, signal: list[float], target: list[str], written: Callable[[Iterable[float]], list[str]], stream: Stream
 ) -> list[float]:
-    """Return the scores of predictions that know a growing share of the contribution, best first."""
+    """Return the scores of predictions based on a growing share of the contribution, best first."""
     scores = []
     for share in (entry / _ENTRIES for entry in range(_ENTRIES)):
         if metric == "rmse":

@@ -1,4 +1,4 @@
-"""Planted images: drawn from generated thumbnails, so that none was ever published, for a planted table.
+"""Planted images: drawn for a planted table from generated thumbnails, so that none was ever published.
 
 Size, a text in the file and a mark in a corner vary between images; in the training images, some of these may reveal
 the class. Copies are drawn again in another size.

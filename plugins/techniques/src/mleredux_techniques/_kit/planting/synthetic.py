@@ -59,7 +59,7 @@ def synthetic_competition(name: str) -> PlantedCompetition | None:
 
 
 def fetch(raw: Path) -> None:
-    """Write raw data, of which generated tables have none."""
+    """Do nothing: generated tables have no raw data."""
     (raw / "empty.txt").write_text("Synthetic tables need no raw data.\n", encoding="utf-8")
 
 

@@ -93,7 +93,7 @@ def matrices(rows: Rows) -> tuple[Array, Array]:
 
 
 def finite(matrix: Array) -> Array:
-    """Replace NaN by 0, and clip values too large to be squared."""
+    """Replace NaN with 0, and clip values too large to be squared."""
     return np.asarray(np.clip(np.nan_to_num(matrix, nan=0.0, posinf=1e12, neginf=-1e12), -1e12, 1e12))
 
 

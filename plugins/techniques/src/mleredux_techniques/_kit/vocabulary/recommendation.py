@@ -1,4 +1,6 @@
-"""A document's recommendation as readable lines, with known names and fixed terms only: no free text of the agent."""
+"""A document's recommendation as readable lines, with known names and fixed terms only: none of the agent's free
+text.
+"""
 
 from __future__ import annotations
 
