@@ -53,7 +53,9 @@ class Experiment:
         return self
 
     def retry(self, *, jobs: int = 1) -> Experiment:
-        """Rerun runs broken by the environment or the task, and those without a result; return the experiment."""
+        """Rerun cells whose runs failed because of the environment or the task, and those without a result; return the
+        experiment.
+        """
         self._execution.stop.clear()
         self._execution.run(jobs=jobs, broken=True)
         return self

@@ -36,7 +36,7 @@ class ArmAnalysis:
         estimates: Estimate over all tasks of the arm, by measure.
         splits, categories: Estimate of the primary measure, by split or category.
         attempts: pass@k and related statistics, if the measure is a share.
-        time, cost: Medals over hours and dollars, with the same largest x for all arms.
+        time, cost: Medals over hours and over dollars, with the same largest x for all arms.
         first_medal: The time to the first medal.
         per_dollar: Medals per dollar, and the standard error; None if no cost is known.
         outcomes: Number of runs by outcome.
@@ -91,7 +91,7 @@ class Analysis:
 
     @property
     def sentences(self) -> list[str]:
-        """Return the result of each comparison in a sentence."""
+        """Return one sentence per comparison that states its result."""
         return [one.sentence for one in self.comparisons]
 
     def arm(self, name: str) -> ArmAnalysis:

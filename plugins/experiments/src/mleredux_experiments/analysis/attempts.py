@@ -49,9 +49,8 @@ def pass_all(n: int, c: int, k: int) -> float:
 
 
 def attempts(rows: Sequence[Row], measure: Measure, alpha: float = 0.05) -> Attempts | None:
-    """Return the values of an arm for a share, over tasks with the same number of attempts; None if there are no runs.
-
-    The largest k is the smallest number of attempts at any task.
+    """Return an arm's statistics for a measure that is a share; None if there are no runs. Every k is averaged over the
+    same tasks: the largest k is the smallest number of attempts at any task.
     """
     values = cells(rows, measure)
     if not values or not measure.share:

@@ -52,7 +52,8 @@ class Survival:
 
 
 def over_time(rows: Sequence[Row], *, most: float | None = None) -> Curve | None:
-    """Return medals over hours; a run's medal at a time is that of its last valid version so far, not of its best.
+    """Return medals over hours; a run's medal at a given time is that of its last valid version by then, not of its
+    best.
 
     Args:
         most: The largest number of hours; None: that of the longest run.
@@ -105,7 +106,7 @@ def time_to_medal(rows: Sequence[Row]) -> Survival | None:
     function = stats.ecdf(stats.CensoredData(uncensored=events, right=censored)).cdf
     if events:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # limits are undefined when all runs or none have a medal
+            warnings.simplefilter("ignore", RuntimeWarning)  # the limits are undefined if all runs or none have a medal
             limits = function.confidence_interval(0.95, method="log-log")
         low, high = limits.low.probabilities, limits.high.probabilities
     else:

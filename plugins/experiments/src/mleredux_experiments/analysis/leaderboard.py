@@ -28,11 +28,11 @@ class Standing:
     Attributes:
         name: The arm.
         runs: Number of runs over all tasks: reports or seeds.
-        splits: Estimates by split and measure; without splits in which the arm has no runs.
+        splits: Estimates by split and measure; splits in which the arm has no runs are omitted.
         covers: The splits of the benchmark in which the arm has runs; empty outside a benchmark.
         complete: Whether the arm has runs in every split.
         deterministic: Whether the scores do not depend on the seed.
-        left_out: Number of runs that broke through no fault of the agent, by reason.
+        left_out: Number of runs that failed through no fault of the agent, by reason.
     """
 
     name: str

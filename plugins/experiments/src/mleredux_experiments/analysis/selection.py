@@ -24,7 +24,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Selection:
-    """How well an arm selects what it submits.
+    """How well an arm selects its submissions.
 
     Attributes:
         points: Runs with their own validation score, on tasks with thresholds.

@@ -33,7 +33,7 @@ def _options(command: _Command) -> _Command:
 
 
 def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir: str | None, **asked: Any) -> Analysis:
-    """Analyse the named results; options that are not set default to the experiment's plan."""
+    """Analyse the named results; options that are not set default to those of the experiment's plan."""
     from mleredux_experiments.execution.record import RECORD_FILE, open_record
     from mleredux_experiments.results.sources import load, locate
     from mleredux_experiments.sdk import analysed

@@ -95,6 +95,6 @@ def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) ->
 
 
 def note(results: Results, *arms: str) -> None:
-    """Print to stderr what was left out, only for these arms if any are named."""
+    """Print to stderr which runs were left out; only those of these arms if any are named."""
     for sentence in results.remarks(arms or None):
         click.echo(sentence, err=True)

@@ -114,7 +114,7 @@ class ExperimentThere:
 
 
 def _status(found: Mapping[str, Any]) -> dict[str, Any]:
-    """The state of a cell is that of its best attempt: one that counts, or else the newest."""
+    """Return the status; the state of a cell is that of its best attempt: one that counts, or else the newest."""
     cells: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     for run in found["runs"]:
         place = (str(run["arm"] or run["agent"]), run["task"], run["seed"])

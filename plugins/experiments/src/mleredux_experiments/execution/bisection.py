@@ -29,10 +29,10 @@ _LEAST_SPREAD = 0.25
 def log_ratio(values: Values, good: Values, bad: Values) -> float:
     """Return the logarithm of the Bayes factor for the hypothesis that runs belong to BAD rather than to GOOD.
 
-    Scores in each task are assumed normal, with unknown means at each end and an unknown common variance, under
+    Scores on each task are assumed to be normal, with an unknown mean at each end and an unknown common variance, under
     noninformative priors. With n runs in total, each task contributes (n − 2)/2 · log(S_good/S_bad) + ½
     log(k_good/k_bad), where S is the sum of squares about the means and k the product of the numbers of runs, after the
-    runs are added to that end. Hence a few runs of the ends do not give strong evidence.
+    runs are added to that end. So a few runs of the ends do not give strong evidence.
     """
     total = 0.0
     for task, found in values.items():
@@ -101,7 +101,7 @@ class Bisection:
         arm: Fields of the arms other than the agent: sandbox, limits, options.
         chosen: The measure.
         alpha: Probability of a wrong answer over all steps.
-        least, most: Number of seeds at both ends, and maximum number of seeds per commit.
+        least, most: The initial number of seeds at both ends, and the maximum number of seeds per commit.
     """
 
     history: Sequence[str]
@@ -172,8 +172,8 @@ class Bisection:
         """Return the end to which a commit belongs; one without valid submissions is BAD, and if BAD has none, all
         others are GOOD.
 
-        The ends get as many seeds as the commit has. The runs that showed them to differ are biased towards larger
-        differences.
+        The ends get as many seeds as the commit has. The runs by which they were found to differ overestimate the
+        difference.
         """
         found: Side | None = None
         values: Values | None = {}

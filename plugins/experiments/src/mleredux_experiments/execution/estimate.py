@@ -46,7 +46,7 @@ class Estimate:
             margin within which equal arms are shown to be equivalent; None if it is unknown or does not exist.
         unit: Unit of the difference.
         basis: The source of the variance, or the reason why there is no detectable difference, as text.
-        goal: What the design detects, as words before the amount.
+        goal: What the design detects, in words that precede the amount.
         power: Probability that equal arms are shown to be equivalent within the plan's margin; None without one.
     """
 

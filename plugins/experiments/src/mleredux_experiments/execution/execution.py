@@ -24,8 +24,8 @@ from mleredux_experiments.execution.plan import planned_cells
 from mleredux_experiments.execution.record import Record
 
 State = Literal["missing", "interrupted", "running", "broken", "ended"]
-"""State of a cell: without a run (or with a cancelled one), with an interrupted one, with a live one, with only runs
-broken by the environment or the task, or with one that ended and counts."""
+"""State of a cell: without a run (or with a cancelled one), with an interrupted run, with a live run, only with runs
+that failed because of the environment or the task, or with a run that ended and counts."""
 STATES: tuple[State, ...] = get_args(State)
 _POLL_SECONDS = 0.5
 _ENDED = ("done", "failed", "timed_out")
@@ -145,7 +145,7 @@ class Execution:
 
         Args:
             jobs: Maximum number of concurrent runs.
-            broken: Rerun the cells whose runs were broken by the environment or the task; these runs are kept.
+            broken: Rerun the cells whose runs failed because of the environment or the task; these runs are kept.
             only: Returns whether to execute a cell.
 
         Raises:
@@ -176,7 +176,7 @@ class Execution:
         wanted = {"missing", "interrupted", *(("broken",) if broken else ())}
         todo = [(place, self._resumable(place)) for place in places if place.state in wanted]
         resumed = [run for _, run in todo if run is not None]
-        # The first call removes what killed programs left in sandboxes, even if there is nothing to resume.
+        # The first call cleans up after killed programs in sandboxes, even if there is nothing to resume.
         for image in {None, *(self._image(run.spec.arm) for run in resumed)}:
             self.pipeline(image, jobs).execute([run for run in resumed if self._image(run.spec.arm) == image])
         if any(run.cause is Cause.CANCELLED for run in resumed):

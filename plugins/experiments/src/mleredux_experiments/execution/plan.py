@@ -54,7 +54,7 @@ def make_plan(document: Mapping[str, Any], *, named: str = "The plan") -> Plan:
     try:
         return Plan.model_validate(document)
     except ValidationError as error:
-        # A misspelled field causes two errors, an unknown and a missing field; the first one is what was written.
+        # A misspelled field causes two errors, an unknown and a missing field; the first one shows what the user wrote.
         found = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
         raise _explained(found[0]["loc"], found[0]["type"], found[0]["msg"], found[0]["input"], named) from None
 
@@ -208,7 +208,9 @@ def _fields(parents: list[str]) -> list[str]:
 
 
 def _nearest(parts: list[str]) -> str | None:
-    """Return the field that was probably meant: one of the same table, or one of the same name in another table."""
+    """Return the field that was probably meant: a similar one in the same table, or one with the same name in another
+    table.
+    """
     if len(parts) == 3 and parts[-1] in PlanLimits.model_fields:
         return ".".join([*parts[:-1], "limits", parts[-1]])
     near = difflib.get_close_matches(parts[-1], _fields(parts[:-1]), n=1)

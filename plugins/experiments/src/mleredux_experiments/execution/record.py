@@ -126,7 +126,7 @@ def differences(before: Plan, after: Plan) -> list[str]:
 def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
     """Return arms whose runs would differ from earlier ones, each with the first field that differs.
 
-    A context for a task that had none belongs to a new task.
+    A context for a task that had none before belongs to a new task.
     """
     old, new = before.all_arms(), after.all_arms()
     found = {}

@@ -67,7 +67,7 @@ def as_planned(
     """Return the arguments of a comparison; those that are not set default to the experiment's plan.
 
     Args:
-        single: Whether the comparison is one of several that share the plan's level, and stands alone.
+        single: Whether a single comparison is made, out of several that share the plan's level.
     """
     if plan is not None:
         design = plan.experiment

@@ -1,4 +1,4 @@
-"""Findings of runs, the frequency of each category in an arm, and whether two arms differ in it."""
+"""Findings of runs, the frequency of each category in an arm, and whether it differs between two arms."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _CODE_BYTES = 1 << 20
 _STEP_CHARS = 200_000
 _LINE_CHARS = 1_000
 _NOT_PRINTED = ("command", "code", "arguments", "input", "thought")
-"""Keys in logs of JSON lines whose values were not printed by a program."""
+"""Keys in JSON log lines whose values were not printed by a program."""
 _GAP, _FOLLOWED, _QUOTED = 4, 60, 20
 """Maximum number of lines within an error's message; number of lines after it that show that work continued; number of
 characters in a quotation."""
@@ -66,7 +66,7 @@ class Evidence:
         folder: The run's directory.
         message: Why the run failed, or why its submission has no score.
         limit: The limit that ended the agent.
-        exit_code: Exit code of the agent's command; None if it did not end by itself.
+        exit_code: Exit code of the agent's command; None if it did not exit by itself.
         signal: The signal that ended it.
         llm: Use of language models, as in the report's ledger.
         trace: The content of its rollout; None if there is no readable one.
@@ -127,7 +127,7 @@ class Evidence:
         return self._start(at) <= other and (at in self.raised or self.shape(at) != self.shape(other))
 
     def error(self, at: int) -> str:
-        """Return the message of the error whose last line has this index."""
+        """Return an error message, from the index of its last line."""
         return self.raised[at][1] if at in self.raised else self.lines[at][0].lstrip(FRAME)
 
     def shape(self, at: int) -> str:
@@ -276,7 +276,7 @@ class Evidence:
         return range(consequence, len(lines))
 
     def _start(self, at: int) -> int:
-        """Return the index where the message begins of the error whose last line has this index."""
+        """Return the index of the first line of an error message, from the index of its last line."""
         raised = [place for place in range(max(at - _GAP, 0), at + 1) if place in self.raised]
         return self.raised[raised[-1]][0] if raised else max(at - _GAP, 0)
 

@@ -68,8 +68,8 @@ def judged(runs: Sequence[Run], model: str, cost_usd: float | None = None) -> Op
 
 
 def kappa(rules: Sequence[str], judge: Sequence[str]) -> float | None:
-    """Return Cohen's kappa (1960), agreement beyond chance, by statsmodels; None if both put all runs in one
-    category."""
+    """Return Cohen's kappa (1960), the agreement beyond chance, computed by statsmodels; None if both put all runs in
+    one category."""
     import numpy as np
     from statsmodels.stats.inter_rater import cohens_kappa
 

@@ -54,8 +54,8 @@ def calls(evidence: Evidence) -> Iterator[Finding]:
 
 
 def time_out(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if the time limit ended a run without a valid submission; avoidable if half of the time had
-    passed."""
+    """Yield a finding if the time limit ended a run without a valid submission; it counts as avoidable from half of the
+    time on."""
     row = evidence.row
     if row.cause != "agent_timed_out" and evidence.limit != "time":
         return
@@ -103,7 +103,7 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _present(evidence: Evidence) -> Signs:
-    """Return the signs, by category and kind, that have at least one word in the run's output."""
+    """Return the signs, by category and kind, of which at least one word occurs in the run's output."""
     text = "\n".join(small for _, small, _ in evidence.lines)
     return [
         (category, kind, sign)
@@ -115,7 +115,7 @@ def _present(evidence: Evidence) -> Signs:
 
 
 def _named(evidence: Evidence, there: Signs, places: range, *, errors_only: bool = False) -> Iterator[Finding]:
-    """For each category and kind, yield the last of some lines with its sign, ignoring warnings."""
+    """For each category and kind, yield the last of these lines with its sign, ignoring warnings."""
     seen: set[str] = set()
     for at in reversed(places) if there else ():
         line, small, where = evidence.lines[at]
@@ -129,7 +129,7 @@ def _named(evidence: Evidence, there: Signs, places: range, *, errors_only: bool
 
 
 def _unnamed(evidence: Evidence, there: Signs, places: range) -> Iterator[Finding]:
-    """Yield the last of some lines that shows an error without a sign, as a code error; its kind is the exception."""
+    """Yield the last of these lines that shows an error without a sign, as a code error whose kind is the exception."""
     for at in reversed(places):
         line, small, where = evidence.lines[at]
         if evidence.is_error(at) and not any(sign(line, small) for _, _, sign in there):
@@ -145,7 +145,7 @@ def _of_command(evidence: Evidence, at: int) -> str:
 
 
 def _last_words(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding for a crash without a recognized error: by the signal, else by the last line before it."""
+    """Yield a finding for a crash without a recognized error: based on the signal, else on the last line before it."""
     last = [(line, where) for line, _, where in evidence.lines if line.strip()][-_LAST:]
     codes = [int(code[1]) for line, _ in last for code in PATTERNS["status"].finditer(line)][-1:]
     killed = evidence.killed_by or next((one for one in Signals if {-one, one + 128} & {*codes}), None)
@@ -209,7 +209,7 @@ def misread(evidence: Evidence) -> Iterator[Finding]:
 def generalization(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding if the agent's own measurement is far better than the score, because of a leak or overfitting."""
     row = evidence.row
-    own = row.validation is not None  # of the submitted solution, else of one that was tried
+    own = row.validation is not None  # measured for the submitted solution, else for one that was tried
     measured, scored = (row.validation, row.score) if own else (evidence.measured, _best(row))
     if measured is None or scored is None or row.score is None:
         return
@@ -301,9 +301,9 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     now = {one.category for one in found if not one.overcome}
     earlier = [one for one in found if one.overcome and one.category == "network"]
     found = [one for one in found if one in earlier or not now & _MORE.get(one.category, set())]
-    if "ended-early" in now:  # errors before it did not end the search
+    if "ended-early" in now:  # earlier errors did not end the search
         found = [replace(one, overcome=one.overcome or one.category == "code-error") for one in found]
-    if "debug-loop" in now:  # the cause of using up the steps
+    if "debug-loop" in now:  # the loop is the cause of using up the steps
         found = [one for one in found if (one.category, one.kind) != ("api", "budget")]
     named = {(one.category, one.kind) for one in found if not one.overcome}
     found = [one for one in found if not one.overcome or (one.category, one.kind) not in named]

@@ -15,7 +15,7 @@ class Sign:
     """A family of messages.
 
     Attributes:
-        words: Words in lower case, of which a line needs one. They are searched for first, since this is fast.
+        words: Words in lower case, of which a line needs one. They are searched for first, because that is fast.
         pattern: A pattern that the line must also match, if there is one.
     """
 
@@ -23,7 +23,7 @@ class Sign:
     pattern: re.Pattern[str] | None = None
 
     def __call__(self, line: str, small: str) -> bool:
-        """Return whether a line, also passed in lower case, is such a message."""
+        """Return whether a line, which is also passed in lower case, is such a message."""
         return any(map(small.__contains__, self.words)) and (self.pattern is None or bool(self.pattern.search(line)))
 
 

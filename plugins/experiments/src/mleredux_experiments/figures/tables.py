@@ -1,4 +1,4 @@
-"""Tables of results for the terminal, and as Markdown, LaTeX and CSV."""
+"""Tables of results for the terminal, and in Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 

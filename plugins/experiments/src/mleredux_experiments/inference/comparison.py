@@ -220,7 +220,9 @@ def _places(results: Results, told: Sequence[TaskDifference], alpha: float, scal
 
 
 def _bounds(a: Sequence[Row], b: Sequence[Row], what: Measure, key: Callable[[Row], str]) -> Interval | None:
-    """Return the difference over all tasks and seeds of either arm if missing runs were the worst or the best for B."""
+    """Return the difference over all tasks and seeds of either arm, if missing runs were the worst or the best for
+    B.
+    """
     found = [cells(rows, what, key) for rows in (a, b)]
     if what.bounds is None:
         return None

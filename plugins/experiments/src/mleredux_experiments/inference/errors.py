@@ -65,7 +65,7 @@ def seeds_sem(cells: Cells) -> float | None:
 
 
 def clustered_se(values: Array, groups: Sequence[Any] | None = None, *, corrected: bool = True) -> float | None:
-    """Return the standard error of a mean whose values are dependent within groups: √Σ_c(Σ_{i∈c}(s_i−s̄))²/N² (Miller
+    """Return the standard error of a mean of values that are dependent within groups: √Σ_c(Σ_{i∈c}(s_i−s̄))²/N² (Miller
     2024, eq. 4).
 
     Args:
@@ -99,7 +99,7 @@ def padded_means(values: Array, bound: float) -> Array:
     simplex.
 
     Their quantiles are confidence limits for the mean of any bounded distribution, at any sample size (Gaffke 2005;
-    Learned-Miller & Thomas 2019, arXiv:1905.06208). For values of 0 and 1, these are the limits of Clopper and Pearson;
+    Learned-Miller & Thomas 2019, arXiv:1905.06208). For values of 0 and 1, these are Clopper and Pearson's limits;
     for differences of −1, 0 and 1, they exclude zero where the sign test rejects it.
 
     Args:

@@ -23,7 +23,7 @@ _MOST = 100_000
 """Maximum number of tasks in a plan."""
 _MOST_SEEDS = 100
 _STEPS = 8
-"""Maximum number of simulated steps of a share's difference between 0 and 100; with more, it is practically
+"""Maximum number of simulated steps of a share's difference between 0 and 100; beyond that, it is practically
 continuous."""
 
 
@@ -72,8 +72,8 @@ def _inverse_size(cells: Cells) -> float:
 
 
 def least_tasks(alpha: float) -> int:
-    """Return the smallest number of tasks for which the test can be significant: two of all 2^n flips are the most
-    extreme."""
+    """Return the smallest number of tasks for which the test can be significant: the two most extreme of all 2^n flips
+    set the smallest p-value."""
     return math.ceil(1 - math.log2(alpha) - 1e-9)
 
 
@@ -104,12 +104,12 @@ class Sample:
 
     @property
     def goal(self) -> str:
-        """Return what the design detects, as words before an amount."""
+        """Return what the design detects, in words that precede an amount."""
         return "equivalence within " if self.equivalence else ""
 
     @property
     def nothing(self) -> str:
-        """Return what a design detects that detects nothing, as words."""
+        """Return, in words, that a design detects nothing."""
         return "equivalence within no margin" if self.equivalence else "no difference"
 
     def chance(self, difference: float) -> float:
@@ -203,7 +203,7 @@ def _by_student(shift: float, freedom: int, alpha: float) -> float:
 
 @lru_cache(maxsize=100)
 def _normal_limits(tasks: int, alpha: float) -> Array:
-    """Return the lower interval limits of standard normal samples: a shifted sample is rejected if its limit is above
+    """Return the lower interval limits of standard normal samples: a shifted sample is rejected if its limit exceeds
     0."""
     flips = subsets(tasks)
     samples = np.random.default_rng(tasks).normal(size=(_SAMPLES, tasks)).astype(np.float32)
@@ -215,8 +215,8 @@ def _normal_limits(tasks: int, alpha: float) -> Array:
 def _lattice_values(difference: float, spread: float, steps: int, tasks: int) -> Array:
     """Draw differences of two shares of `steps` runs, with a given mean and variance and maximum entropy.
 
-    Entropy is relative to the differences if both shares follow Jeffreys' prior, as agents often succeed on a task in
-    all of their runs or in none.
+    Entropy is relative to the distribution of the differences if both shares follow Jeffreys' prior, as agents often
+    succeed on a task in all of their runs or in none.
     """
     from scipy.optimize import minimize
     from scipy.special import logsumexp, softmax

@@ -13,7 +13,7 @@ import numpy as np
 from mleredux_experiments.inference.errors import Array, Interval, padded_means
 
 EXACT = 15
-"""The maximum number of differing tasks for which all 2^n sign flips are enumerated."""
+"""Maximum number of differing tasks for which all 2^n sign flips are enumerated."""
 _SUBSETS = 20_000
 _TIE = 1e-12
 

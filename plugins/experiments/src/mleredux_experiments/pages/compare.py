@@ -51,7 +51,7 @@ _drawn: dict[int, tuple[Analysis, list[Shown]]] = {}
 
 @dataclass(frozen=True)
 class Pair:
-    """Runs of one task and seed, with one run or None per arm, and whether their medals differ."""
+    """Runs of one task and seed, with one run (or None) per arm, and whether their medals differ."""
 
     task: str
     seed: int
@@ -178,7 +178,7 @@ def readable(visit: Visit, rows: Iterable[Mapping[str, Any]]) -> list[Path]:
 
 
 def record_of(visit: Visit, name: str) -> Record | None:
-    """Return the record of an experiment in the directory of runs or on the server; None if it does not exist."""
+    """Return the record of an experiment in the runs directory or on the server; None if it does not exist."""
     if visit.folder is None:
         return next((record_from(one) for one in visit.experiments(name)), None)
     if Path(name).name != name:

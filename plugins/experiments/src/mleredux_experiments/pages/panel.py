@@ -1,4 +1,4 @@
-"""The panel of runs; a separate module, so that pages of other runs do not import the analysis."""
+"""The panel of runs; a separate module, so that pages of runs without an experiment do not import the analysis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures of a run, and the summary of an arm over tasks and seeds."""
+"""Measures of a run, and summaries of an arm over tasks and seeds."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Measure:
         return "points" if self.unit == "%" else self.unit or "units"
 
     def of(self, row: Row) -> float | None:
-        """Return the value for a run, counting an agent's failure as a failure."""
+        """Return the value for a run, or `failure` if the agent failed."""
         found = self.value(row)
         return self.failure if found is None and (not row.valid or row.verdict in UNTRUSTED) else found
 
@@ -265,7 +265,7 @@ def _padded(
 
 
 def universe(results: Results) -> dict[str, list[str]]:
-    """Return the tasks on which arms are measured: by split, and `all`."""
+    """Return the tasks on which arms are measured: by split, and as `all`."""
     if results.universe:
         return {split: list(tasks) for split, tasks in results.universe.items()}
     splits: dict[str, list[str]] = {}

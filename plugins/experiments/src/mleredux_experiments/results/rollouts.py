@@ -19,7 +19,7 @@ _PIECE = 1 << 16
 
 
 def content(path: str, most: int = sys.maxsize) -> bytes:
-    """Read a file, with few system calls if it is small; at most this many bytes if it is large."""
+    """Read a file, with few system calls if it is small, and at most this many bytes."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         found = os.read(descriptor, _PIECE)

@@ -1,4 +1,4 @@
-"""Scores of arms on each task, which a comparison shows first, whatever its measure."""
+"""Scores of arms on each task, which comparisons show first, whatever their measure."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
 
 
 def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | Left]:
-    """Return the row of each run, or a note why it is left out."""
+    """Return the row of each run, or a note that says why it is left out."""
     found: list[Row | Left] = []
     for folder in folders:
         try:
@@ -141,7 +141,7 @@ def _object(path: Path | str) -> dict[str, Any]:
 
 
 def _is_oracle(folder: Path) -> bool:
-    """Return whether a run is one by an author, whose agent had access to the answers."""
+    """Return whether the run was made by a task's author, with an agent that has the answers."""
     verdict = _object(folder / "report.json").get("verdict") or {}
     return any(one.get("kind") == "oracle" for one in verdict.get("evidence") or ())
 
@@ -272,7 +272,7 @@ def _number(value: Any) -> float | None:
 
 
 class _Happened(NamedTuple):
-    """The last event of each type: the end of the run, and the end of its agent."""
+    """The last events that report the end of the run and the end of its agent."""
 
     status: str = "queued"
     cause: str | None = None

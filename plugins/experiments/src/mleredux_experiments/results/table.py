@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 MEDALS = ("gold", "silver", "bronze")
 SPLITS = ("low", "medium", "high")
 UNTRUSTED = frozenset({"tainted", "not reproducible"})
-"""Verdicts on results for which no medal is earned."""
+"""Verdicts with which a result earns no medal."""
 NOT_COUNTED = frozenset({"environment_broke", "task_broken", "cancelled"})
-"""Causes not attributable to the agent: such runs are left out and counted separately."""
+"""Causes for which the agent is not responsible; such runs are left out and counted separately."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Version:
     score: float | None
     valid: bool
     cost_usd: float | None = None
-    """The cost of the run up to then."""
+    """The cost of the run up to that time."""
     validation: float | None = None
     """The agent's own measurement of this version."""
 
@@ -97,7 +97,7 @@ class Row:
         return re.sub(r"\+.*", "", self.task.rpartition("@")[2])
 
     def medal_of(self, score: float | None) -> str | None:
-        """Return the medal that a score earns by the thresholds in this run's report."""
+        """Return the medal that a score earns according to the thresholds in this run's report."""
         if score is None or self.verdict in UNTRUSTED:
             return None
         sign = -1 if self.lower_is_better else 1
@@ -108,7 +108,7 @@ class Row:
         return None
 
     def at(self, seconds: float) -> Row:
-        """Return the run as if it had ended at this time: its last valid version until then counts, not its best."""
+        """Return the run as if it had ended at this time: its last valid version by then counts, not its best."""
         if self.hours is not None and self.hours * 3600 <= seconds:
             return self
         last = next((version for version in reversed(self.versions) if version.seconds <= seconds), None)
@@ -177,8 +177,8 @@ class Results:
         rows: One row per run.
         facts: Facts by task.
         universe: Tasks by split on which an arm is measured even if it has no runs of them (they count as failures);
-            empty: the tasks for which any arm has runs.
-        notes: Sentences on what was left out when the runs were read.
+            empty: the tasks on which some arm has runs.
+        notes: Sentences about runs that were left out when reading.
         left: Runs that were left out when reading.
         by_report: Whether each seed is a grading report over all tasks.
     """
@@ -234,8 +234,8 @@ class Results:
         return replace(self, rows=whole, notes=(*self.notes, note))
 
     def ranked(self) -> Results:
-        """Return the results without runs whose test score was disclosed: an agent that learned from it is not tested
-        by the task."""
+        """Return the results without runs whose test score was disclosed: the task is no longer a test for an agent
+        that learned from it."""
         rows = tuple(row for row in self.rows if row.verdict != "score given")
         if len(rows) == len(self.rows):
             return self

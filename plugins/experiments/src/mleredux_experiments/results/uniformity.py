@@ -17,7 +17,7 @@ from mleredux_experiments.results.measures import MEASURES
 from mleredux_experiments.results.table import Results, Row, flat, text_of
 
 ABOUT_LIMITS = ("The arms ran with different limits", "Limits differ", "The limits of")
-"""The beginnings of sentences on limits."""
+"""The beginnings of sentences about limits."""
 
 
 def check_arms(results: Results) -> None:
@@ -28,7 +28,7 @@ def check_arms(results: Results) -> None:
             version of some task differs between runs.
     """
     for arm, every in results.arms.items():
-        rows = [row for row in every if row.counts]  # cancelled runs may lack what is recorded at the start
+        rows = [row for row in every if row.counts]  # cancelled runs may lack facts that are recorded at the start
         if not rows:
             continue
         first = rows[0].setup
@@ -152,6 +152,6 @@ def usual_measure(arms: Sequence[Sequence[Row]], *, averaged: bool = False) -> s
 
 
 def _is_known(name: str, arms: Sequence[Sequence[Row]]) -> bool:
-    """Return whether, in each arm with valid submissions, these have a value of a measure."""
+    """Return whether valid submissions have a value of the measure in every arm that has any."""
     known = [[MEASURES[name].value(row) is not None for row in own if row.counts and row.valid] for own in arms]
     return any(any(own) for own in known) and all(any(own) for own in known if own)
