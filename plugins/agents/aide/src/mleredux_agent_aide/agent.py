@@ -9,7 +9,7 @@ from pydantic import Field
 from mleredux_agent_aide.reader import read_rollout
 
 AIDE = "aideml==0.2.2"
-"""Installed without dependencies: it declares PyTorch and forty other libraries that it does not import."""
+"""AIDE is installed without its dependencies: it declares PyTorch and forty other libraries that it does not import."""
 REQUIRED = (
     "anthropic==2.12.0",
     "backoff==2.2.1",

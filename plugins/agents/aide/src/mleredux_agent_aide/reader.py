@@ -141,7 +141,7 @@ def _step(node: _Node, number: int, nodes: dict[str, _Node], model: str | None, 
 
 
 def _best(nodes: list[_Node]) -> str | None:
-    """Return the good node with the best metric, using the direction of the first good node."""
+    """Return the good node with the best metric, in the direction of the first good node."""
     good = [(node.metric, node) for node in nodes if not node.buggy and node.metric is not None]
     if not good:
         return None

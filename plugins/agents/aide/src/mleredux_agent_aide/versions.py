@@ -17,8 +17,8 @@ def versions_of_nodes(facts: dict[str, Any], logs: Path, submissions: Path) -> d
     """Return the number of the stored version for each submitted node, by node id.
 
     Args:
-        facts: The driver's notes: under `nodes`, by id, `submission` (a file in `logs`) and, if it was submitted,
-            `version` (the driver's own count).
+        facts: The driver's notes: `nodes` holds, by id, `submission` (a file in `logs`) and, if it was submitted,
+        `version` (the driver's own count).
         logs: AIDE's logs.
         submissions: The run's stored versions, `0001.csv` and so on.
     """

@@ -1,8 +1,8 @@
 """Columns that predict the target in the training table but lose their relation with all others in the test set.
 
 No test labels are needed: other columns predict the target, and a column that keeps its meaning in the test set still
-agrees with these predictions. A column that was derived from the target (a copy, a value known only later) and is
-uninformative in the test set agrees with them in the training table alone.
+agrees with these predictions. A column that was derived from the target (a copy, or a value known only later) and is
+uninformative in the test set agrees with them only in the training table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mleredux_agent_analyst.tables import Array, Tables, is_date
 BINS, FOLDS, RIDGE = 8, 5, 10.0
 FEW_ROWS = 60
 TELLS = 0.2
-"""Minimum correlation of a column's bins with the predictions of others at which its loss is visible."""
+"""Minimum correlation of a column's bins with the predictions of others at which a loss can be detected."""
 KEPT = 0.5
 """A column that keeps this share of the correlation is intact."""
 ERRORS = 5.0

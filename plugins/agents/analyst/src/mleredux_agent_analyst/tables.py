@@ -34,7 +34,7 @@ class Tables:
         folder: The folder of the public files.
         metric: The competition's metric.
         direction: `maximize` or `minimize`.
-        thorough: Whether to compare the relations of columns in both tables too, not only by rules of thumb.
+        thorough: Whether to compare the relations of columns in both tables, too, instead of using only rules of thumb.
     """
 
     technique: str

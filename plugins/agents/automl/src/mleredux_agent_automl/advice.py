@@ -53,15 +53,15 @@ class Advice:
         return self != Advice()
 
     def said(self) -> dict[str, Any]:
-        """Return the specified fields, in the form of the JSON."""
+        """Return the specified fields, in the form of the JSON document."""
         return {name: value for name, value in asdict(self).items() if value not in ([], {}, None, False)}
 
 
 def read_advice(description: str) -> Advice:
-    """Read the advice in a task's description; the first statement wins, JSON before lines.
+    """Read the advice in a task's description; the first statement wins, and JSON comes before lines.
 
     Of recommendations that made no significant difference when executed, only folds and exclusions are followed: they
-    depend on how the test set was made, so their effect is invisible within the training rows.
+    depend on how the test set was made, so their effect can't be measured within the training rows.
     """
     advice = Advice()
     for block in _JSON.findall(description):
@@ -131,7 +131,9 @@ def _columns(text: str) -> list[str]:
 
 
 def _value(text: str) -> Any:
-    """Parse an argument's value: a column, with the mark that ends a group's name; a word, a number, or None."""
+    """Parse an argument's value: a column, perhaps with the mark that ends a group's name; a word, a number, or
+    None.
+    """
     if text.startswith("`"):
         column, _, mark = text[1:].partition("`")
         return {"column": column, "separator": mark[len(" before '") : -1]} if mark else column

@@ -1,4 +1,4 @@
-"""Cross-validation folds: as advised, otherwise stratified for classes."""
+"""Cross-validation folds: as advised, or else stratified for classes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ FAMILIES = ("boosting", "linear", "forest", "network", "neighbors")
 FEW_VALUES = 12
 """Categories with more values are encoded by `many`, which is part of the search."""
 SLOW_ROWS = 20_000
-"""Neighbors and networks are not fitted to larger tables."""
+"""Neighbors and networks are not fitted to tables with more rows."""
 TEXT = "text:"
 
 
@@ -88,7 +88,7 @@ def suggest(trial: Any, columns: Columns, advice: Advice, rows: int, *, labels: 
 
     Args:
         trial: A trial of Optuna.
-        labels: Whether labels are submitted, so that class weights may help.
+        labels: Whether labels are submitted, in which case class weights may help.
     """
     families = FAMILIES if rows <= SLOW_ROWS else FAMILIES[:3]
     found: Choices = {"family": (family := trial.suggest_categorical("family", families))}
@@ -186,7 +186,7 @@ def _imputer(strategy: Strategy, indicator: bool) -> Any:
 
 
 class _Log(BaseEstimator, TransformerMixin):  # type: ignore[misc]
-    """Signed log(1 + |x|); missing values stay."""
+    """Signed log(1 + |x|); missing values stay missing."""
 
     def fit(self, x: Any, y: Any = None) -> _Log:
         return self
@@ -235,7 +235,7 @@ def _model(choices: Choices, classes: bool, weight: str | None, seed: int) -> An
         kind = ensemble.HistGradientBoostingClassifier if classes else ensemble.HistGradientBoostingRegressor
         options = {"learning_rate": choices["rate"], "max_leaf_nodes": choices["leaves"]}
         options |= {"max_iter": choices["iterations"], "early_stopping": False, "random_state": seed}
-        if classes and weight:  # with weighted rows, scikit-learn computes each quantile separately: slow with 255
+        if classes and weight:  # with weighted rows, scikit-learn computes each quantile separately, which is slow
             options |= {"class_weight": weight, "max_bins": 63}
         return kind(**options)
     if family == "forest":

@@ -136,7 +136,7 @@ class Search:
                     raise OutOfTime("it would take too long")
                 for place in range(len(table.heads)):
                     parts[place] += table.fit(choices, place, train, [table.train.iloc[held]])
-        except Exception as error:  # any model may fail on any data; the next one may not
+        except Exception as error:  # any model may fail on any data; the next one may succeed
             late = isinstance(error, OutOfTime)
             why = str(error) if late else f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
             self.log(f"trial {name} ({told}): {why}")

@@ -31,7 +31,7 @@ class Table:
     """The rows, columns and targets to learn from, according to the advice.
 
     Args:
-        deadline: Unix time at which images must be read; later, they are left out.
+        deadline: Unix time at which images must be read; images not read by then are left out.
 
     Attributes:
         rows: The training rows with all columns, as in the table.

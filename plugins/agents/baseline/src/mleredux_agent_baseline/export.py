@@ -16,7 +16,7 @@ MODULES = (
     "facts", "files", "tables", "roles", "metrics", "problem", "columns", "features", "images", "models", "fit",
     "blend", "submission", "solve",
 )  # fmt: skip
-"""Modules in an order in which each uses only those before it."""
+"""Modules in an order in which each uses only the ones before it."""
 
 
 def write_solution(

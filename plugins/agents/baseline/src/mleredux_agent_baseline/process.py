@@ -1,7 +1,7 @@
 """Run an agent in a thread, so that the process stops in time regardless of what a model is doing.
 
 Compiled code of libraries does not handle signals. So the main thread waits for the deadline or SIGTERM, and then exits
-immediately: submission, log and rollout are replaced atomically after each step, so they are valid.
+immediately. Submission, log and rollout are always valid, because they are replaced atomically after each step.
 """
 
 from __future__ import annotations

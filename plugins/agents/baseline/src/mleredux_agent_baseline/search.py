@@ -20,7 +20,7 @@ MANY_CELLS, TOO_MANY_CELLS = 3_000_000, 20_000_000
 
 
 class OutOfTime(Exception):
-    """There is no time for the remaining folds."""
+    """There is too little time for the remaining folds."""
 
 
 @dataclass

@@ -12,11 +12,11 @@ OPTIONS = {"search_seconds": 600, "max_rows": 200_000, "folds": 5, "candidates":
 TIME_SHARE = 0.8
 """Share of the time limit for trying candidates; the rest is for the final fit."""
 CELLS_PER_SECOND = 5_000
-"""Number of cells of the training table for which another second is spent."""
+"""Number of cells of the training table per additional second of search."""
 
 
 def search_end(task: Task, cells: int, targets: int, *, heavy: bool) -> float:
-    """Return the Unix time at which the search must end: small tables are not worth many minutes.
+    """Return the Unix time at which the search must end: small tables do not deserve many minutes.
 
     Args:
         cells: Rows times columns of the training table.

@@ -88,7 +88,7 @@ def _chunks(path: Path, separator: str) -> Any:
 
 
 class _opened:
-    """Opens a table: the largest table of a zip archive, or the file itself (pandas decompresses other formats)."""
+    """Open a table: the largest table of a zip archive, or the file itself (pandas decompresses other formats)."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -9,7 +9,7 @@ from mleredux_agent_command.recipes import recipe_names
 
 
 class Options(CliOptions):
-    """Options and their defaults; empty strings mean nothing."""
+    """Options and their defaults; an empty string means that the option is not set."""
 
     command: str = ""
     recipe: str = ""

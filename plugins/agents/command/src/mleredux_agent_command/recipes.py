@@ -47,7 +47,8 @@ def _script(name: str, entry: str | None = None) -> str:
 
     Args:
         name: The name of its file.
-        entry: An expression of `server` that returns a server in the program's own format; None: without these lines.
+        entry: An expression of `server` that returns a server in the program's own format; None: these lines are
+            omitted.
     """
     text = (_SCRIPTS / f"{name}.sh").read_text(encoding="utf-8")
     return (
@@ -76,7 +77,7 @@ GEMINI_CLI = CommandRecipe(
     _script("gemini-cli", _HTTP_URL), "npm:@google/gemini-cli@0.61.0", "gemini-2.5-pro", tools=_TOOLS
 )
 OPENCODE = CommandRecipe(_script("opencode", _OWN_TYPES), "npm:opencode-ai@1.18.33", "gpt-5.5", tools=_TOOLS)
-# It requires the name of its user, and the container's user has none.
+# It needs the name of its user, and the container's user has none.
 QWEN_CODE = CommandRecipe(
     _script("qwen-code", _HTTP_URL), "npm:@qwen-code/qwen-code@0.15.10", "qwen3-coder-plus", tools=_TOOLS
 )

@@ -1,5 +1,5 @@
-"""A person's session inside the sandbox: a shell in its own terminal, to which other terminals attach and from which
-they detach safely. It ends with `finish`, with the shell, or at the time limit."""
+"""A person's session inside the sandbox: a shell in its own terminal, to which other terminals can attach, and from
+which they can detach safely. It ends with `finish`, with the shell, or at the time limit."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Session(base.Session):
                 continue
             try:
                 data = os.read(self._master, _BLOCK)
-            except OSError:  # Linux's way to say that the shell has closed its terminal
+            except OSError:  # on Linux, this means that the shell has closed its terminal
                 data = b""
             if data:
                 self._show(self._transcript.feed(data))
@@ -102,7 +102,7 @@ class Session(base.Session):
         self._say("The session has ended; the files in this folder are kept.")
         if self._jupyter:
             self._jupyter.stop()
-        super().end()  # before terminals detach, so that a terminal that returns finds no session
+        super().end()  # before terminals detach, so that none of them finds a session again
         with self._lock:
             for client in self._clients:
                 with contextlib.suppress(OSError):

@@ -53,7 +53,7 @@ def _size() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _raw() -> Iterator[None]:
-    """Pass every key through to the shell."""
+    """Pass every key on to the shell."""
     before = termios.tcgetattr(sys.stdin)
     tty.setraw(sys.stdin)
     try:

@@ -15,7 +15,7 @@ from mleredux_agent_mlebench_import.registry import generated_name, home
 
 _DAY = 24 * 3600.0
 _TIME_VARIABLE = "TIME_LIMIT_SECS"
-# MLE-bench's agents use this variable for their time limit; a run may be shorter than they expect.
+# MLE-bench's agents use this variable for their time limit; a run may be shorter than they assume.
 _TIME = f"""\
 if [ "${{{_TIME_VARIABLE}:-0}}" -gt "${{MLEREDUX_TIME_LIMIT%.*}}" ]; then
     export {_TIME_VARIABLE}="${{MLEREDUX_TIME_LIMIT%.*}}"

@@ -52,7 +52,7 @@ class Entry:
         lines = []
         for name, text in self.secret_env.items():
             if _SECRET.fullmatch(text.strip()) and self.secrets_of(text) == (name,):
-                continue  # it already exists under this name
+                continue  # the variable already exists under this name
             parts = _SECRET.split(text)  # plain, name, plain, name, …
             quoted = [
                 f'"${{{part}-}}"' if index % 2 else "'" + part.replace("'", "'\\''") + "'"

@@ -12,7 +12,9 @@ from mleredux_agent_openhands.reader import read_rollout
 
 _LINES = Path(__file__).with_name("requirements.txt").read_text(encoding="utf-8").splitlines()
 OPENHANDS = tuple(line for line in _LINES if line and not line.startswith("#"))
-"""Installed without further dependencies: of 190 declared packages, OpenHands imports only these if it has no user."""
+"""Installed without further dependencies: of 190 declared packages, OpenHands imports only these if no user interacts
+with it.
+"""
 
 
 class Options(AgentOptions):

@@ -85,7 +85,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
 
 
 def _folder(source: Source, dockerfile: str | None, requirements: list[str]) -> AgentFolder | None:
-    """Return the agent's folder for sandboxes without images; None if a Dockerfile defines its environment."""
+    """Return the agent's folder for sandboxes that build no images; None if a Dockerfile defines its environment."""
     if dockerfile is not None:
         return None
     return AgentFolder(path=source.folder, place=AGENT_DIR, python=tuple(requirements))

@@ -192,7 +192,7 @@ def _run(
             out, err = process.communicate(sent or None, timeout=0.5)
             break
         except subprocess.TimeoutExpired:
-            sent = b""  # communicate continues with its first input
+            sent = b""  # `communicate` continues with its first input
             problem = None
             if time.monotonic() > end:
                 problem = f"took longer than {FETCH_SECONDS:.0f} seconds"
@@ -211,7 +211,7 @@ def _run(
 
 
 def _credentials(origin: str) -> dict[str, str]:
-    """Return variables that make git send a secret, provided by a user of the service, to this host only."""
+    """Return variables that make git send a secret, provided by a user of the service, and only to this host."""
     parts, token = urlsplit(origin), lent().get(GIT_TOKEN)
     if token is None or parts.scheme != "https":
         return {}

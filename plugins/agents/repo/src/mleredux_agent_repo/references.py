@@ -31,7 +31,7 @@ class Reference:
     Attributes:
         url: The URL for git; None for a folder of this machine.
         path: The script, folder or repository on this machine; None for a URL.
-        ref: Branch, tag or commit; None for the default.
+        ref: Branch, tag or commit; None: the default branch.
         subdir: The agent's folder or script in the source; `.` for the whole source.
     """
 
@@ -88,7 +88,7 @@ def _subdir(folder: str) -> PurePosixPath:
 
 
 def _split(place: str, start: int) -> tuple[str, str | None]:
-    """Split a place from its ref: the ref may contain slashes, the path before it can't contain `@`."""
+    """Split a place from its ref: the ref may contain slashes, but the path before it can't contain `@`."""
     path, at, ref = place[start:].partition("@")
     return place[:start] + path, ref if at else None
 

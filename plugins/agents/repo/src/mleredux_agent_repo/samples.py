@@ -2,7 +2,7 @@
 
 At most N training rows and N test rows are kept, always the same ones, stratified by class with at least one row each.
 A row, identified by the submission's id columns (or, without any, by its number), is kept or dropped in all tables that
-identify it, and so are files named after it. All other files are copied completely.
+identify it; the same applies to files named after it. All other files are copied completely.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mleredux.plugin.task import Task
 
 REVISION = "3"
-"""Part of the version of all samples; incremented whenever the same number of rows results in different files."""
+"""Part of the version of all samples; incremented whenever the same number of rows would give different files."""
 MOST_COPIED = 1 << 30
 """Maximum total size of copied files that are not tables, in bytes."""
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -175,7 +175,7 @@ class _Sample:
         return lambda number, row: ids.get(key(number, row), True)
 
     def _chosen(self, counts: Counter[Key], classes: dict[Key, Key]) -> dict[Key, bool]:
-        """Return whether each id is kept: enough ids for the requested number of rows, at least one."""
+        """Return whether each id is kept: enough ids for the requested number of rows, and at least one."""
         kept, room = set[Key](), self._rows
         for key in self._order({key: classes.get(key, ()) for key in counts}):
             if not kept or counts[key] <= room:
@@ -198,7 +198,9 @@ class _Sample:
         return sorted(order, key=place.__getitem__)
 
     def _classes(self, path: Path) -> Iterator[Key]:
-        """Yield the target of each row; without target columns, the values of columns that test rows do not have."""
+        """Yield the target of each row; without target columns, yield the values of columns that test rows do not
+        have.
+        """
         header = _header(path)
         named = [name for name in header if name in self._targets]
         places = [header.index(name) for name in named or header if name in named or name not in self._shared]
@@ -209,7 +211,7 @@ class _Sample:
         return named or path in self._by_place
 
     def _key(self, path: Path) -> Callable[[int, list[str]], Key]:
-        """Return a function of a row's number and cells, which identifies it."""
+        """Return a function that identifies a row, given its number and its cells."""
         if not self._columns:
             return lambda number, _row: (str(number),)
         header = _header(path)

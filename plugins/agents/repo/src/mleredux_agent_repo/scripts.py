@@ -19,7 +19,7 @@ from mleredux_agent_repo.manifest import MANIFEST, BadManifest
 SUFFIXES = (".py", ".ipynb", ".sh")
 """Suffixes of scripts that need no first line `#!…`."""
 NOTEBOOK = ("nbclient", "ipykernel", "ipywidgets")
-"""Packages that run notebooks, with Jupyter's widgets, which `tqdm.notebook` needs."""
+"""Packages that run notebooks, and Jupyter's widgets, which `tqdm.notebook` needs."""
 PLACE = "/opt/agent"
 _USUAL = ("main.py", "solve.py", "run.py", "agent.py", "train.py", "__main__.py", "solve.ipynb", "main.ipynb", "run.sh")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
@@ -138,7 +138,7 @@ def _command(script: Path, arguments: str) -> tuple[str, ...]:
 def _interpreters(script: Path) -> tuple[list[str], list[str]]:
     """Return the programs that can run a script, preferred first, and their options.
 
-    Python is always that of the environment, regardless of the first line.
+    Python is always the environment's own, whatever the first line says.
     """
     if script.suffix == ".ipynb":
         return ["python"], ["-c", notebook_runner()]

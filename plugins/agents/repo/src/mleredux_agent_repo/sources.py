@@ -1,7 +1,7 @@
 """Fetch an agent's source into the cache atomically: a commit of a repository, or a copy of a folder.
 
-No code of it is run, and no git command runs in another user's folder: the objects of a repository on this machine are
-first copied into our own repository.
+None of its code is run, and no git command runs in another user's folder: the objects of a repository on this machine
+are first copied into our own repository.
 """
 
 from __future__ import annotations

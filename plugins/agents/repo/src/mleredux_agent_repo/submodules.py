@@ -75,7 +75,7 @@ def _checked(path: str, address: str, origin: str | None) -> str:
     if address.startswith(("./", "../")) and origin is not None and "://" in origin:
         parts = urlsplit(origin)
         address = parts._replace(path=posixpath.normpath(posixpath.join(parts.path, address))).geturl()
-    if not _URL.fullmatch(address):  # paths are not accessed at all
+    if not _URL.fullmatch(address):  # such paths are not accessed at all
         raise _refused(path, f"its address {address[:200]!r} is not a URL of a server")
     try:
         parse(f"{SCHEME}{address}")

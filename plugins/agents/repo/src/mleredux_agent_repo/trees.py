@@ -17,7 +17,7 @@ MAX_BYTES = 500 << 20
 MAX_LENGTH = 1024
 PROGRAMS = (".py", ".ipynb", ".sh")
 _OF_RUNS = {"index.sqlite", ".slots.lock"}
-"""Files that identify a folder of runs, which copies omit, too."""
+"""Files that identify a folder of runs; copies omit such folders, too."""
 _DEPTH = 100
 _POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/v1\n", 1024
 """The prefix of a Git LFS pointer file, and its maximum size."""
@@ -90,7 +90,7 @@ def _entries(
         try:
             mode = os.fstat(handle).st_mode  # it may have been replaced in the meantime
             if stat.S_ISDIR(mode) and left_out and set(os.listdir(handle)) >= _OF_RUNS:  # noqa: PTH208
-                continue  # files of earlier runs would change the agent each time
+                continue  # otherwise, files of earlier runs would change the agent each time
             if stat.S_ISDIR(mode):
                 yield from _entries(handle, f"{name}/", shown, left_out, depth - 1)
             elif stat.S_ISREG(mode):

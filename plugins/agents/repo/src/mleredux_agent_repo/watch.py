@@ -94,7 +94,7 @@ class Watched:
         return found
 
     def wait(self, before: Stamps) -> None:
-        """Return when a file has changed and no more changes follow."""
+        """Wait until a file has changed and no more changes follow."""
         while (now := self.stamps()) == before:
             time.sleep(_LOOK_SECONDS)
         while True:
@@ -108,7 +108,7 @@ class Watched:
             if place.is_dir():
                 yield from self._below(place)
                 continue
-            yield place  # and files that are copied with a script
+            yield place  # also files that are copied with a script
             with contextlib.suppress(OSError):
                 for path in sorted(place.parent.iterdir()):
                     if path != place and (path.suffix == ".py" or path.name == "requirements.txt"):
@@ -127,7 +127,7 @@ class Watched:
 
 
 class Machine(Backend, Protocol):
-    """The backend of this machine, which provides more than that of a server."""
+    """The backend of this machine, which provides more than a server's backend."""
 
     store: RunStore
     place: str

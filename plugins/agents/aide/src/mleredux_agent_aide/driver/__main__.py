@@ -8,7 +8,7 @@ from mleredux_agentkit import Clock, Stopped, Task
 
 
 def main() -> int:
-    """Work until there is nothing left to do or the time is over; return the exit code."""
+    """Work until there is nothing left to do or time is up; return the exit code."""
     task = Task()
     clock = Clock(task.deadline)
     try:

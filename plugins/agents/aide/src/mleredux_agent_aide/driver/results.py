@@ -34,7 +34,7 @@ class Keeper:
         self._submissions: dict[str, Path] = {}
 
     def before(self) -> None:
-        """Remove the submission of the previous node, so that it is not attributed to the next node."""
+        """Remove the previous node's submission, so that it is not attributed to the next node."""
         self._made().unlink(missing_ok=True)
 
     def after(self, journal: Journal) -> None:
@@ -51,7 +51,9 @@ class Keeper:
         self.save(journal)
 
     def at_end(self) -> None:
-        """Submit the output of the last solution if it was not evaluated any more and nothing was submitted yet."""
+        """Submit the output of the last solution if there was no time to evaluate it and nothing has been submitted
+        yet.
+        """
         made = self._made()
         if self._handed_in is None and made.is_file() and not made.is_symlink():
             self.task.submit(made)

@@ -13,7 +13,9 @@ SAME, SURER = 0.995, 1.25
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: models that spread more on training rows are optimistic, half of the others is averaged."""
+    """Return the document: models that spread more on training rows are optimistic; the better half of the others is
+    averaged.
+    """
     found, theirs = read(tables), read(tables, "test_predictions.csv")
     sign = 1.0 if tables.direction == "maximize" else -1.0
     scores = {name: score(tables.metric, found, told) for name, told in found.values.items()}

@@ -9,7 +9,7 @@ from mleredux_agentkit import Clock, Stopped, Task
 
 
 def main() -> int:
-    """Run the agent until it submits or its time is over; return the exit code."""
+    """Run the agent until it submits or its time is up; return the exit code."""
     task = Task()
     variables = {  # read when mini-swe-agent is imported
         "MSWEA_GLOBAL_CONFIG_DIR": str(task.scratch_dir / "mini-swe-agent"),

@@ -61,7 +61,7 @@ def work(task: Task) -> None:
     """Run the ResearchAgent.
 
     Raises:
-        Exception: MLAgentBench gave up, or the time is over.
+        Exception: MLAgentBench gave up, or its time is up.
     """
     Models(task.options, task.logs("mlagentbench") / "usage.jsonl").install()
     from MLAgentBench.agents.agent_research import ResearchAgent

@@ -23,7 +23,7 @@ class Models:
 
     Args:
         options: The agent's options.
-        usage: A file to which each call's tokens are written, one line per call.
+        usage: A file that receives each call's tokens, one line per call.
     """
 
     def __init__(self, options: dict[str, Any], usage: Path) -> None:

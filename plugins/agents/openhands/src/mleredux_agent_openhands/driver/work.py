@@ -1,4 +1,4 @@
-"""An autonomous conversation of OpenHands: it gets the task, runs tools next to it, and logs every event."""
+"""An autonomous conversation of OpenHands: it gets the task, runs tools in the same sandbox, and logs every event."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Work:
 def language_model(options: dict[str, Any]) -> Any:
     """Return the model from the options, at the URL from the environment.
 
-    Models of providers that LiteLLM does not know are called using OpenAI's protocol.
+    Models of providers that LiteLLM does not know are called with OpenAI's protocol.
     """
     from litellm import get_llm_provider
     from litellm.exceptions import BadRequestError
