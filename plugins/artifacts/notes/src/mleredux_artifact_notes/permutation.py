@@ -1,10 +1,10 @@
 """Permute the ids of the test set in public data, and map submissions for it back to the original ids.
 
 Ids keep their positions in all tables and in names of files and folders, but the data of an id is moved to another id.
-Relations among data that share ids or an order are thus preserved, while prior knowledge of an id or a position is
-wrong for all but about one. Meaningful parts of an id are kept: ids are exchanged only among rows that share these
+This preserves relations among data that share ids or an order, while prior knowledge about ids or positions is wrong
+for all of them but about one. Meaningful parts of an id are kept: ids are exchanged only among rows that share these
 parts. Ids with dates stay with their rows, and every date is shifted by 28 years, after which the calendar repeats. If
-ids cannot be safely exchanged everywhere, none are.
+ids cannot be exchanged safely everywhere, none are exchanged.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _plain_numbers(cells: Iterable[str]) -> bool:
 def _find_tables(
     found: Permutation, tables: dict[Path, Table], sample: Path, targets: Sequence[str]
 ) -> dict[Key, list[str]]:
-    """Record the tables that contain the ids; return, by id, the cells that ids are composed of, which must stay the
+    """Record the tables that contain the ids; return, by id, the cells of which ids are composed, which must stay the
     same."""
     known = set(found.ids)
     single = {key[0] for key in known} if len(found.columns) == 1 else set[str]()
@@ -270,7 +270,9 @@ def _exchanged(ids: list[Key], kept: dict[Key, list[str]], random: Random) -> di
 
 
 def _doubt_order(found: Permutation, tables: dict[Path, Table]) -> None:
-    """Record tables whose row order may be meaningful, as in a time series, and ids with parts that may be."""
+    """Record tables whose row order may be meaningful, as in a time series, and ids with parts that may be
+    meaningful.
+    """
     groups = {str([_WORD.findall(part)[:-1] for part in key]) for key in found.ids}
     if 1 < len(groups) < len(found.ids) / 2:
         found.doubts.append("Parts of the ids may mean something.")
@@ -281,7 +283,9 @@ def _doubt_order(found: Permutation, tables: dict[Path, Table]) -> None:
 
 
 def doubt_ids(task: Task, public: Path) -> list[str]:
-    """Return a sentence if the data depends on the order of the ids, as when they were assigned in order of time."""
+    """Return a sentence if the data depends on the order of the ids, for example because they were assigned in order of
+    time.
+    """
     for path in _walk(public):
         table = read_table(public / path) if path.suffix in KINDS else Table([], [])
         if str(path) != task.submission.sample and set(task.submission.id_columns) <= set(table.header):

@@ -87,7 +87,7 @@ def _is_program(name: str, text: str) -> bool:
 
 
 def needs(run: Run, *, isolated: bool) -> str | None:
-    """Return what the programs of `output/code` use that a repetition lacks: files of the run, or a language model."""
+    """Return what the programs of `output/code` use but a repetition lacks: files of the run, or a language model."""
     if not isolated and (shared := shares(run.output_dir / "code")):
         return shared
     files = read_code(run.output_dir / "code")
@@ -101,8 +101,8 @@ def needs(run: Run, *, isolated: bool) -> str | None:
 
 
 def shares(folder: Path) -> str | None:
-    """Return a location outside the run that programs use without isolation, where a cache could contain the original
-    data.
+    """Return a location outside the run that programs without isolation use, and where a cache could contain the
+    original data.
 
     A program may name the location itself, or a file in a shared folder, such as a block of shared memory.
     """

@@ -91,7 +91,7 @@ def is_training(path: Path) -> bool:
 
 
 def nudged(cells: Sequence[str], random: Random) -> Sequence[str]:
-    """Change decimal numbers by a thousandth of their range, and at least in their last digit; other columns are
+    """Change decimal numbers by a thousandth of their range, but at least in their last digit; other columns are
     unchanged."""
     known = [cell for cell in cells if cell]
     if not all(map(_DECIMAL.fullmatch, known)) or 4 * len({*known}) <= len(known):

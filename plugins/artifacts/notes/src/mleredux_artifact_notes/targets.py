@@ -1,9 +1,10 @@
-"""Changed training targets for one more execution, which the predictions of code that learns must follow.
+"""Changed training targets for one more execution, which predictions must follow if the code learns.
 
-Code may look up answers by data that permutation preserves: the content of a row or, if ids are dates, month and day.
-Predictions of such code do not follow the change, or are exactly the same classes under other names. Therefore, numbers
-are reflected, and other values exchanged with one another. A sixth of the rows keep their classes, which causes errors
-in code that learns.
+Code may look up answers using data that permutation preserves: the content of a row or, if ids are dates, the month and
+day.
+Predictions of such code do not follow the change, or are exactly the same classes under other names. So numbers are
+reflected, and other values are exchanged with one another. A sixth of the rows keep their classes, which makes code
+that learns err.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Relabelling:
     _few: bool = True
 
     def write(self, public: Path, random: Random) -> None:
-        """Change the targets in public files; files that these link to are not modified."""
+        """Change the targets in public files; files to which these are links are not modified."""
         for path in self.tables:
             table = read_table(public / path)
             columns = [table.cells(name) for name in self.columns]

@@ -26,7 +26,7 @@ HALVES = 24
 
 @dataclass
 class Trial:
-    """A finished run, and the means to execute its code again without access to the files that the run saw.
+    """A finished run, and what is needed to execute its code again without access to the files that the run saw.
 
     Attributes:
         run: The run whose result is checked.
@@ -55,7 +55,7 @@ class Trial:
 
     @property
     def lacks(self) -> str | None:
-        """Return what the run had that a repetition lacks: the network, variables, tools."""
+        """Return what the run had but a repetition lacks: the network, variables, tools."""
         spec, agent = self.run.spec, self.agent
         had = {
             "a language model": spec.network == "gateway",
@@ -76,7 +76,8 @@ class Trial:
             fill: Writes what the command needs into the new output folder.
 
         Returns:
-            The submission, or a sentence on why there is none or why the program ended differently than before.
+            The submission, or a sentence that says why there is none, or that the program ended differently than
+            before.
 
         Raises:
             Cancelled: A user cancelled the run.

@@ -26,7 +26,7 @@ ERRORS, MOST_ERRORS = 2.0, 3.0
 """Minimum and maximum tolerance in standard errors of the score, regardless of how much repetitions differ."""
 Status = Literal["verified", "not reproducible", "not attempted"]
 RETAINED = {"classes": 0.5, "chances": 0.1, "numbers": 0.7}
-"""Minimum share of the submission's skill that remains with other training targets if code learns."""
+"""Minimum share of the submission's skill that remains with other training targets, for code that learns."""
 UNKNOWN = 0.01
 """The tolerance relative to the score, if no standard error can be estimated."""
 
@@ -97,7 +97,7 @@ def _code(trial: Trial) -> _Code:
             entry, inference = entry_point(trial.run)
             command = ("sh", "-c", RUNNER, "sh", entry.removesuffix(".ipynb") + ".py" * entry.endswith(".ipynb"))
             if trial.run.spec.network == "gateway":
-                lacks = None  # the agent's model, unless the code names one too
+                lacks = None  # the agent's model, unless the code also names one
             if not inference:
                 lacks = needs(trial.run, isolated=trial.isolated) or lacks
             return _Code(trial, entry, command, inference, lacks)
@@ -123,7 +123,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
         again, found = nudged if nudged and number == 0 else _repeat(code, restored)
         doubts += found
         scores.append(again)
-        if sign * (score - again) <= 0 or again in scores[:-1]:  # score achieved, or not random
+        if sign * (score - again) <= 0 or again in scores[:-1]:  # the score was achieved, or the code is not random
             break
         if deviation is None:
             deviation = _standard_error(trial, report, restored)
@@ -150,8 +150,8 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
 
 
 def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, list[str]] | None, str]:
-    """Execute on slightly different test rows, like `_repeat`; if the score is clearly worse, as for a lookup, return
-    None and how."""
+    """Execute on slightly different test rows, like `_repeat`; if the score is clearly worse, as it is for a lookup,
+    return None and a sentence that says how."""
     trial, score = code.trial, report.score or 0.0
     submission = trial.run.path / report.submission_path
     trial.say("executing the program again, on slightly different test rows")

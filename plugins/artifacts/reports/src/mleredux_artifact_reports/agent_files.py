@@ -81,7 +81,7 @@ def text_of(data: bytes) -> str:
 
 
 def terminal_text(data: bytes) -> str:
-    """Return a log as a terminal would show it: without color codes, and with the last state of progress bars."""
+    """Return a log as a terminal would show it: without color codes, and with progress bars in their last state."""
     lines = []
     for line in _ESCAPE_SEQUENCE.sub("", text_of(data)).split("\n"):
         states = [state for state in line.split("\r") if state.strip()]

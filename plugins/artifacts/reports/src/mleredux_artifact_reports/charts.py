@@ -61,7 +61,7 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
     if report.score is None or not math.isfinite(report.score) or not (known or entries):
         return None
     anchors = [sign * value for value in known.values()]
-    # the tail of weak entries is long: show the better half, and an equal range below it
+    # the tail of weak entries is long: show the better half, and a range of equal size below it
     high = max([*anchors, *entries[-1:]])
     middle = sign * known["median"] if "median" in known else statistics.median(entries or anchors)
     low = min([*anchors, max(middle - (high - middle), *entries[:1] or [-math.inf])])
@@ -88,7 +88,7 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
 
 @dataclass(frozen=True)
 class Bar:
-    """A period of time in a state."""
+    """The period of time spent in a state."""
 
     x: float
     width: float
@@ -314,7 +314,7 @@ class Progress:
 
     @property
     def legend(self) -> list[tuple[str, str, str]]:
-        """Return CSS class, words and value of everything drawn that needs a label."""
+        """Return CSS class, words and value of each drawn element that needs a label."""
         lines = [
             (f"level at-{one.kind}", one.kind.capitalize(), one.value) for one in self.levels if one.kind != "tick"
         ]

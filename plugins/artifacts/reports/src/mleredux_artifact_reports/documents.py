@@ -1,4 +1,4 @@
-"""Plugins' texts about the run as HTML: Markdown, diffs and code; nothing in them becomes raw markup."""
+"""Plugins' texts about the run as HTML: Markdown, diffs and code; nothing in them is passed on as raw markup."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BYTES = 200_000
 
 @dataclass(frozen=True)
 class Document:
-    """A text artifact with its HTML; `left_out` is whether its end is missing."""
+    """A text artifact with its HTML; `left_out` states whether its end is missing."""
 
     anchor: str
     title: str

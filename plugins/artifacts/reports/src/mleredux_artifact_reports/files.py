@@ -39,7 +39,7 @@ class LogView:
 
 @dataclass(frozen=True)
 class ArtifactRow:
-    """A file of the run; `reason` states why it is not in the manifest, if so."""
+    """A file of the run; `reason` states why it is not in the manifest, if it is not."""
 
     name: str
     link: str

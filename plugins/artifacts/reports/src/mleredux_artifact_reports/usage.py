@@ -14,7 +14,8 @@ _FIGURES = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
 
 
 def with_measured_usage(trajectory: Trajectory, llm: LlmUse, recorded: Trajectory | None) -> Trajectory:
-    """Return the trace with the gateway's totals; its steps get the recorded calls' usage, which adds up to them.
+    """Return the trace with the gateway's totals; its steps get the usage of the recorded calls, which adds up to these
+    totals.
 
     If the agent's steps report as many calls as were recorded, they are matched in order; otherwise a call counts for
     the agent's first step that ended after it. Usage that no recorded call explains counts for the last step.

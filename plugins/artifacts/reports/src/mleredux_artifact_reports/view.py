@@ -62,7 +62,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Meter:
-    """A limit and its usage; `share` is in percent; if unknown, it is None and `used` is empty."""
+    """A limit and its usage. `share` is in percent; if it is unknown, it is None and `used` is empty."""
 
     label: str
     used: str
