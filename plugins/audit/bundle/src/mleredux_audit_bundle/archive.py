@@ -39,7 +39,7 @@ def write_bundle(
     """Write the archive of runs that have ended; return the statement.
 
     Args:
-        submissions: Whether to include the submissions themselves, without which others cannot grade again.
+        submissions: Whether to include the submissions themselves, which others need to grade them again.
 
     Raises:
         MlereduxError: A run has not ended, or the file cannot be written.

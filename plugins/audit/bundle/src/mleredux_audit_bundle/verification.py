@@ -30,7 +30,7 @@ from mleredux_audit_bundle.keys import public_key
 MOST_BYTES = 64 << 30
 """Maximum total unpacked size of the files in an archive; they are hashed while being read, without unpacking."""
 MOST_SUBMISSION = 4 << 30
-"""Maximum size of a submission that is graded; a larger one is invalid in a run too."""
+"""Maximum size of a submission that is graded; a larger one is also invalid in a run."""
 _COMPRESSION = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compression methods used in bundles, which need little memory."""
 _FREE_SHARE = 2

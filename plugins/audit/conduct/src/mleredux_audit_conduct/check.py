@@ -40,7 +40,7 @@ def check(
 
     Args:
         references: A folder of reference kernels.
-        model: A gateway model that judges by the same rules.
+        model: A model of the gateway that judges by the same rules.
         cost: The model's budget in USD.
 
     Returns:

@@ -39,7 +39,7 @@ def units_of(text: Text) -> Sequence[Unit] | None:
     return _units_of(text.content, text.where.endswith(".ipynb"))
 
 
-@lru_cache(maxsize=32)  # several rules read a run's code, and the runs of an experiment often have the same
+@lru_cache(maxsize=32)  # several rules read a run's code, and runs of an experiment often have the same code
 def _units_of(content: str, notebook: bool) -> Sequence[Unit] | None:
     lines = content.splitlines()
     commands = []
@@ -97,7 +97,7 @@ def _executed(call: ast.Call, scope: Scope, depth: int) -> Iterator[Unit]:
 
 
 def _written(node: ast.expr, scope: Scope) -> str:
-    """Return a name or call with its qualified name; of arguments, only constants, keywords first."""
+    """Return a name or call with its qualified name; of its arguments, only constants are included, keywords first."""
     if isinstance(node, ast.Call) and (name := scope.name(node)) is not None:
         return name[-MAX_LINE:]
     if isinstance(node, ast.Name):

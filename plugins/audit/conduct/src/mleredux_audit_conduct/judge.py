@@ -69,7 +69,7 @@ def _material(texts: Sequence[Text]) -> str:
 
 
 def _founded(content: str, texts: Sequence[Text]) -> tuple[list[Finding], int]:
-    """Return findings whose quote is an existing line, with its location, and the number of other findings."""
+    """Return findings whose quote is an existing line, with its location, and the number of the other findings."""
     try:
         said: Any = json.loads(content[content.index("{") : content.rindex("}") + 1])["findings"]
         listed = [item for item in said if isinstance(item, dict)]

@@ -24,7 +24,7 @@ NOISE, GUARANTEE = 25, 1
 SUSPICIOUS, SERIOUS = 0.5, 0.8
 FEWEST_TOKENS = 120
 LONG = 300
-"""Minimum number of common tokens that is more than common boilerplate."""
+"""Minimum number of common tokens that can't be mere boilerplate."""
 MOST_REFERENCES = 2_000
 OTHER_RUNS = 50
 """Maximum number of runs to compare a run with, …"""

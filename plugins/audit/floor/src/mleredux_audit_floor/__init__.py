@@ -5,7 +5,8 @@
 | `plugin`, `command`, `certify_command` | the agents and the commands `audit floor` and `certify` |
 | `floor`, `measurement`, `submissions` | the scores of trivial agents, and their submissions |
 | `certificate`, `panel`, `reference_models` | certificates of generated tasks; the models that they are tried with |
-| `hunter` | an agent that looks for the answers |
+| `hunter` | an agent that searches for the answers |
 
-mleredux imports `plugin`; `python -m mleredux_audit_floor.hunter` runs inside the sandbox, without it.
+mleredux imports `plugin`; `python -m mleredux_audit_floor.hunter` runs inside the sandbox, where mleredux is not
+installed.
 """

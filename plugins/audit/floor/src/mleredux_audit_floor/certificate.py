@@ -177,7 +177,7 @@ def _generated(task: Task, prepared: Prepared, catalogue: Catalogue, again: Data
 
 
 def _others(name: str) -> list[str]:
-    """Return the names of neighboring seeds, and of the same seed in the other part."""
+    """Return the names of tasks with neighboring seeds, and with the same seed in the other part."""
     found = _SEED.search(name)
     assert found is not None, name
     stem, public, number = name[: found.start()], found[1] or "", int(found[2])

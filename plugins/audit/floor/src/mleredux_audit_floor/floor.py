@@ -43,7 +43,7 @@ class Row:
 
 @dataclass
 class Floor:
-    """The floor of a task, with a row for each kind of agent; `defects` has a sentence for each that exceeds the
+    """The floor of a task, with a row for each kind of agent; `defects` has a sentence for each row that beats the
     median."""
 
     task: str
@@ -109,5 +109,5 @@ def row_of(kind: str, labelled: list[tuple[str, str, Report]]) -> Row:
         return Row(kind, len(own), 0)
     sign = -1.0 if valid[0][1].is_lower_better else 1.0
     what, best = max(valid, key=lambda pair: sign * (pair[1].score or 0.0))
-    best = best.model_copy(update=best.verdict.withheld)  # even if not trusted: the score shows what can be reached
+    best = best.model_copy(update=best.verdict.withheld)  # even if not trusted: it shows what is attainable
     return Row(kind, len(own), len(valid), what, best.score, best.percentile, best.medal, best.above_median)

@@ -33,7 +33,7 @@ def main() -> int:
 
 
 def find_answers(sample: Path, *, apart: tuple[Path, ...] = ()) -> Path | None:
-    """Return the first readable table, outside of some folders, with the sample's columns and ids but other
+    """Return the first readable table, outside a few excluded folders, with the sample's columns and ids but other
     predictions."""
     head, ids = _table(sample)
     content = sample.read_bytes()

@@ -21,7 +21,7 @@ from mleredux_audit_floor.submissions import write_submissions
 FOLDS = 5
 """Number of parts of the test table whose scores give the standard error of a score."""
 BLIND = ("the sample submission", "0", "1", "0.5", "uniform numbers")
-"""Null agents that use the description and the form of the submission alone."""
+"""Null agents that use only the description and the format of the submission."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Measurement:
     """Reports by name, and the standard error of the scores of good models.
 
     Attributes:
-        oracles: The answers, and the best predictions of who knows the structure.
+        oracles: The answers, and the best predictions of someone who knows the structure.
         models: The panel.
         nulls, copies: Submissions made without learning; copies of public columns.
         wrong: Submissions that must be refused.
@@ -101,7 +101,7 @@ def measure(task: Task, prepared: Prepared, catalogue: Catalogue, scratch: Path)
 
 
 def _trusted(report: Report) -> Report:
-    """Return the report with what its verdict withholds: it shows what can be reached."""
+    """Return the report including the values that its verdict withholds, because it shows what is attainable."""
     return report.model_copy(update=report.verdict.withheld)
 
 

@@ -142,7 +142,8 @@ def write_documents(schema: dict[str, Any], folder: Path) -> Iterator[tuple[str,
 
 
 def _filled(schema: dict[str, Any], part: dict[str, Any], last: bool, text: str | None = None) -> object:
-    """Return a document of a schema: zeros, "no" and first choices, or ones, "yes" and last choices; lists are empty.
+    """Return a document of a schema: with zeros, "no" and first choices, or with ones, "yes" and last choices; lists
+    are empty.
 
     Args:
         text: Text used instead of free text and choices.

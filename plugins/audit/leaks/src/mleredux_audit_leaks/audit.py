@@ -34,7 +34,7 @@ MOST_ALIKE = 24
 """Maximum number of similar files below one folder; beyond it, files with mostly distinct names are samples, not
 tables."""
 SMALL_BYTES = 16 << 20
-"""Maximum size of files that are read first, since many of them can be read."""
+"""Maximum size of files that are read first, since many such files can be read."""
 
 
 def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditReport:

@@ -217,7 +217,7 @@ def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
     budget = _Budget()
     with py7zr.SevenZipFile(path) as archive:
         listed = [one for one in archive.list() if not one.is_directory][:MOST_FILES]
-        # Members are compressed together, so that reading any of them may require unpacking all of them.
+        # Members are compressed together, so reading any of them may require unpacking all of them.
         whole = sum(one.uncompressed or 0 for one in listed) <= PASSED_BYTES
         chosen = [one.filename for one in listed if whole and budget.keeps(one.filename, one.uncompressed or 0)]
         factory = py7zr.io.BytesIOFactory(LARGEST_MEMBER)

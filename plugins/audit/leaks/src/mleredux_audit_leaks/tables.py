@@ -17,10 +17,10 @@ from mleredux_audit_leaks.inventory import PublicFile
 from mleredux_audit_leaks.records import examples, positions
 
 LARGEST_TABLE = 96 << 20
-"""Maximum bytes read of one file."""
+"""Maximum number of bytes to read from one file."""
 MOST_ROWS = 300_000
 MOST_CELLS = 1_000_000
-"""Maximum cells of an array that are read as text."""
+"""Maximum number of cells of an array to read as text."""
 MOST_TABLES = 120
 MOST_SEQUENCES = 400
 """Maximum number of similar files in a folder; beyond it, they are samples rather than tables."""

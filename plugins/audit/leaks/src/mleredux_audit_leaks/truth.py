@@ -62,7 +62,9 @@ class Target:
     classes: dict[str, int] = field(default_factory=dict)
 
     def encode(self, column: pd.Series) -> Floats:
-        """Return values of a column with the same meaning as numbers; NaN if they are not values of the target."""
+        """Return the values of a column with the same meaning as the target, as numbers; NaN if they are not values of
+        the target.
+        """
         values = normal_values(column)
         if self.labels.kind == "class":
             return np.asarray(values.map(self.classes).astype(float))
@@ -169,7 +171,7 @@ class Truth:
         hit = rows[rows >= 0]
         distinct = len(np.unique(hit))
         enough = distinct >= min(8, len(self.first_rows)) and (not strict or distinct >= 0.5 * len(self.first_rows))
-        # Numbers may match by accident; then most rows of the table match no answers, or the same ones.
+        # Numbers may match by accident; if so, most rows of the table match no answers, or the same ones.
         unique = not strict or distinct >= 0.9 * len(hit)
         return rows if enough and unique else None
 

@@ -1,4 +1,4 @@
-"""Public columns that equal the target, rename it, or nearly determine it."""
+"""Public columns that equal the target, equal it under other names, or nearly determine it."""
 
 from __future__ import annotations
 

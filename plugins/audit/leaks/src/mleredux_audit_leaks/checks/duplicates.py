@@ -26,8 +26,8 @@ HASHED_BYTES = 2 << 30
 """Maximum total bytes of files that are read for hashes."""
 PICTURES = 3000
 MOST_BITS_APART = 6
-"""Maximum number of different bits among the 64 of a perceptual hash: copies that were saved again, smaller or
-brighter, are closer; other images are 11 or more bits apart."""
+"""Maximum number of different bits among the 64 of a perceptual hash: copies that were saved again, made smaller or
+made brighter differ in fewer bits; other images are at least 11 bits apart."""
 
 
 def check_rows(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
@@ -139,7 +139,7 @@ def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, 
     found: dict[str, list[str]] = {}
     for group in seen.values():
         trains = [file.name for file in group if file.name not in tests]
-        if 0 < len(trains) <= 5:  # an empty image that occurs everywhere is not a copy
+        if 0 < len(trains) <= 5:  # an empty image that occurs everywhere does not count as a copy
             found.update({file.name: trains for file in group if file.name in tests})
     return found
 

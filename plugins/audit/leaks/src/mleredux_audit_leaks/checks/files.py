@@ -63,7 +63,7 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
                     high, medium = (0.9, 0.5) if natural else (0.7, 0.3)
                     severity = "high" if judged.value >= high else "medium" if judged.value >= medium else "low"
                     if name == "place in the archive" and severity == "high":
-                        severity = "medium"  # mostly due to proximity in time, as for the order of rows
+                        severity = "medium"  # mostly due to proximity in time, as with the order of rows
                     yield AuditFinding(
                         kind="file",
                         severity=severity,

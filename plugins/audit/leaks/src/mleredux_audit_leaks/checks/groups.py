@@ -69,8 +69,8 @@ def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> I
 
 
 def _beginnings(ids: pd.Series) -> Iterator[tuple[int, str]]:
-    """Yield the number of leading parts of ids and a pattern that matches them, from one part until parts identify
-    single rows."""
+    """Yield the number of leading parts of ids and a pattern that matches them, from one part up to where parts
+    identify single rows."""
     for count in range(1, 5):
         pattern = rf"((?:[^_:\-|]+[_:\-|]){{{count}}})(?=.)"
         parts = ids.head(5000).str.extract(f"^{pattern}")[0]

@@ -54,7 +54,7 @@ def check_outlines(
         ]
         hit, covered = max(tried, key=lambda one: (int(one[0].sum()), -one[1]))
         inside, outlines = inside + int(hit.sum()), outlines + len(hit)
-        # The best of several interpretations is taken, so each of them may have matched by chance.
+        # The best of several interpretations is taken, so any of them may have matched by chance.
         chance += math.log10(len(tried)) + _log10_tail(len(hit), int(hit.sum()), min(float(covered), 1.0))
         examples.append(file.name)
     share = inside / max(outlines, 1)

@@ -82,8 +82,8 @@ def _lines(truth: Truth) -> set[bytes]:
 
 
 def _telling(truth: Truth, share: float) -> bool:
-    """Return whether this share of lines cannot match by chance: with unique ids, matches are no more frequent than for
-    constants."""
+    """Return whether this share of lines cannot match by chance; with unique ids, chance matches are no more frequent
+    than for constants."""
     target = truth.targets[0]
     commonest = float(target.values.value_counts(normalize=True).iloc[0])
     return share > min(0.95, commonest + 0.1) or target.labels.kind != "class"

@@ -34,7 +34,7 @@ def check_texts(
         told: Earlier findings; columns and tables that they report as shared are skipped.
     """
     tests = {one.table.name: one.table for one in joined if one.by == "id"}
-    # If answers are for parts of a row (such as a place in a sequence), no table has their ids.
+    # If answers refer to parts of a row (such as a position in a sequence), no table has their ids.
     tests |= {table.name: table for table in tables if re.search("test", PurePosixPath(table.name).name, re.IGNORECASE)}
     tests = {name: table for name, table in tests.items() if not truth.is_sample(name)}
     said = " ".join(one.message for one in told if one.kind in ("groups", "duplicates"))

@@ -1,4 +1,4 @@
-"""Columns that predict the target in the training table but not in the test, so that models that learn from them
+"""Columns that predict the target in the training table but not in the test set, so that models that rely on them
 fail."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from mleredux_audit_leaks.statistics import Floats, Ints, Labels, as_numbers, lo
 from mleredux_audit_leaks.truth import Joined, Known, Truth, normal_values
 
 LOST = 0.25
-"""Minimum loss of skill on the test; it must also be at least half of the skill."""
+"""Minimum loss of skill on the test set; the loss must also be at least half of the skill."""
 LEAST_ROWS = 100
 MOST_COLUMNS = 300
 ROWS = 4000
@@ -21,12 +21,14 @@ ROWS_A_BIN = 25
 LEAST_GROUPS = 20
 _RANGES = 5
 _SHIFTED = 0.5
-"""Share of test rows whose values are distributed differently from training; beyond it, the test is another
+"""Share of test rows whose values are distributed differently from training; beyond it, the test set is a different
 population."""
 
 
 def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
-    """Compare how well each column predicts the target within the training table, and from there on the test."""
+    """Compare how well each column predicts the target within the training table, and how well that carries over to the
+    test set.
+    """
     for one in joined:
         if truth.is_sample(one.table.name) or any(one.table.name == train.table.name for train in known):
             continue
@@ -57,7 +59,7 @@ def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], 
 
 
 def _of_groups(ours: pd.Series, theirs: pd.Series) -> bool:
-    """Return whether values repeat and the test has different ones, as for names of groups that the split keeps
+    """Return whether values repeat and the test set has different ones, as with names of groups that the split keeps
     apart."""
     values = ours.unique()
     repeated = LEAST_GROUPS <= len(values) <= len(ours) / 2
@@ -69,15 +71,15 @@ def _some(count: int, rng: np.random.Generator) -> Ints:
 
 
 def _classes(ours: Labels, theirs: Labels) -> tuple[Labels, Labels]:
-    """Return numbers as classes, ranges with equal numbers of training rows, so that any dependence counts."""
+    """Return numbers as classes, namely ranges with equal numbers of training rows, so that any dependence counts."""
     edges = np.quantile(ours.values, np.linspace(0, 1, _RANGES + 1)[1:-1])
     codes = [np.searchsorted(edges, labels.values, "right").astype(float) for labels in (ours, theirs)]
     return Labels("class", codes[0]), Labels("class", codes[1])
 
 
 def _skills(ours: Ints, theirs: Ints, labels: Labels, asked: Labels) -> tuple[float, float]:
-    """Return the skill within the training table, and from there on the test; (0, 0) if the test has different
-    values."""
+    """Return the skill within the training table, and that carried over to the test set; (0, 0) if the test set has
+    different values."""
     count = int(ours.max(initial=-1)) + 1
     shares = [np.bincount(codes[codes >= 0], minlength=count) / len(codes) for codes in (ours, theirs)]
     constant = np.bincount(theirs + 1).max() > 0.95 * len(theirs)

@@ -31,7 +31,7 @@ def check_values(truth: Truth, tables: list[Table], seed: int) -> Iterator[Audit
         return
     wanted = np.stack([target.labels.values for target in targets], axis=1)
     fine = np.maximum(wanted.std(axis=0) * FINE, 1e-12)
-    # Slightly different values show how often values match by chance.
+    # Matches of slightly different values show how often values match by chance.
     off = wanted + fine * np.random.default_rng(seed).uniform(20, 200, wanted.shape)
     found: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]] = {}
     for table in tables:
@@ -67,7 +67,7 @@ def _are_fine(target: Target) -> bool:
 
 
 def _combinations(table: Table, wanted: Floats) -> Iterator[tuple[tuple[str, ...], Floats]]:
-    """Yield combinations of one column per target, among those with about its range, of shape (rows, targets)."""
+    """Yield combinations of one column per target, among columns with about its range, of shape (rows, targets)."""
     low, high = wanted.min(axis=0), wanted.max(axis=0)
     chosen: list[list[tuple[str, Floats]]] = [[] for _ in low]
     for name in list(table.frame)[:MOST_COLUMNS]:

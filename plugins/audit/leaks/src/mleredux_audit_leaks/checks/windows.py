@@ -85,7 +85,7 @@ def _overlaps(truth: Truth, test: Joined, one: Known, theirs: Numbers, ours: Num
         return None
     figures: dict[str, float | int | str] = {"test rows": len(rows), "columns": columns, "columns per frame": width}
     severity = "medium"
-    # More rows are read of a matrix than of its table of texts; only rows of both can be compared with labels.
+    # More rows are read from a matrix than from its table of texts; only rows in both can be compared with labels.
     labelled = (rows < len(test.rows)) & (source[rows] < len(one.labels.values))
     if labelled.sum() >= FEWEST:
         rows = rows[labelled]
