@@ -37,6 +37,6 @@ def mleredux_register_formats() -> Iterable[Ref]:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """Return the command `export`, for formats of all plugins."""
+    """Return the command `export`, which supports the formats of all plugins."""
     facts = {"title": "Export runs in the formats of other systems.", "section": "Results"}
     return [Ref("export", f"{__name__}.command:command", facts)]

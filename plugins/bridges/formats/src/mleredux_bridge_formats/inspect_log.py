@@ -100,7 +100,7 @@ def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
 
 
 def _scores(one: ExportedRun) -> dict[str, Any]:
-    """Return the score under the name of the metric; without a score, the reason is the explanation."""
+    """Return the score under the name of the metric; if there is none, the explanation states the reason."""
     report = one.report
     if report is None:
         return {}

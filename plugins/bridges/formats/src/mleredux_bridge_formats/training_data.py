@@ -78,7 +78,9 @@ def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> It
 
 
 def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    """Yield steps; the reward is the improvement of the run's best score, the label whether the code worked."""
+    """Yield steps; the reward is the improvement of the run's best score, and the label states whether the code
+    worked.
+    """
     for one in runs:
         rollout, report = _rollout(one), one.report
         sign = -1.0 if report is not None and report.is_lower_better else 1.0

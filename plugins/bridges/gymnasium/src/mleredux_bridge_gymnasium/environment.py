@@ -25,7 +25,9 @@ Reward = Callable[[Run], float | None]
 
 
 class UnicodeText(spaces.Text):
-    """A space of texts with any characters; samples use its character set, and flattening replaces others by `?`."""
+    """A space of texts with any characters; samples use its character set, and flattening replaces all others with
+    `?`.
+    """
 
     def contains(self, x: Any) -> bool:
         """Return whether a value is a valid Unicode string that is not too long."""
@@ -39,7 +41,7 @@ class UnicodeText(spaces.Text):
 
 
 class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
-    """An environment for one task, or for several tasks, of which each episode uses one.
+    """An environment for one task or several, of which each episode uses one.
 
     The reward is 0 until the end of an episode; `info` then contains `run`, `valid` and `message`, and also `score` and
     `medal`. All rewards except `valid` reveal test scores: the verdict on these runs is `score given`, and leaderboards
@@ -49,8 +51,8 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
     Args:
         task: The id of the task, or several ids: an episode with a seed uses `task[seed % len(task)]`.
         reward: `standing`, `percentile`, `score`, `valid`, `validation`, or a function of a run with a valid submission
-            (for example, of the steps in its rollout), or its name `package.module:function`.
-        invalid: The reward of other runs; None means 0. Required for `score`.
+            (for example, a function of the steps in its rollout), or its name `package.module:function`.
+        invalid: The reward of other runs; None means 0. It is required for `score`.
         sandbox: Id of a sandbox; None for the best available sandbox.
         time_limit: Seconds after which an episode is truncated; None for one hour.
         limits: Other fields of `Limits` to change. Each episode reserves its CPUs and memory.

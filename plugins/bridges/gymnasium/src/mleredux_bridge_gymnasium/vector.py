@@ -43,8 +43,8 @@ class _Ahead(gymnasium.Wrapper[Any, Any, Any, Any]):
 class TaskVectorEnvironment(SyncVectorEnv):
     """Environments for tasks that are reset and stepped together.
 
-    They mostly wait for programs in sandboxes, so threads are as fast as the processes of `AsyncVectorEnv`, which would
-    import everything once per process. After the end of an episode, the next step resets the environment.
+    They mostly wait for programs in sandboxes, so threads are as fast as the processes of `AsyncVectorEnv`, each of
+    which would import everything again. After the end of an episode, the next step resets the environment.
 
     Args:
         num_envs: The number of environments.

@@ -1,6 +1,6 @@
 """The data of a task directory: public files for agents, answers for the verifier, and a solution.
 
-In a directory without data, `fetch.sh` executes this module with the user's own credentials.
+In a directory without data, `fetch.sh` runs this module with the user's own credentials.
 """
 
 from __future__ import annotations

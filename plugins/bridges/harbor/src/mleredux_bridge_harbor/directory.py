@@ -45,7 +45,7 @@ def write_task(
         output: The folder to create.
         rule: The reward rule, one of `REWARDS`.
         image: An image with Python and pip, from which both images are built.
-        time_limit: Time limit of agents in seconds; None for that of the task, or one hour.
+        time_limit: Time limit of agents in seconds; None: the task's, or else one hour.
         data_dir: As in `mleredux.prepare`.
 
     Returns:

@@ -14,7 +14,7 @@ from mleredux.plugin.task import Task
 _FEWEST = 10
 """Minimum number of rows shared with the answers at which equal columns are not a coincidence."""
 _SHORT, _LONG = 16, 1 << 20
-"""Minimum and maximum length in bytes of texts to search for: shorter texts may occur by chance."""
+"""Minimum and maximum length in bytes of texts to search for: shorter texts might occur by chance."""
 
 
 def exposed(folder: Path, task: Task) -> Iterator[str]:

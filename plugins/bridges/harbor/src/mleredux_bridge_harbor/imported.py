@@ -32,7 +32,7 @@ USER root
 {workdir}RUN mkdir -p /logs/verifier /logs/agent /logs/artifacts /solution /tests \\
  && chmod -R a+rwX /logs /solution /tests && pwd > {file} && if [ "$(pwd)" != / ]; then chmod -R a+rwX .; fi
 """
-"""Lines after a task's own Dockerfile: agents and verifiers are not root, so working directories become writable."""
+"""Lines after a task's own Dockerfile: agents and verifiers are not root, so working directories are made writable."""
 
 
 class _Part(BaseModel, strict=True, allow_inf_nan=False):

@@ -44,7 +44,7 @@ class Plan:
 
 
 def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Plan:
-    """Return the tasks to publish: of seeds, the last share is for evaluation, and made from the secret.
+    """Return the tasks to publish: the last share of the seeds is for evaluation and uses the secret.
 
     Args:
         tasks: Ids; `SEED` stands for each number in the training part for each public seed.

@@ -1,4 +1,4 @@
-"""The reward of Harbor's verifier as a submission that only this machine can create, and the grader that reads it."""
+"""The reward of Harbor's verifier, as a submission that only this machine can create, and the grader that reads it."""
 
 from __future__ import annotations
 

@@ -11,5 +11,5 @@ mleredux_contract = 2
 
 @hookimpl
 def mleredux_register_agents() -> Iterable[Ref]:
-    """Return the agent under whose name samples are listed whose solver works in the sandbox."""
+    """Return the agent that gives its name to samples whose solver works in the sandbox."""
     return [Ref("inspect", f"{__name__}.agent:agent")]

@@ -1,4 +1,4 @@
-"""Declaration of the agent under whose name samples are listed whose solver works in the sandbox."""
+"""Declaration of the agent that gives its name to samples whose solver works in the sandbox."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def make(
         agent: An agent to run instead of Inspect's model.
         options: Options of that agent; a mapping, or JSON.
         sandbox: Id of a sandbox; None for the best available sandbox.
-        seed: Random seed of the first sample; those of the others follow consecutively.
+        seed: Random seed of the first sample; the following samples use consecutive seeds.
         samples: Number of samples.
         time_limit: Seconds, or `30m`, `2h`.
         network: Network of that agent.

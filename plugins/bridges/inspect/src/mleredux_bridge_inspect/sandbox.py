@@ -57,7 +57,7 @@ class SessionSandbox(SandboxEnvironment):
             runs_dir=config.runs_dir,
             data_dir=config.data_dir,
         )
-        # Use a thread outside the pool: it waits for resources, which pool threads free by ending sessions.
+        # Use a thread outside the pool: it waits for resources that pool threads free by ending sessions.
         limiter = anyio.CapacityLimiter(1)
         session = await anyio.to_thread.run_sync(opened, abandon_on_cancel=True, limiter=limiter)
         return {"default": cls(session)}

@@ -28,5 +28,5 @@ def command(task: str, **how: Any) -> None:
     with open_session(task, "mcp", detached=True, **how) as session:
         click.echo(f"{session.run.id} is open.", err=True)
         make_server(session).run("stdio")
-        session.finish()  # continues if the client now kills this process
+        session.finish()  # this continues even if the client now kills this process
         click.echo(f"{session.run.id} is graded: mleredux runs show {session.run.id}", err=True)

@@ -16,7 +16,7 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
     """Return the server of one open session."""
 
     def read_task() -> str:
-        """Return what to do: folders, limits, the description of the task and the format of the submission."""
+        """Return the instructions: folders, limits, the description of the task and the format of the submission."""
         return session.instructions
 
     def run_command(command: str, timeout_seconds: float = 600) -> str:
@@ -42,7 +42,7 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
         return verdict.model_dump()
 
     def time_left() -> dict[str, float]:
-        """Return the seconds until the time limit, when the submission file is graded as it is."""
+        """Return the seconds until the time limit, at which the submission file is graded as it is."""
         return {"seconds": session.time_left()}
 
     server: MCPServer[Any] = MCPServer("mleredux", instructions="Call read_task first. Submit before the time is over.")

@@ -44,8 +44,8 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
     Args:
         tasks: Ids of tasks to choose from in `reset`; the first is the default.
         reward: `standing`, `percentile`, `score` or `valid`.
-        invalid: The reward of a run without a valid submission; None means 0. Required for `score`.
-        places: The arguments sandbox, time_limit, limits, runs_dir and data_dir of `open_session`.
+        invalid: The reward of a run without a valid submission; None means 0. It is required for `score`.
+        places: The arguments `sandbox`, `time_limit`, `limits`, `runs_dir` and `data_dir` of `open_session`.
         step_timeout: Seconds after which a command is killed.
     """
 

@@ -33,7 +33,7 @@ class MlereduxTaskConfig(vf.TaskConfig):
     reward: str = "standing"
     """`standing` (0.1 to 1), `percentile` (0 to 1), `score` (negated if lower is better) or `valid` (1)."""
     invalid: float | None = None
-    """The reward of a run without a valid submission; None means 0. Required for `score`."""
+    """The reward of a run without a valid submission; None means 0. It is required for `score`."""
     sandbox: str | None = None
     """Id of a sandbox; None for the best available sandbox."""
     time_limit: float | None = None
@@ -41,7 +41,7 @@ class MlereduxTaskConfig(vf.TaskConfig):
     runs_dir: str | None = None
     data_dir: str | None = None
     tools: vf.ToolsetConfig = vf.ToolsetConfig()
-    """Where the process of the tools runs: on this machine, which has the sandbox."""
+    """Where the process of the tools runs: on this machine, where the sandbox is."""
 
 
 class MlereduxTasksetConfig(vf.TasksetConfig):
@@ -101,7 +101,7 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
         trace.info["run"] = session.run.id
 
     async def finalize(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
-        """End the session and grade it; without any reply of a model it is cancelled."""
+        """End the session and grade it; if no model replied at all, the run is cancelled."""
         await asyncio.to_thread(_open[trace.id].finish)
 
     @vf.reward

@@ -37,7 +37,7 @@ class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
 
     @vf.tool
     async def time_left(self) -> str:
-        """Return the seconds until the time limit, when the submission file is graded as it is."""
+        """Return the seconds until the time limit, at which the submission file is graded as it is."""
         return await self._asked(lambda session: str(session.time_left()))
 
     async def _asked(self, ask: Callable[[Attached], str]) -> str:

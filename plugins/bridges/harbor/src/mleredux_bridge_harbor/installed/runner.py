@@ -101,7 +101,7 @@ def _servers() -> list[Any]:
     path = os.environ.get("MLEREDUX_MCP_FILE")
     named = json.loads(Path(path).read_bytes())["mcpServers"] if path else {}
     for one in named.values():
-        if variables := one.pop("env", None):  # Harbor's servers do not have it
+        if variables := one.pop("env", None):  # Harbor's servers do not have this
             one["args"] = [*(f"{name}={value}" for name, value in variables.items()), one["command"], *one["args"]]
             one["command"] = "env"
     return [
