@@ -18,7 +18,9 @@ BARE = r"(.+?)(?:\.[A-Za-z]+)?"
 """Ids that may be followed by the ending of a file's name."""
 _LONGEST = 200
 _START = 10_000
-"""Number of rows in which a column must have an id of a test row, unless it is a column of ids: texts take long."""
+"""Number of rows in which a column must contain an id of a test row, unless it is a column of ids; searching texts
+takes long.
+"""
 Note = tuple[str, str, Content | Files]
 """Side, name and contents of a file to write."""
 
@@ -28,7 +30,7 @@ class NewIds:
     """New ids by old ones.
 
     Args:
-        pattern: What a cell, or a part of a path, looks like if its first group is an id.
+        pattern: A pattern of cells, or parts of paths, whose first group is an id.
 
     Attributes:
         texts: New ids that are texts.
@@ -93,7 +95,7 @@ class NewIds:
         return table.assign(**changed)
 
     def value(self, value: Any) -> Any:
-        """Return a JSON value with its ids replaced, in keys, too."""
+        """Return a JSON value with its ids replaced, including those in keys."""
         if isinstance(value, dict):
             return {self.text(key): self.value(below) for key, below in value.items()}
         if isinstance(value, list):

@@ -88,7 +88,7 @@ class _Archive(Tree):
         if not pairs:
             return
         make_folders(target for _, target in pairs)
-        # members come in stored order, mostly class by class: a second copy puts them into the order requested
+        # members arrive in stored order, mostly class by class; a second copy puts them in the requested order
         with tempfile.TemporaryDirectory(dir=Path(pairs[0][1]).parent, prefix=".part-") as folder:
             paths = {name: Path(folder) / str(number) for number, name in enumerate(dict(pairs))}
             self._unpack(paths)

@@ -1,4 +1,6 @@
-"""Contents of files: tables, JSON, text, arrays, archives. A content knows how to write itself, a workspace when."""
+"""Contents of files: tables, JSON, text, arrays, archives. A content knows how to write itself; a workspace knows
+when.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,7 @@ class Content(ABC):
 
 @dataclass(frozen=True)
 class Csv(Content):
-    """A table as written by pandas: no index, shortest exact floats, quotes where needed, `\\n` line ends.
+    """A table as written by pandas: no index, shortest exact floats, quotes only if needed, `\\n` line ends.
 
     Attributes:
         options: Additional options of `DataFrame.to_csv`.
@@ -137,7 +139,7 @@ class Zip(Content):
     """A zip archive of selected files, or of contents by member name.
 
     Already compressed members (JPEG, PNG, archives) are stored, all others deflated. The published preparation deflates
-    everything; readers see the same names and bytes.
+    everything; readers see the same names and bytes either way.
 
     Attributes:
         folder: Prefix of every name; it gets its own entry.
@@ -165,7 +167,7 @@ class Zip(Content):
 def write_tars(archives: Mapping[IO[bytes], Files]) -> None:
     """Write uncompressed tar archives of selected files of one tree, which is read once, in stored order.
 
-    Members are in neutral order: each is written directly to the place where it belongs.
+    Members are in neutral order: each is written directly to its final position.
 
     Args:
         archives: Open seekable files, each with its contents.

@@ -1,4 +1,4 @@
-"""Declarations of competitions: the differences between them. Facts are read from the data file."""
+"""Declarations of competitions: only the differences between them; facts are read from the data file."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def private(task: Competition) -> Competition:
     """Return the task, split by this installation's secret: answers found or reconstructed elsewhere don't match.
 
     Test rows get new ids if all references to them can be renamed; their contents stay the same. `private_ids.json`
-    states which.
+    states for which tasks.
     """
     assert isinstance(task.prepare, Preparation)
     ids = private_ids(str(task.raw_id))
@@ -124,7 +124,7 @@ def private(task: Competition) -> Competition:
     return task.model_copy(
         update={
             "id": f"{task.id}+private",
-            # data split with another salt has another version, and is prepared again
+            # data that was split with another salt has another version, and is prepared again
             "version": f"{task.version}+private3.{fingerprint(salt)}",
             "prepare": task.prepare.with_settings(salt=salt, id_columns=task.submission.id_columns, id_pattern=pattern),
             "checksums": {},

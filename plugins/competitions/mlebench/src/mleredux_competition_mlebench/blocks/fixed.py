@@ -46,7 +46,8 @@ class Fixed:
 
 
 def drawn_by_content(recipe: Recipe, tree: str, inside: str = "") -> Recipe:
-    """Derive a recipe's seeds from raw file sizes, for tasks whose answers depend only on a public seed.
+    """Derive a recipe's seeds from raw file sizes, for tasks whose answers would otherwise depend only on a public
+    seed.
 
     The same raw data always gives the same split, which can't be derived without the raw data.
     """

@@ -1,4 +1,4 @@
-"""Near-duplicates, so that no copy of a test image, or of other test data, is used for training."""
+"""Detect near-duplicates, so that no copy of a test image, or of other test data, is used for training."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ALIKE = 0.94
 
 
 def linked(cells: npt.NDArray[Any], share: float) -> npt.NDArray[np.int64]:
-    """Number rows such that linked rows, which agree in at least a certain share of cells, get equal numbers.
+    """Number rows so that linked rows, which agree in at least a certain share of cells, get equal numbers.
 
     Args:
         cells: Shape (rows, places).
@@ -44,7 +44,8 @@ def linked(cells: npt.NDArray[Any], share: float) -> npt.NDArray[np.int64]:
 def looks(tree: Tree, names: Sequence[str]) -> npt.NDArray[np.uint8]:
     """Return a coarse hash of each image, nearly equal for copies in other sizes, formats and qualities.
 
-    It is the difference hash: which of two horizontal neighbors in a gray grid of 17 by 16 cells is brighter. For files
+    It is the difference hash: it records which of two horizontal neighbors in a gray grid of 17 by 16 cells is
+    brighter. For files
     that are not images, the bytes are used.
 
     Returns:
@@ -74,7 +75,7 @@ def _look(data: bytes) -> npt.NDArray[np.uint8]:
         with image.open(io.BytesIO(data)) as picture:
             picture.draft("L", (8 * _SIDE, 8 * _SIDE))  # JPEG files are decoded no larger than needed
             small = picture.convert("L").resize((_SIDE + 1, _SIDE), image.Resampling.BOX)
-    except (OSError, SyntaxError):  # Pillow raises the latter for a broken PNG file
+    except (OSError, SyntaxError):  # Pillow raises the latter for broken PNG files
         return np.unpackbits(np.frombuffer(hashlib.sha256(data).digest(), dtype=np.uint8))
     cells = np.asarray(small, dtype=np.int64)
     return (cells[:, 1:] > cells[:, :-1]).ravel().astype(np.uint8)

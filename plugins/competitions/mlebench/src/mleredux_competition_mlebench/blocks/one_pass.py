@@ -18,13 +18,15 @@ Writer = Callable[..., None]
 
 @dataclass(eq=False)
 class _Pass:
-    """The pass, run when the first of its files is requested; the others are stored next to it until then."""
+    """The pass, which runs when the first of its files is requested; the others are stored next to it until they are
+    requested.
+    """
 
     writer: Writer
     count: int
     waiting: list[Path] = field(default_factory=list)
     folder: tempfile.TemporaryDirectory[str] | None = None
-    """Storage location if the first file is requested for an archive."""
+    """Where files are stored if the first one is requested for an archive."""
 
     def take(self, number: int, target: Path) -> None:
         if not self.waiting:

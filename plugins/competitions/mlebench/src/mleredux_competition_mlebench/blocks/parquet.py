@@ -47,7 +47,7 @@ def read_parquet(path: Path, where: str, columns: Iterable[str]) -> pd.DataFrame
 
     arrow, parquet = require("pyarrow", "parquet"), require("pyarrow.parquet", "parquet")
     try:
-        # column by column, and out of Arrow's memory, which is not freed: a large table is held only once
+        # column by column, and copied out of Arrow's memory, so that a large table is held only once
         parts = {}
         for name in columns:
             read = parquet.read_table(path, columns=[name], pre_buffer=False)

@@ -13,7 +13,9 @@ from mleredux_competition_mlebench.blocks.json_records import IndentedJson
 from mleredux_competition_mlebench.blocks.workspace import Workspace
 
 SMALL = 5
-"""Categories with fewer images are not shuffled: their last image goes to the test set, a single image to training."""
+"""Categories with fewer images are not shuffled: their last image goes to the test set, and an only image to
+training.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ def split_categories(
         categories.setdefault(pair.category, []).append(pair)
     train: list[Pair] = []
     test: list[Pair] = []
-    drawn: dict[int, tuple[list[int], list[int]]] = {}  # the same for all categories of one size, like the seed
+    drawn: dict[int, tuple[list[int], list[int]]] = {}  # the same for all categories of one size, as is the seed
     for pairs in categories.values():
         if len(pairs) < small:
             kept, held_out = (pairs[:-1], pairs[-1:]) if len(pairs) > 1 else (pairs, [])

@@ -66,7 +66,7 @@ class Placer:
 
 
 def _hard_link(source: str, target: str) -> None:
-    # a link to a link would dangle; only if a folder is passed, Python resolves the file behind it
+    # a link to a link would dangle; Python resolves it only if a folder is passed
     os.link(source, target, src_dir_fd=_root())
 
 

@@ -61,7 +61,7 @@ def _count(size: float | None, count: int, rounded: Callable[[float], int]) -> i
 
 
 def take(items: Any, positions: Any) -> Any:
-    """Return the items at the given positions of a table, a list, or an array."""
+    """Return the items at the given positions of a table, a list or an array."""
     if hasattr(items, "iloc"):
         return items.iloc[positions]
     return [items[position] for position in positions] if isinstance(items, Sequence) else items[positions]

@@ -18,7 +18,7 @@ from mleredux.errors import DataError
 from mleredux.plugin.task import neutral_order
 
 Names = Iterable[object]
-"""File names as a list, an array or a pandas series of texts (or of values whose text is the name)."""
+"""File names as a list, an array or a pandas series of texts (or of values whose text form is the name)."""
 
 
 class Member(NamedTuple):
@@ -155,7 +155,7 @@ class Tree(ABC):
         """
         old = [str(source) for source in sources]
         new = old if names is None else [str(name) for name in names]
-        pairs = dict.fromkeys(zip(old, new, strict=True))  # rows that share a file list it once
+        pairs = dict.fromkeys(zip(old, new, strict=True))  # a file that several rows share is listed once
         if len({name for _, name in pairs}) < len(pairs):
             raise DataError(f"Two files of {self.where} would have the same name.", hint="Check the raw tables' ids.")
         self.need(old)

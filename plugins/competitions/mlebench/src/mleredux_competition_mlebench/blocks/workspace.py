@@ -32,7 +32,7 @@ class Settings:
         test_size: Replaces every split's test size, for tests on miniature data.
         salt: Replaces the published seeds by secret ones (variant `+private`).
         id_columns: Columns of the answers whose ids are replaced if there is a salt.
-        id_pattern: What a cell with an id looks like (see `NewIds`); None keeps all ids.
+        id_pattern: A pattern of cells with ids (see `NewIds`); None keeps all ids.
     """
 
     test_size: float | int | None = None
@@ -160,7 +160,7 @@ class Workspace:
         self._notes.append((side, name, content))
 
     def rename(self) -> None:
-        """Replace the ids of test rows in everything recorded, if the settings say so."""
+        """Replace the ids of test rows in everything recorded, if the settings require it."""
         columns, pattern = self.settings.id_columns, self.settings.id_pattern
         if self.settings.salt is not None and pattern is not None:
             new = NewIds.of_answers(self._notes, columns, pattern, self.shuffled)
@@ -216,7 +216,7 @@ class Preparation:
         Raises:
             DataError: The raw data is missing, damaged or too small; no files remain.
         """
-        # hard links are created from absolute paths
+        # hard links need absolute paths
         workspace = Workspace(raw.absolute(), self.settings)
         try:
             self.recipe(workspace)

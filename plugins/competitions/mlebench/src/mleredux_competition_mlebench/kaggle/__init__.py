@@ -35,7 +35,7 @@ class KaggleData:
         fetch_data(self, raw)
 
     def check(self) -> None:
-        """Ask Kaggle whether this account may download the data, without downloading anything.
+        """Ask Kaggle whether this account may download the data; nothing is downloaded.
 
         Raises:
             DataError: The account may not download the data, or Kaggle can't be reached.

@@ -1,6 +1,6 @@
 """The process that talks to Kaggle: `python -m …kaggle.child REQUEST`, answers as JSON lines.
 
-The `kaggle` package authenticates on import, prints arbitrary output and may exit; this process contains these side
+The `kaggle` package authenticates on import, prints arbitrary output and may exit; this process confines these side
 effects. It exits with its parent, when its standard input is closed.
 """
 
@@ -115,7 +115,7 @@ class _Telling:
 
 
 def _be_patient_only_so_long() -> None:
-    """Add timeouts to the requests of the kaggle package, which has none."""
+    """Add timeouts to the requests of the kaggle package, which sets none."""
     from requests.adapters import HTTPAdapter
 
     send = HTTPAdapter.send
@@ -129,7 +129,7 @@ def _be_patient_only_so_long() -> None:
 
 
 def _follow_only_what_is_public() -> None:
-    """Check redirects of each session in this process, the kaggle package's too."""
+    """Check redirects of each session in this process, including those of the kaggle package."""
     from requests import Response
     from requests.sessions import SessionRedirectMixin
 
@@ -160,7 +160,7 @@ class _Kaggle:
             raise Refusal("not-importable", reason=str(error)) from error
         except (Exception, SystemExit) as error:
             raise Refusal("not-importable", reason=type(error).__name__) from error
-        if not getattr(self._api, "_authenticated", False):  # during its import it swallows the reason
+        if not getattr(self._api, "_authenticated", False):  # its import swallows the reason
             patience.ask(self._sign_in)
 
     def _sign_in(self) -> None:
@@ -208,7 +208,7 @@ class _Kaggle:
 
 
 def _point_at(endpoint: str) -> None:
-    """Direct the client to another server: it has a table of servers, but no setting."""
+    """Direct the client to another server: it has a table of servers, but no setting for one."""
     kaggle_env = import_module("kagglesdk.kaggle_env")
     table = getattr(kaggle_env, "_env_to_endpoint", None)
     production = getattr(getattr(kaggle_env, "KaggleEnv", None), "PROD", None)

@@ -90,8 +90,8 @@ def fetch_leaderboard(board: KaggleLeaderboard, path: Path) -> None:
 def _check(data: KaggleData, archive: Path, told: str | None) -> None:
     """Compare the archive with its known checksums.
 
-    An archive that Kaggle has repacked since is used nevertheless, with a warning: the prepared files have
-    their own published checksums.
+    An archive that Kaggle has repacked since is still used, with a warning: the prepared files have their own published
+        checksums.
 
     Raises:
         DamagedArchive: The archive differs from the file sent. (Damaged members are detected during unpacking.)

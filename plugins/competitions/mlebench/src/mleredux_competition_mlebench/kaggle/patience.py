@@ -84,7 +84,7 @@ class Patience:
             if failures >= min(self.tries, _TRIES_TO_CONNECT):
                 raise Refusal("unreachable", reason=type(error).__name__) from error
             return None
-        # storage rejects an expired URL with 403, as gateways do without Kaggle's message: retry
+        # storage rejects expired URLs with 403, and so do gateways, without Kaggle's message: retry
         passing = status == 403 and (response.history or not _WHY.search(response.text))
         if status in _REFUSALS and not passing:
             raise Refusal(_REFUSALS[status], what=what, type="an empty file") from error

@@ -123,7 +123,7 @@ class Download:
         with rest:
             if rest.status_code == requests.codes.partial_content and _starts_at(rest) == start:
                 return self._take(rest, start, total)
-            if rest.status_code == requests.codes.ok:  # the server can't send ranges, or has another version by now
+            if rest.status_code == requests.codes.ok:  # the server can't send ranges, or now has another version
                 return self._take_all(rest)
             if rest.status_code == requests.codes.requested_range_not_satisfiable:
                 self.part.unlink(missing_ok=True)
@@ -190,7 +190,7 @@ def _starts_at(response: requests.Response) -> int | None:
 
 
 def _again(response: requests.Response, start: int, identity: str) -> requests.Response:
-    """Repeat a request at its redirected URL from a byte on; `If-Range` restarts it if the version changed."""
+    """Repeat a request at its redirected URL, starting from a byte; `If-Range` restarts it if the version changed."""
     request = response.request.copy()
     request.headers["Range"] = f"bytes={start}-"
     request.headers["If-Range"] = identity

@@ -20,7 +20,7 @@ Split = Callable[[Path, Path, Path], None]
 
 
 def hold_inputs(split: Split, program: str, raw: Path, public: Path, private: Path) -> None:
-    """Split like another task, but keep the test rows for the grader: programs are checked on training rows.
+    """Split like another task, but keep the test rows for the grader; programs are checked on training rows.
 
     Args:
         split: Writes `train.csv`, `test.csv` and `sample_submission.csv`, and `answers.csv`.

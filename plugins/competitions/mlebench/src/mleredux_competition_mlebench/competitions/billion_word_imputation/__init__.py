@@ -23,7 +23,7 @@ def prepare(w: Workspace, repeats: bool = True) -> None:
     """Draw lines and words from one random stream; the training lines are reread for writing.
 
     Args:
-        repeats: Whether repetitions of held-out sentences may stay in the training set, as published.
+        repeats: Whether repetitions of held-out sentences may stay in the training set, as in the published task.
     """
     import numpy as np
 
@@ -47,7 +47,7 @@ def prepare(w: Workspace, repeats: bool = True) -> None:
                 asked.add(line.strip())
 
     def write_train(file: IO[bytes]) -> None:
-        text = io.TextIOWrapper(file, encoding="utf-8", newline="")  # gathers lines: each write to an archive is slow
+        text = io.TextIOWrapper(file, encoding="utf-8", newline="")  # gather lines: writes to archives are slow
         kept = (line for number, line in enumerate(lines(tree)) if number not in held_out)
         text.writelines(kept if repeats else (line for line in kept if line.strip() not in asked))
         text.flush()

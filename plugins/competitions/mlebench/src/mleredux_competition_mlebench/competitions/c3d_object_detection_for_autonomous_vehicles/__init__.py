@@ -30,7 +30,8 @@ def prepare(w: Workspace, corrected: bool = False) -> None:
     """Split the logs; samples, sensor files, calibrations, poses and annotations follow.
 
     Args:
-        corrected: Whether each map lists its own part's logs, and test samples don't count their annotations.
+        corrected: Whether each map lists only the logs of its own part, and test samples do not reveal the number of
+            their annotations.
     """
     names = ("log", "sample", "sample_data", "calibrated_sensor", "ego_pose", "scene", "map", "sample_annotation")
     raw: dict[str, Records] = {name: w.json(f"train_data/{name}.json") for name in (*names, "instance")}

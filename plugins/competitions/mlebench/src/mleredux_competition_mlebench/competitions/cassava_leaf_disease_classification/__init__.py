@@ -11,7 +11,8 @@ def prepare(w: Workspace, test_records: bool = True) -> None:
     """Split the TFRecord files, and assign each image to its file's part; files are numbered in the order drawn.
 
     Args:
-        test_records: Whether the test TFRecord files, including their labels, are public too, as published.
+        test_records: Whether the test TFRecord files, including their labels, are also public, as in the published
+            task.
     """
     table, records, images = (
         w.table("train.csv", ("image_id", "label")),

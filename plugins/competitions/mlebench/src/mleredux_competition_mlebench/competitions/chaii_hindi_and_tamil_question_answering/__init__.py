@@ -8,7 +8,7 @@ COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:
-    """Split the questions; the answer column gets its name in submissions."""
+    """Split the questions; the answer column gets the name that it has in submissions."""
     rows = w.table("train.csv", COLUMNS)
     train, test = w.split_groups(rows, group) if group else w.split(rows)
     answers = test[["id", "answer_text"]].rename(columns={"answer_text": "PredictionString"})

@@ -21,7 +21,7 @@ def grey(tree: Tree, name: str) -> Any:
     try:
         with require("PIL.Image", "images").open(io.BytesIO(tree.read(name))) as picture:
             return np.asarray(picture.convert("L"))
-    except (OSError, SyntaxError) as error:  # Pillow raises the latter for a broken PNG file
+    except (OSError, SyntaxError) as error:  # Pillow raises the latter for broken PNG files
         raise DataError(f"{tree.where} has a picture {name} that can't be read.", hint="Get it again.") from error
 
 

@@ -17,7 +17,7 @@ def numbered(names: list[str]) -> list[str]:
 
 
 def prepare(w: Workspace) -> None:
-    """Split the sorted names; the images are published twice, in folders and in archives."""
+    """Split the sorted names; the images are made public twice, in folders and in archives."""
     import pandas as pd
 
     tree = w.tree("train.zip", inside="train")

@@ -14,7 +14,9 @@ QUESTION = "question_body"
 
 
 def vary(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """If the rare target is constant in the test set, swap its first row and the first training row with a value."""
+    """If the rare target is constant in the test set, swap its first row with the first training row that has a
+    value.
+    """
     import numpy as np
     import pandas as pd
 
@@ -33,7 +35,7 @@ def vary(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
 
 
 def ramp(test: Table) -> dict[str, Any]:
-    """Return the sample's values: each column goes from 0 to 1, since no column may be constant."""
+    """Return the sample's values: each column runs from 0 to 1, because no column may be constant."""
     import numpy as np
 
     return dict.fromkeys(TARGETS, np.linspace(0, 1, len(test)))

@@ -11,7 +11,9 @@ EMPTY = "-"
 
 
 def runs(mask: Any) -> str:
-    """Return start and length of each run of ones, with pixels counted from 1 down the columns; a hyphen for none."""
+    """Return start and length of each run of ones, with with pixels counted from 1 down the columns; a hyphen if there
+    are none.
+    """
     import numpy as np
 
     pixels = np.concatenate([[0], mask.T.ravel() == 1, [0]]).astype(np.int8)

@@ -14,7 +14,7 @@ def prepare(w: Workspace, as_described: bool = False) -> None:
 
     Args:
         as_described: Whether to hold out seven days, and to keep the ten digits of article ids. The published files
-            hold out eight days, counting both ends, and lose the leading zero, which the lists in the sample have.
+            hold out eight days, counting both ends, and lose the leading zero, which the lists in the sample keep.
     """
     import pandas as pd
 

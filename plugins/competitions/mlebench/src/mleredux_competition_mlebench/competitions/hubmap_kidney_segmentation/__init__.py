@@ -13,8 +13,8 @@ def prepare(w: Workspace, published: bool = True) -> None:
     """Hold out three images; image sizes are joined to the answers.
 
     Args:
-        published: Whether to hold out single images and to publish the glomeruli outlines of test images too, as in the
-            published split; otherwise donors are held out as a unit.
+        published: Whether to hold out single images and to make the outlines of glomeruli in test images public as
+            well, as in the published split; otherwise donors are held out as a unit.
     """
     rows = w.table("train.csv", ("id", "encoding"))
     information = w.table(INFORMATION, ("image_file", "patient_number", *SIZES))

@@ -1,4 +1,4 @@
-"""iNaturalist 2019 at FGVC6: 1,010 species in uncompressed tar archives with names of compressed ones."""
+"""iNaturalist 2019 at FGVC6: 1,010 species in uncompressed tar archives that are named like compressed ones."""
 
 from typing import IO
 

@@ -30,7 +30,7 @@ def gold(w: Workspace, _train: Table, test: Table) -> None:
 
 
 def books(_w: Workspace, rows: Table) -> Column:
-    """Return the book of each page, with which names such as `umgy003-020` and `100241706_00003_2` begin."""
+    """Return the book of each page: the beginning of names such as `umgy003-020` and `100241706_00003_2`."""
     return rows["image_id"].str.extract(r"^([^-_]+)", expand=False)
 
 

@@ -6,7 +6,7 @@ from ...blocks import Metric, Table, TableSplit, competition, corrected
 
 
 def random_grades(test: Table) -> dict[str, Any]:
-    """Draw the sample's grades: they reveal nothing about the answers, so their seed is fixed in every variant."""
+    """Draw the sample's grades: they reveal nothing about the answers, so the seed is the same in every variant."""
     import numpy as np
 
     return {"score": np.random.RandomState(42).randint(1, 7, len(test))}

@@ -24,7 +24,9 @@ def chosen(array: Any, rows: Any) -> Written:
 
 
 def apart(w: Workspace, count: int, share: float, stretch: int) -> tuple[Any, Any]:
-    """Return shuffled training and test rows without common frames: stretches are held out, their edges omitted."""
+    """Return shuffled training and test rows without common frames: stretches are held out, and their edges are
+    omitted.
+    """
     import numpy as np
 
     stretches = np.arange(count) // stretch
@@ -39,7 +41,8 @@ def prepare(w: Workspace, stretch: int | None = None) -> None:
     """Split the frames in the ratio of the raw files.
 
     Args:
-        stretch: Number of consecutive rows to hold out; the published split takes single rows, which neighbors reveal.
+        stretch: Number of consecutive rows to hold out; the published split holds out single rows, which their
+            neighbors reveal.
     """
     import numpy as np
     import pandas as pd

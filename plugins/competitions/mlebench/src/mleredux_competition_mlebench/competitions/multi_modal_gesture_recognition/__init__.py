@@ -33,7 +33,7 @@ def prepare(w: Workspace, labelled: bool = True) -> None:
     if not ids or set(ids) - set(rows["Id"]):
         raise DataError(f"Not every recording of {HELD_OUT} is in training.csv.", hint="Get the raw data again.")
     train, test = by_group(rows, "Id", set(rows["Id"]) - set(ids), ids)
-    draw = random.Random(0)  # guesses reveal nothing about the answers, so +private need not replace this draw
+    draw = random.Random(0)  # guesses reveal nothing about the answers, so `+private` need not replace this draw
     guesses = [" ".join(map(str, draw.sample(GESTURES, len(GESTURES)))) for _ in ids]
     w.public("training.csv", train)
     w.public("test.csv", pd.DataFrame({"Id": ids}))

@@ -1,4 +1,4 @@
-"""Removal of gesture labels from the MATLAB files of test recordings, which contain them in plain sight."""
+"""Remove gesture labels from the MATLAB files of test recordings, which contain them as plain data."""
 
 import gzip
 import io

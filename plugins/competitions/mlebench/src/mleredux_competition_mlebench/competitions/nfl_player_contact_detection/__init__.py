@@ -27,7 +27,7 @@ COMPETITION = competition(
     "nfl-player-contact-detection",
     prepare=TableSplit(
         table="train_labels.csv",
-        read={"dtype": {"nfl_player_id_2": str}},  # player numbers, and G for the ground
+        read={"dtype": {"nfl_player_id_2": str}},  # player numbers, or G for the ground
         ids="contact_id",
         targets="contact",
         fill={"contact": 0},

@@ -6,10 +6,12 @@ COLUMNS = ("Patient", "Weeks", "FVC", "Percent", "Age", "Sex", "SmokingStatus")
 
 
 def grid(test: Table) -> Table:
-    """Cross all test patients with all weeks between the first and the last visit of any, and join the visits."""
+    """Cross all test patients with all weeks between the first and the last visit of any patient, and join the
+    visits.
+    """
     import pandas as pd
 
-    test = test.drop_duplicates(["Patient", "Weeks"])  # for two visits in one week
+    test = test.drop_duplicates(["Patient", "Weeks"])  # if there are two visits in one week
     weeks = range(test["Weeks"].min(), test["Weeks"].max() + 1)
     index = pd.MultiIndex.from_product([test["Patient"].unique(), weeks], names=["Patient", "Weeks"])
     answers = index.to_frame(index=False).merge(test, on=["Patient", "Weeks"], how="left")

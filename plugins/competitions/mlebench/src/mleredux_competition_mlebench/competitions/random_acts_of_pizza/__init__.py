@@ -13,7 +13,7 @@ def prepare(w: Workspace, givers: bool = True) -> None:
     """Split the training records in the ratio of the raw files; remove fields that the raw test file lacks.
 
     Args:
-        givers: Whether records name the giver, as published, though only successful requests have one.
+        givers: Whether records name the giver, as in the published task, although only successful requests have one.
     """
     import pandas as pd
 

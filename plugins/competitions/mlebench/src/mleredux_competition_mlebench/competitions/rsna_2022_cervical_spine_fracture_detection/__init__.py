@@ -10,10 +10,10 @@ STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
 
 
 def prepare(w: Workspace, train_share: float = 0.1) -> None:
-    """Draw training studies: some with boxes and mask, some with a mask, some with boxes, then any others.
+    """Draw training studies: some with boxes and a mask, some with a mask, some with boxes, then any others.
 
     Args:
-        train_share: The share of studies to train on; the published value was meant to be the test share.
+        train_share: The share of studies to train on; the published value was apparently meant to be the test share.
     """
     rows, boxes = w.table("train.csv", (STUDY, "patient_overall")), w.table(BOXES, (STUDY,))
     masks, images = w.tree("segmentations"), w.tree("train_images")

@@ -23,7 +23,7 @@ def prepare(w: Workspace, hidden: tuple[str, ...] = (TRUTH,)) -> None:
     """Split the days; the true positions of test drives become the answers.
 
     Args:
-        hidden: Names of files that are removed from test drives; as published, all others are kept.
+        hidden: Names of files that are removed from test drives; all others are kept, as in the published task.
     """
     import pandas as pd
 

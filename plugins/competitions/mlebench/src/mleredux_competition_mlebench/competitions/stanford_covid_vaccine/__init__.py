@@ -36,7 +36,7 @@ def bases(test: Table) -> Table:
 
 
 def families(sequences: Column) -> Column:
-    """Return the family of each sequence: sequences with equal bases at four of five positions or more are joined."""
+    """Return the family of each sequence: sequences that agree in at least four of five positions are joined."""
     import numpy as np
     import pandas as pd
 

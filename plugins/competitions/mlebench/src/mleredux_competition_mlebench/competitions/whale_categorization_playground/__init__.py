@@ -17,7 +17,7 @@ def prepare(w: Workspace) -> None:
     for positions in rows.groupby("Id", sort=False).indices.values():
         if len(positions) == 1:
             side[positions] = chance.choice(["train", "test"], replace=False, p=[1 - TEST_SIZE, TEST_SIZE])
-        else:  # a fresh generator each time: the pair drawn depends on the number of images alone
+        else:  # a fresh generator each time: the pair drawn depends only on the number of images
             pair = np.random.RandomState(w.seed(0)).choice(len(positions), size=2, replace=False)
             side[positions[pair]] = "train", "test"
     for part, rest in zip(("train", "test"), w.split(np.flatnonzero(side == ""), TEST_SIZE), strict=True):

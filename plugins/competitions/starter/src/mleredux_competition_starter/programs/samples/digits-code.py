@@ -1,4 +1,4 @@
-"""Writes the most frequent digit of the training data for every image: python submission.py INPUTS PREDICTIONS."""
+"""Write the most frequent digit of the training data for every image: `python submission.py INPUTS PREDICTIONS`."""
 
 import csv
 import sys

@@ -1,4 +1,4 @@
-"""A policy that measures nothing, and names the most frequent cultivar."""
+"""A policy that measures nothing and names the most frequent cultivar."""
 
 import csv
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A server that takes every wine for the same cultivar: python submission.py PORT."""
+"""A server that assigns the same cultivar to every wine: `python submission.py PORT`."""
 
 import json
 import sys
