@@ -31,20 +31,20 @@ _POLL_SECONDS = 0.5
 _PULL_SECONDS = 1.0
 _LONGEST_LOOK, _LONGEST_WAIT = 10.0, 2.0
 """Maximum seconds between two reads of the files of a run whose job is still running, or still waiting: only this
-program notices that a waiting run was cancelled."""
+program notices if a waiting run is cancelled."""
 _PAUSE_SECONDS = 5.0
 """Seconds until a run is resubmitted to an executor that refused it or did not respond."""
 _REFUSED_SECONDS = 3600.0
 """Seconds after which an executor that keeps refusing a run, or does not respond, is given up."""
 _MOST_JOBS = 3
-"""Maximum number of successive jobs of a run that end without finishing a stage, before it is given up."""
+"""Maximum number of successive jobs of a run that may end without finishing a stage before the run is given up."""
 _CANCEL_SECONDS = 20.0
 _SILENT_SECONDS = 2 * LEASE_SECONDS
-"""Twice a server's value, because a shared file system shows changes late."""
+"""Twice the server's value, because a shared file system shows changes late."""
 _START_SECONDS = 300.0
 """Seconds until a job with a node has started its command; engines may report it as running before that."""
 _OVERHEAD_SECONDS = 4 * 3600.0
-"""Seconds for everything but the agent."""
+"""Seconds for everything except the agent."""
 
 
 @dataclass
@@ -53,8 +53,8 @@ class _Followed:
 
     Attributes:
         tries: Number of jobs submitted since a stage was finished.
-        again: Time from which the run may be resubmitted.
-        refused: Time since which the executor has refused the run.
+        again: Time from which on the run may be resubmitted.
+        refused: Time since which the executor has been refusing the run.
         lease: The last lease written by the worker.
         started: Whether the lease was written after the job got its node.
         changed: Time when the lease was written, or when the job was last seen waiting.
@@ -179,7 +179,7 @@ class Elsewhere:
         """Check all runs once; return those that have ended.
 
         The executor reports on all jobs together. The files of a run are read when its job's status changes, and
-        otherwise the less often, the longer the run has been quiet.
+        otherwise less and less often while the run is quiet.
         """
         news, now, ended = self._poll(self.open.values()), time.monotonic(), []
         for one in list(self.open.values()):
@@ -252,7 +252,7 @@ class Elsewhere:
         replicas = [self._replica(run) for run in runs]
         for run, replica in zip(runs, replicas, strict=True):
             nonce = secrets.token_hex(8)
-            write_ticket(run.path, {**common, "nonce": nonce, "job": None})  # first: an older job of it does nothing
+            write_ticket(run.path, {**common, "nonce": nonce, "job": None})  # first: an older job then does nothing
             if replica is not None and self._shelf is not None:
                 if run.state is State.CANCELLED:
                     run.forget_cancel()
@@ -272,7 +272,7 @@ class Elsewhere:
             self._executor.fetch(one.spec)
         try:
             self._pull(one, status, now)
-        except StoreError as error:  # until it responds, nothing is known about the run, and nothing is lost
+        except StoreError as error:  # until the executor responds, nothing is known about the run, and nothing is lost
             one.changed = now
             self._show(one, f"{run.state} ({error.message})")
             if self._pipeline.stopping() or run.cancel_asked:
@@ -297,7 +297,7 @@ class Elsewhere:
         if lease != one.lease or status.state == "waiting":
             one.lease, one.changed, one.started = lease, now, status.state != "waiting"
         elif now - one.changed > (_SILENT_SECONDS if one.started else _START_SECONDS):
-            self._stop(one)  # once it has ended, the run continues with another job
+            self._stop(one)  # once this job has ended, the run continues with another one
         return False
 
     def _pull(self, one: _Followed, status: JobStatus | None, now: float) -> None:
@@ -332,7 +332,7 @@ class Elsewhere:
         return True
 
     def _ended(self, one: _Followed, status: JobStatus) -> bool:
-        """Submit another job for a run whose job ended without a result, or give the run up."""
+        """Submit another job for a run whose job ended without a result, or give up the run."""
         run = one.run
         if run.state.final:
             return not run.alive
@@ -346,7 +346,7 @@ class Elsewhere:
         if time.monotonic() < one.again:
             return False
         try:
-            self._executor.cancel(one.job)  # an engine may hold it back until an administrator releases it
+            self._executor.cancel(one.job)  # an engine may hold back a job until an administrator releases it
             [fresh] = self._submit([run])
         except ExecutorError as error:
             one.again = time.monotonic() + _PAUSE_SECONDS
@@ -389,7 +389,7 @@ class Elsewhere:
 
 
 def calm_seconds(quiet: float, longest: float = _LONGEST_LOOK) -> float:
-    """Return the seconds until files that have not changed for some seconds are read again."""
+    """Return the seconds until files that have not changed for this many seconds are read again."""
     return min(longest, quiet / 10)
 
 

@@ -75,8 +75,8 @@ def read_lease(folder: Path) -> dict[str, Any] | None:
 class Lease:
     """This process's lease on a folder, renewed while the thread that entered it makes progress.
 
-    A renewing thread would continue next to a deadlocked plugin. It therefore renews only while this process or its
-    children use some CPU time: all long waits here poll.
+    A renewing thread would keep running if a plugin deadlocked. So it renews only while this process or its children
+    use some CPU time; all long waits here poll.
 
     Args:
         folder: The folder.

@@ -1,6 +1,6 @@
 """The program that an executor starts on a node: it executes one run to its end.
 
-It may be restarted at any time. From then on, writes of earlier starts are rejected; a start with a replaced ticket
+It may be restarted at any time. After a restart, writes of earlier starts are rejected; a start with a replaced ticket
 does nothing.
 
 The run is in a directory shared by both machines, or in an object store: the node then works in its own folder, which
@@ -176,7 +176,7 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 
 def _notice(folder: Path) -> None:
-    """Handle SIGUSR1: notify the agent that the node will be taken away soon."""
+    """Handle SIGUSR1: notify the agent that the node will soon be taken away."""
     with contextlib.suppress(OSError):
         (folder / "task" / "notice.txt").write_text(
             "The time on this machine is nearly over. The files in the output folder then count.\n"

@@ -1,7 +1,7 @@
-"""Runs in an object store: published there by a node, and read from there.
+"""Runs in an object store: published by a node, and read back.
 
 One small object, the head, changes only by compare-and-swap: it names the attempt that may write, and the tree of its
-files. An attempt that lost its run therefore can't replace anything of a newer one.
+files. So an attempt that lost its run can't replace anything that a newer one wrote.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _EVENTS = "events.jsonl"
 _SEEN_FILE = ".replica"
-"""The tree that a folder matches."""
+"""The file with the tree that a folder matches."""
 _TRIES = 5
 
 
@@ -225,7 +225,9 @@ class Replica:
 
     @property
     def current(self) -> bool:
-        """Return whether the local directory was the last to be published or updated; it may be newer, never older."""
+        """Return whether the local directory was the last to be published or updated; it may be newer than the store,
+        but never older.
+        """
         try:
             return (self.folder / _SEEN_FILE).read_text() == (self._head or {}).get("tree")
         except OSError:
@@ -286,7 +288,7 @@ class Replica:
     def _put(self, data: bytes) -> str:
         name = digest(data)
         if name not in self._names:
-            # with the attempt: late deletions of an older one affect only its own objects
+            # with the attempt, so that late deletions by an older one affect only its own objects
             self._objects.write(f"{self._home}/{self.attempt}/{name}", data)
             self._names[name] = f"{self.attempt}/{name}"
         return self._names[name]

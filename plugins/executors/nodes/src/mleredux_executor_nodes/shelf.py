@@ -74,7 +74,7 @@ class Shelf:
                 raise StoreError(f"The prepared data of {task.id} has links, which can't be published.")
             if digest(found.dump()) != name:
                 raise StoreError(f"The prepared data of {task.id} changes.", hint="Try again when it is prepared.")
-            self._objects.write(f"data/trees/{name}", found.dump())  # last: anyone who finds it finds all pieces
+            self._objects.write(f"data/trees/{name}", found.dump())  # last: if it exists, so do all pieces
         self._published.add(name)
         return name
 

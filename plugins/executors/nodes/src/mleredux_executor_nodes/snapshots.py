@@ -23,7 +23,7 @@ _MOST_SMALL = 32
 """Number of small pieces at the end of a growing file before they are joined."""
 _DEEPEST = 100
 _FRESH_NS = 100_000_000
-"""A file changed less than this time before it was read may change again without a new timestamp."""
+"""A file that changed less than this time before it was read may change again without a new timestamp."""
 _HOLE = ""
 
 Pieces = tuple[tuple[str, int], ...]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _MOST_RUNS = 256
 _BUSY_SECONDS = 60.0
-"""A folder requested less than this time ago is not removed."""
+"""A folder that was requested less than this time ago is not removed."""
 
 
 def _left_out(path: str, size: int) -> bool:

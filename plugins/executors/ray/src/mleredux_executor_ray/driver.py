@@ -29,7 +29,7 @@ except ImportError as error:
 
 _NAMESPACE = "mleredux"
 _LEAVE_SECONDS = 10.0
-"""Seconds until an actor that can't end by itself is killed, repeatedly."""
+"""Seconds after which an actor that can't end by itself is killed, repeatedly."""
 _STUCK_SECONDS, _LONGEST_PAUSE = 30.0, 600.0
 """Seconds that an actor waits until idle workers are ended; the pause doubles each time, up to a maximum."""
 _WAITING = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
@@ -54,7 +54,9 @@ class Job:
         ray.actor.exit_actor()
 
     def _watch(self, itself: Any) -> None:
-        """Wait until everything has ended, then make the actor exit, in case a dying controller lost its call."""
+        """Wait until everything has ended, then make the actor exit itself, in case a dying controller lost the
+        call.
+        """
         assert self._supervisor.stdout is not None
         self._supervisor.stdout.read()
         self._ended.set()
@@ -65,8 +67,8 @@ class Job:
 
 
 class Idle:
-    """Ends idle workers while actors wait for room: a controller that was killed may have leased them, which keeps
-    their CPUs from everyone."""
+    """Ends idle workers while actors wait for room: a killed controller may have leased them, so that no one else can
+    use their CPUs."""
 
     def __init__(self) -> None:
         self._since: dict[str, float] = {}
@@ -74,7 +76,9 @@ class Idle:
         self._reason = ""
 
     def reason(self, waiting: Iterable[str]) -> str:
-        """Return why actors that have waited for long still wait; end idle workers of nodes with occupied CPUs."""
+        """Return why actors that have been waiting for a long time still wait; end idle workers of nodes with occupied
+        CPUs.
+        """
         now = time.monotonic()
         self._since = {name: self._since.get(name, now) for name in waiting}
         if now - min(self._since.values(), default=now) < _STUCK_SECONDS:
@@ -136,7 +140,7 @@ def news(names: list[str]) -> dict[str, list[str]]:
         one = found.get(name, {"State": "DEAD", "DeathCause": ""})
         address = one.get("Address") or {}
         node = nodes.get(address.get("NodeID", ""))
-        # a waiting actor has the node that queues it, but no port; one with a port may never be created
+        # a waiting actor has the node that queues it, but no port; one with a port may never become ALIVE
         if one["State"] == "ALIVE" or (one["State"] in _WAITING and node and address.get("Port")):
             told[name] = ["running", node or ""]
         elif one["State"] in _WAITING:
@@ -157,7 +161,7 @@ def stop(name: str) -> None:
 
 
 def nodes() -> list[dict[str, Any]]:
-    """Return the nodes that are alive; Ray also lists dead ones, which never come back."""
+    """Return the nodes that are alive; Ray also lists dead nodes, which never come back."""
     wanted = ("NodeID", "NodeName", "Resources", "Labels")
     return [{name: node.get(name) for name in wanted} for node in ray.nodes() if node["Alive"]]
 

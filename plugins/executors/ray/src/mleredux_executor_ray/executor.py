@@ -39,7 +39,7 @@ _ERRORS = {
     "request": ("Ray refused", f"Options of actors, such as resources, are taken from {OPTIONS_VARIABLE}."),
 }
 _QUIET = {
-    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # else Ray copies the working directory to the nodes under `uv run`
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",  # otherwise, Ray copies the working directory to the nodes under `uv run`
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
 }
 
@@ -87,7 +87,7 @@ class RayExecutor:
         return {job: JobStatus(*told) for job, told in self._ask("news", names=names).items()} if names else {}
 
     def cancel(self, job: str) -> None:
-        """Kill an actor; its supervisor then ends all processes of the run, with SIGTERM to the main one first."""
+        """Kill an actor; its supervisor then ends all processes of the run, first with SIGTERM to the main one."""
         self._ask("stop", name=job)
 
     def fetch(self, spec: JobSpec) -> None:
@@ -129,7 +129,7 @@ class RayExecutor:
         driver, self._driver = self._driver, None
         if driver is not None:
             driver.kill()
-            with contextlib.suppress(BrokenPipeError), driver:  # closes its pipes, and waits
+            with contextlib.suppress(BrokenPipeError), driver:  # this closes its pipes, and waits
                 pass
 
 

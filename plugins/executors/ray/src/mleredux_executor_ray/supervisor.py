@@ -19,7 +19,7 @@ from pathlib import Path
 
 _SET_CHILD_SUBREAPER = 36
 _GRACE_SECONDS = 15.0
-"""Seconds from SIGTERM, on which the command stops containers, to SIGKILL."""
+"""Seconds from SIGTERM, upon which the command stops containers, to SIGKILL."""
 _KILL_SECONDS = 10.0
 
 
