@@ -56,7 +56,8 @@ class Pieces:
 
 
 def split_blanks(cells: Utf8) -> Pieces:
-    """Split at each single blank, as `str.split(" ")` does: two in a row enclose an empty piece, as does an empty cell.
+    """Split at each single blank, as `str.split(" ")` does: two in a row enclose an empty piece, and an empty cell is
+    one.
 
     Args:
         cells: Texts stored contiguously, without gaps.

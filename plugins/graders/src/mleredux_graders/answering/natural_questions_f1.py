@@ -19,7 +19,9 @@ class QuestionOptions(Options):
     """Options of the metric. Answers are JSON lines with `example_id` and `annotations`, of which the first counts."""
 
     blank: Literal["hit", "ignored"] = "hit"
-    """Whether a correctly blank row is a hit, so that the score is the share of correct rows, or is ignored by F1."""
+    """Whether a correctly blank row counts as a hit, so that the score is the share of correct rows, or is ignored by
+    F1.
+    """
 
 
 def valid_answers(annotation: dict[str, Any]) -> dict[str, set[Answer]]:

@@ -1,4 +1,4 @@
-"""Log loss with several labels per group, weighted by label and truth."""
+"""Log loss with several labels per group, weighted by label and true value."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class WeightedLogLossOptions(ScoreOptions):
     label: str
     """Column of the answers with the name of the label."""
     weights: dict[str, tuple[float, float]] = Field(default={})
-    """Weights of a row by its label, for a true 0 and for a true 1."""
+    """Weights of a row by its label, for true values of 0 and of 1."""
     other_weights: tuple[float, float] = (1.0, 1.0)
     """The same for all other labels."""
     eps: float = 1e-15

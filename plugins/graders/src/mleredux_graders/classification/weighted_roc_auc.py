@@ -44,7 +44,7 @@ def weighted_roc_auc(y_true: Array, y_score: Array, slices: tuple[float, ...], w
     false, true = roc_curve(y_true, y_score)
     if not np.isfinite(false[-1]) or not np.isfinite(true[-1]):
         return float("nan")
-    # points where the curve crosses a bound: the area of a slice is then a sum of trapezoids
+    # add points where the curve crosses a bound, so that the area of a slice is a sum of trapezoids
     for bound in slices[1:-1]:
         if bound not in true:
             after = int(np.searchsorted(true, bound))

@@ -102,7 +102,7 @@ def _parse(cell: str) -> tuple[Array, Array]:
 def _read(rows: Rows, options: BoxOptions) -> list[tuple[Array, Array]]:
     """Return classes, confidence and box of the predictions of each row, without classes that never occur.
 
-    Boxes of such classes may be malformed here; validation, which does not know the classes, checks all boxes.
+    Boxes of such classes may be malformed here; validation, which does not know which classes occur, checks all boxes.
     """
     (target,), known = rows.targets, _classes(rows)
     found = []

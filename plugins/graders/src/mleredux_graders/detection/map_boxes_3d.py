@@ -22,7 +22,7 @@ _LARGEST = 1e100
 
 
 class Boxes3dOptions(Options):
-    """Options of the metric. Truth and predictions are text: nine pieces per box, separated by single blanks."""
+    """Options of the metric. Truth and predictions are text: nine pieces per box, separated by single spaces."""
 
     thresholds: tuple[float, ...] = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
     absent_classes_count: bool = False

@@ -30,7 +30,8 @@ def read_lists(rows: Rows, options: ListOptions) -> Cells:
 
 
 def matched_lists(rows: Rows, predicted: Cells, options: ListOptions) -> Iterator[tuple[Pieces, Pieces, int]]:
-    """Return true and predicted lists, split at each single blank: two in a row enclose an empty piece with a rank.
+    """Return true and predicted lists, split at each single blank: two in a row enclose an empty piece, which has a
+    rank.
 
     Returns:
         For each block of rows, the true pieces, the predicted pieces, and the number of rows.

@@ -22,7 +22,7 @@ def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
     """
     row, place = hits(overlap(y_true, y_pred), y_pred)
     ranks = np.zeros(rows)
-    ranks[row[::-1]] = 1 / place[::-1]  # of several per row, the first is written last
+    ranks[row[::-1]] = 1 / place[::-1]  # of several in a row, the first is written last
     return ranks
 
 

@@ -36,7 +36,7 @@ def pearson(y_true: Array, y_pred: Array) -> float:
         return float("nan")
     x, y = y_true - y_true.mean(), y_pred - y_pred.mean()
     scale_x, scale_y = np.abs(x).max(), np.abs(y).max()
-    x, y = x / scale_x, y / scale_y  # so that squares neither overflow nor vanish
+    x, y = x / scale_x, y / scale_y  # so that squares neither overflow nor underflow
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1, 1))
 
 

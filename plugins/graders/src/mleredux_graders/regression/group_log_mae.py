@@ -32,7 +32,7 @@ def group_log_mae(y_true: Array, y_pred: Array, groups: Array, *, floor: float =
         floor: The smallest mean error of a group.
 
     Returns:
-        One value per group; minus infinity for a group without any error, if there is no floor.
+        One value per group; minus infinity for a group without error, if there is no floor.
     """
     import pandas as pd
 

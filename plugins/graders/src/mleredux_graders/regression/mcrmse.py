@@ -19,8 +19,8 @@ class McrmseOptions(ValueOptions):
     """Column of the answers that marks the scored rows."""
     keep_by_file_row: bool = False
     """Quirk of stanford-covid-vaccine: row r of the submission's FILE is scored if row r of the answers is scored; the
-    selected rows of both are then paired in the order of their ids. Correct only for submissions in the order of the
-    answers."""
+    selected rows of both are then paired in the order of their ids. This is correct only for submissions in the order
+    of the answers."""
 
     def form_columns(self) -> tuple[str, ...]:
         """Return the columns that the options name."""

@@ -22,7 +22,7 @@ class DiceHausdorffOptions(MaskOptions):
     dice_weight: float = 0.4
     hausdorff_weight: float = 0.6
     most_voxels: float = 10.0
-    """Size ratio above which a predicted volume has the maximum distance."""
+    """Size ratio above which a predicted volume is assigned the maximum distance."""
     classes: str | None = None
     """Column of the answers with the class of each mask. Each class of a volume then has its own distance, and all are
     averaged; otherwise all masks of a volume are joined."""

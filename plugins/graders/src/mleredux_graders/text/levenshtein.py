@@ -12,7 +12,7 @@ from mleredux_tables import Array, Cells, Rows, define
 from mleredux_graders.text.cells import TextOptions, read_texts, true_texts
 
 _AT_ONCE = 1 << 13
-"""Number of pairs converted to Python strings at a time: the conversion dominates when memory has to grow."""
+"""Number of pairs converted to Python strings at a time: the conversion dominates if memory has to grow."""
 
 
 class LevenshteinOptions(TextOptions):
