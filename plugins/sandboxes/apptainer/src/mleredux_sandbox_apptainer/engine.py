@@ -69,7 +69,7 @@ trap 'kill -TERM "$child"' TERM
 child=$!
 while :; do wait "$child"; code=$?; kill -0 "$child" 2>/dev/null || exit "$code"; done
 """
-"""The first process of a container, because Apptainer's init would reveal the machine's paths in its environment: it
+"""The first process of a container, because the environment of Apptainer's init would reveal the machine's paths: it
 limits processes, removes variables that Apptainer adds, forwards SIGTERM, and reaps all processes."""
 
 
@@ -110,7 +110,7 @@ def images() -> Path:
     named = os.environ.get(IMAGES_VARIABLE)
     if named or os.getuid():
         return Path(named) if named else cache_dir() / "apptainer"
-    return Path("/var/cache/mleredux/apptainer")  # builds of root run as another user, who needs access
+    return Path("/var/cache/mleredux/apptainer")  # builds by root run as another user, who needs access
 
 
 def place(name: str) -> Path:
@@ -201,7 +201,7 @@ def exec_command(made: Container, image: Path, home: Path, overlay: Path | None 
         overlay: A folder for the container's changes to its own files; None if they are read-only.
     """
     root = os.getuid() == 0
-    # Without root, they are counted in the container's own namespace; otherwise with all others of that user.
+    # Without root, they are counted in the container's own namespace; otherwise together with all others of that user.
     processes = made.processes + (_ROOTS_PROCESSES if root else _OWN_THREADS)
     return [
         *("apptainer", "--silent", "exec"),
@@ -227,9 +227,9 @@ def exec_command(made: Container, image: Path, home: Path, overlay: Path | None 
 def filtered(home: Path) -> list[str]:
     """Return options that drop all privileges, and filter system calls using Apptainer's own profile, if it has one.
 
-    Refused calls return the same error as from a kernel without them (a trace without a tracer), because programs try
-    newer calls first and give up on any other error. Some newer calls, which are harmless, are missing from the profile
-    and are added.
+    Refused calls return the same error as from a kernel without them (a seccomp trace without a tracer), because
+    programs try newer calls first and give up on any other error. Some newer calls, which are harmless, are missing
+    from the profile and are added.
     """
     profile = seccomp_profile()
     if profile is None:

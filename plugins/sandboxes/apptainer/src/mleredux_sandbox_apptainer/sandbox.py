@@ -67,9 +67,9 @@ class ApptainerSandbox(FiltersHosts):
             cpus=os.cpu_count() or 1,
             listed=engine.list_files,
             binds=binds,
-            entries=os.getuid() == 0,  # otherwise Apptainer adds its user's entries
+            entries=os.getuid() == 0,  # otherwise, Apptainer adds its user's entries
         )
-        assert image is not None  # otherwise there is no container
+        assert image is not None  # otherwise, there is no container
         overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
         environment = engine.variables(
             launch.control_dir, {**image.env, **made.environment, **find_gpus(made.gpus).environment}

@@ -202,7 +202,7 @@ class _Builder:
                 self._image = self._follow(stream, len(head))
             finally:
                 self._watch.stop = lambda: None
-                stream.close()  # if another error stopped us, the engine stops building too
+                stream.close()  # if another error stopped us, this stops the engine's build, too
         self._pending = []
         found = self._client.inspect_image(self._image)  # type: ignore[no-untyped-call]
         if found["Size"] > self._bounds.limits.disk:

@@ -76,7 +76,7 @@ class DockerHandle:
         )
 
     def terminate(self) -> None:
-        """Request the agent to stop: init forwards SIGTERM to it."""
+        """Ask the agent to stop: init forwards SIGTERM to it."""
         self._signal("SIGTERM")
 
     def kill(self) -> None:

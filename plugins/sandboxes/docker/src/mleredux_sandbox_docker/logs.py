@@ -66,7 +66,7 @@ class LogFollower:
             client = connect()
             try:
                 with self.log.open("a+b") as log, gone_is_fine():
-                    # One at a time: other followers wait, and then find that nothing is missing.
+                    # One at a time: other followers wait, then find that nothing is missing.
                     fcntl.flock(log, fcntl.LOCK_EX)
                     note = os.open(self.noted, os.O_RDWR | os.O_CREAT, 0o644)
                     try:
@@ -82,8 +82,8 @@ class LogFollower:
     def _copy(self, client: APIClient, transcript: Transcript) -> None:
         running = True
         while running:
-            # An engine may end a followed stream before all of it was sent. So the last pass does not follow: once the
-            # container has ended, its output is complete.
+            # An engine may end a followed stream before it has sent everything. So the last pass does not follow: once
+            # the container has ended, its output is complete.
             running = exit_of(client.inspect_container(self.container)["State"]) is None
             try:
                 stream = self._stream(client, follow=running)

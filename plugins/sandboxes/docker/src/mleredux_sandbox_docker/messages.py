@@ -42,7 +42,7 @@ def without_repeats(pieces: Iterable[list[Message]]) -> Iterator[list[Message]]:
     """Yield the messages of a followed stream without repeats.
 
     An engine that starts a new log file may send the messages in it a second time. The messages of a stream have unique
-    times, in nanoseconds, except that the parts of a long line share one. So a time that already occurred before the
+    times, in nanoseconds, except that the parts of a long line share a time. So a time that occurred before the
     stream's last time identifies a repeat, even if the clock is set back.
     """
     newest: dict[int, set[bytes]] = {}

@@ -83,14 +83,14 @@ def run_step(
     values = {name: value for name, value in sorted(values.items()) if name not in own}
     key = hashlib.sha256(json.dumps([found["Id"], command, values]).encode()).hexdigest()
     for known in client.images(all=True, filters={"label": f"{STEP_LABEL}={key}"}):
-        if known.get("ParentId") == found["Id"]:  # and not an image that the builder derived from it
+        if known.get("ParentId") == found["Id"]:  # rather than an image that the builder derived from it
             bounds.log.write(" ---> Using cache")
             return str(known["Id"])
     arguments = _arguments(command, config)
     cache = downloads() if shared else None
     if cache is not None:
         values = {**values, DOWNLOADS_VARIABLE: f"--cache-dir={DOWNLOADS}"}
-    if values:  # not as variables of the container: the resulting image would contain them
+    if values:  # not as variables of the container, which the resulting image would contain
         arguments = ["env", *(f"{name}={value}" for name, value in values.items()), *arguments]
     before = downloads_size(cache) if cache else 0
     with _container(client, found, arguments, bounds, cache) as (container, written):

@@ -10,14 +10,14 @@ from mleredux_sandbox_docker.messages import Message, nanoseconds
 
 _NOTE_BYTES = 256
 GAP = b"[mleredux: the engine has dropped output that belongs here]\n"
-"""Marks a position in the log where output is missing because the engine dropped it before it was recorded."""
+"""Marks a position in the log where output is missing, because the engine dropped it before it was recorded."""
 
 
 class Mark(NamedTuple):
     """The position up to which a container's output was recorded.
 
-    Within a stream the engine's times never decrease. So a stream, a time, and a number among the stream's messages of
-    that time identify a message, regardless of what was dropped before it.
+    Within a stream, the engine's times never decrease. So a stream, a time, and a number among the stream's messages of
+    that time identify a message, whatever was dropped before it.
 
     Attributes:
         begin: Offset in the log at which the container's output begins, in bytes.

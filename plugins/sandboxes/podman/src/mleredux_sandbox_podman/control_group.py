@@ -14,7 +14,7 @@ _ROOT = Path("/sys/fs/cgroup")
 
 
 class ControlGroup:
-    """The control group of a process; the usage is unknown once the process is gone.
+    """The control group of a process; the usage is unknown once the process has ended.
 
     Args:
         pid: The container's first process.

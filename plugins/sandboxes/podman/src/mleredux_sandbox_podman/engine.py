@@ -36,7 +36,7 @@ def command(*arguments: str) -> list[str]:
 
 
 def getenv() -> dict[str, str]:
-    """Return the variables of a call: if TMPDIR can't be used, Python takes another folder, while Podman fails."""
+    """Return the variables of a call: if TMPDIR can't be used, Python uses another folder, while Podman would fail."""
     return {**os.environ, "TMPDIR": tempfile.gettempdir()}
 
 

@@ -64,7 +64,7 @@ class PodmanHandle:
         return self._group.usage()
 
     def terminate(self) -> None:
-        """Request the agent to stop: init forwards SIGTERM to it."""
+        """Ask the agent to stop: init forwards SIGTERM to it."""
         self._signal("TERM")
 
     def kill(self) -> None:
