@@ -35,7 +35,7 @@ def mleredux_register_commands() -> list[Ref]:
 
 @hookimpl
 def mleredux_register_formats() -> list[Ref]:
-    """Return the format of `mleredux export --to mlflow`."""
+    """Return the format for `mleredux export --to mlflow`."""
     return [Ref("mlflow", "mleredux_tracker_mlflow.database:MLFLOW")]
 
 

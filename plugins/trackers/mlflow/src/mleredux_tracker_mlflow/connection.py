@@ -12,9 +12,9 @@ from pathlib import Path
 
 from mleredux.plugin.files import FileLock, cache_dir
 
-# Set before the import, because MLflow sends telemetry otherwise. Timeouts are shorter than MLflow's own four minutes
-# per request, because a run may wait at its end; stdout is reserved for `--json`; a redirect would send the server's
-# credentials elsewhere. The user's own settings are not overwritten.
+# These are set before the import, because MLflow would send telemetry otherwise. Timeouts are shorter than MLflow's own
+# four minutes per request, because a run may wait at its end; stdout is reserved for `--json`; a redirect would send
+# the server's credentials elsewhere. The user's own settings are not overwritten.
 _DEFAULTS = {
     "MLFLOW_ALLOW_HTTP_REDIRECTS": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
@@ -64,7 +64,7 @@ def unanswered(error: BaseException) -> bool:
 
 
 def be_quiet_here() -> None:
-    """Drop log records of MLflow and its libraries in this thread, since each error is reported once, in one
+    """Drop log records of MLflow and its libraries in this thread, because each error is reported once, in one
     sentence."""
     quiet = _Quiet(threading.get_ident())
     for name in _TALKATIVE:
@@ -75,7 +75,7 @@ def be_quiet_here() -> None:
 
 @contextmanager
 def _opening(uri: str) -> Iterator[None]:
-    """Let one process at a time open a database, since MLflow then creates its tables, and two processes would
+    """Let one process at a time open a database, because MLflow then creates its tables, and two processes would
     collide."""
     lock = FileLock(opening_lock(uri))
     try:

@@ -127,7 +127,7 @@ class Follower:
 
     def _look(self, followed: _Followed) -> str | None:
         """Upload new data of a run; return the error, if any."""
-        final = followed.final  # read before the files: a run that ends in the meantime is checked again
+        final = followed.final  # read before the files, so that a run that ends in the meantime is checked again
         try:
             seen = _sizes(followed.path)
             if final or seen != followed.seen:
@@ -152,7 +152,7 @@ class Follower:
                 followed.present, _ = self._sender(followed.settings).send(Run(followed.path), followed.present)
                 return
             except MlereduxError as error:
-                followed.present = None  # MLflow is asked next time which data arrived
+                followed.present = None  # next time, MLflow is asked which data arrived
                 if not left or getattr(error, "silent", False):
                     raise
                 time.sleep(_BETWEEN_TRIES)

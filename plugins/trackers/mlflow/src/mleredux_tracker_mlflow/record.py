@@ -97,7 +97,7 @@ def _read(folder: Path) -> dict[str, Any]:
 def _name(uri: str) -> str:
     """Return a tracking URI without user and password; URIs that differ only in these denote the same store."""
     shown = masked_text(uri.rstrip("/"))
-    # The truncated part of a long URI may be what distinguishes it from another.
+    # The truncated part of a long URI may be the only part that distinguishes it from another.
     return shown if len(shown) <= 200 else f"{shown[:180]}…{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
 
 
