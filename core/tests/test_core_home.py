@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mleredux.errors import no_home
+from mleredux.errors import unusable_folder
 
 COMMANDS = (("list", "tasks"), ("doctor", "--json"), ("runs",), ("prepare", "digits"), ("run", "digits", "--dry-run"))
 
@@ -25,13 +25,13 @@ if len(sys.argv) > 1:
     main()
 mleredux.prepare("digits")
 """
-HOMES = ("no entry", "a file", "below a file")
+HOMES = ("no entry", "a file", "below a file", "proc")
 
 
 def without_home(kind: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command, or the SDK, of a user without a home; nothing else names a folder for files."""
     (folder / "file").touch()
-    homes = {"a file": str(folder / "file"), "below a file": str(folder / "file/home")}
+    homes = {"a file": str(folder / "file"), "below a file": str(folder / "file/home"), "proc": "/proc"}
     variables = {"HOME": homes[kind]} if kind in homes else {"XDG_CACHE_HOME": "/dev/null"}
     named = ("HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "MLEREDUX_DATA", "MLEREDUX_DATA_ROOT")
     variables |= {name: value for name, value in os.environ.items() if name not in named}
@@ -58,14 +58,41 @@ def test_the_sdk_without_a_home_says_so(home: str, tmp_path: Path) -> None:
     assert done.stderr.splitlines()[-1].startswith("mleredux.errors.DataError: The data directory"), done.stderr
 
 
-def test_what_needs_a_home_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("named", ["HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "TMPDIR", "MLEREDUX_RUNS_DIR"])
+@pytest.mark.parametrize("kind", ["a file", "below a file", "a broken link", "too long", "not even for root"])
+def test_a_folder_that_a_variable_names_and_nothing_can_create(
+    kind: str, named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setenv("HOME", str(tmp_path / "file"))
-    with pytest.raises(OSError, match="Not a directory") as raised:
-        os.mkdir(tmp_path / "file" / ".cache")
-    assert "Set HOME to a folder that can be written." in str(no_home(raised.value))
-    monkeypatch.setenv("HOME", str(tmp_path))
-    assert no_home(raised.value) is None
-    monkeypatch.setenv("HOME", "/nonexistent")
-    assert no_home(FileNotFoundError(2, "No such file", "/other")) is None
-    assert no_home(ValueError("/nonexistent")) is None
+    (tmp_path / "link").symlink_to(tmp_path / "nothing" / "here")
+    places = {
+        "a file": tmp_path / "file",
+        "below a file": tmp_path / "file" / "home",
+        "a broken link": tmp_path / "link",
+    }
+    place = places.get(kind, Path("/proc") if kind == "not even for root" else tmp_path / ("x" * 300))
+    with pytest.raises(OSError, match=r"\[Errno") as raised:
+        (place / ".cache" / "mleredux").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setenv(named, str(place))
+    sentence = str(unusable_folder(raised.value))
+    assert f"The folder {place} can't be written" in sentence, sentence
+    assert f"Set {named} to a folder that can be written." in sentence, sentence
+    monkeypatch.setenv(named, str(tmp_path))
+    assert unusable_folder(raised.value) is None, "a fault of the program stays one"
+
+
+def test_other_errors_are_no_matter_of_folders(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/proc")
+    assert unusable_folder(FileNotFoundError(2, "No such file", "/other")) is None
+    assert unusable_folder(ValueError("/proc/.cache")) is None
+    assert unusable_folder(OSError("no name")) is None
+
+
+def test_an_agent_without_a_home_says_so(tmp_path: Path) -> None:
+    (tmp_path / "solve.py").touch()
+    done = without_home("proc", tmp_path, "run", "digits", "--agent", "./solve.py")
+    assert done.returncode == 1 and done.stdout == "", done
+    assert done.stderr == (
+        "Error: The folder /proc can't be written (No such file or directory). "
+        "Set HOME to a folder that can be written.\n"
+    )

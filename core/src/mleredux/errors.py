@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from pathlib import Path
+
+_FOLDERS = re.compile(r"MLEREDUX_\w+_(?:CACHE|DIR|ROOT)|XDG_\w+_HOME|APPTAINER_CACHEDIR|TMPDIR")
+"""Variables that name a folder in which files are created."""
 
 
 class MlereduxError(Exception):
@@ -113,12 +117,30 @@ def disk_full(error: BaseException | None) -> str | None:
     return None
 
 
-def no_home(error: BaseException) -> str | None:
-    """Return a sentence if an exception indicates that a file in the user's home directory can't be written."""
-    if not isinstance(error, OSError) or os.access(f"{Path.home()}/.", os.W_OK):
+def unusable_folder(error: BaseException | None) -> str | None:
+    """Return a sentence if an exception shows that a folder can't be written that a variable names, such as HOME."""
+    if not isinstance(error, OSError) or not isinstance(error.filename, str):
         return None
-    home, place = Path.home(), Path(str(error.filename or "."))
-    folders = (home / ".cache", home / ".config", home / ".local")  # if the home directory is /, it contains every path
-    if not home.is_relative_to(place) and not any(place.is_relative_to(folder) for folder in folders):
-        return None
-    return f"The home folder {home} can't be written ({error.strerror}). Set HOME to a folder that can be written."
+    folders = [(name, Path(value)) for name, value in os.environ.items() if value and _FOLDERS.fullmatch(name)]
+    folders += [("HOME", Path.home() / name) for name in (".cache", ".config", ".local")]
+    place = Path(error.filename).absolute()
+    for name, folder in folders:
+        inside, above = place.is_relative_to(folder.absolute()), folder.absolute().is_relative_to(place)
+        if (inside or above) and not _can_write(folder):
+            shown = folder.parent if name == "HOME" else folder
+            return (
+                f"The folder {shown} can't be written ({error.strerror}). Set {name} to a folder that can be written."
+            )
+    return None
+
+
+def _can_write(folder: Path) -> bool:
+    """Return whether a folder can be created, and files in it; in /proc, not even root can, whatever its mode."""
+    import tempfile
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder):
+            return True
+    except OSError:
+        return False

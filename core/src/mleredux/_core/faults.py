@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mleredux.errors import disk_full
+from mleredux.errors import disk_full, unusable_folder
 
 _NO_NAME = re.compile(
     r"no such host|name resolution|name or service not known|could ?n.t resolve host|could not resolve host"
@@ -14,9 +14,9 @@ _NO_NAME = re.compile(
 
 
 def machine_fault(error: BaseException) -> str | None:
-    """Return a sentence if an error message means that the disk is full or that host names can't be resolved."""
-    if full := disk_full(error):
-        return full
+    """Return a sentence if an error is a full disk, a folder that can't be written, or names without an address."""
+    if sentence := disk_full(error) or unusable_folder(error):
+        return sentence
     if _NO_NAME.search(str(error)):
         return "Names of hosts can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
     return None

@@ -13,7 +13,7 @@ import click
 from mleredux._core.cli.context import catalogue, explained
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import NO_CLIENT, Place, note_server, server_of, stay_here
-from mleredux.errors import MlereduxError, disk_full, no_home, one_line
+from mleredux.errors import MlereduxError, disk_full, one_line, unusable_folder
 
 COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
@@ -178,7 +178,7 @@ def main() -> NoReturn:
         if debug:
             raise
         internal = f"internal error ({one_line(error)}). Run again with --debug for the traceback."
-        full = disk_full(error) or no_home(error)
+        full = disk_full(error) or unusable_folder(error)
         _echo_error(full or (str(error) if isinstance(error, MlereduxError) else internal))
         code = 1 if full else getattr(error, "exit_code", 70)
     sys.exit(code)
