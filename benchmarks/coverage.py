@@ -263,7 +263,7 @@ def main() -> None:
             said = promised(draw, share, tasks, 3, truth_of(draw))
             found_ = verdicts(draw, share, tasks, 3, fewer)
             rows.append((label, tasks, f"{said:.0%}", f"{(found_['better'] + found_['worse']) / fewer:.0%}"))
-    table(("measure", "tasks × 3 seeds", "power: promised", "simulated"), rows)
+    table(("measure", "tasks × 3 seeds", "power: predicted", "simulated"), rows)
     rows = []
     for effect in (1.0, 1.5, 2.0, 3.3):
         for most in (8, 20):

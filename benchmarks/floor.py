@@ -25,9 +25,9 @@ from mleredux_audit_floor.floor import KINDS, Floor, floor_of
 
 INTRODUCTION = """\
 Scores of submissions that involve no learning; the kinds are those of
-[`mleredux audit floor`](https://github.com/mleredux/mleredux/tree/main/plugins/audit/floor). A dash: no submission of
-the kind was accepted. Bold: better than the median. On generated miniature data, this says little about the real task:
-a table of twenty rows is often answered by its mean. Made with:
+[`mleredux audit floor`](https://github.com/mleredux/mleredux/tree/main/plugins/audit/floor). A dash means that no
+submission of this kind was accepted, and bold means better than the median. On generated miniature data, this says
+little about the real task, because the mean is often a good answer for a table of twenty rows. Made with:
 
 ```sh no-run: it takes five minutes, and golden cases
 python benchmarks/floor.py --golden DIR --markdown docs/reference/floor.md

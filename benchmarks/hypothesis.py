@@ -346,35 +346,37 @@ which was committed before its tables were made: {number} planted tables, {seeds
 
 **Technique against sham, the registered comparison: {sentence}** By sign flips it is {decided} at alpha {alpha:g}.
 
-This is the second experiment. [The first](hypothesis-1.md) was registered, too, and was not significant (p = 0.078). It
-showed two weaknesses: `analyst` missed most leaks and times stored as numbers, so its findings lacked what matters
-most, and advice without a measured effect was followed like any other. Both were changed, on tables of the first alone.
-Since the second was registered and first ran (+1.21, p = 0.00024), `automl` puts numbers into 63 bins, not 255, where
-it boosts trees of weighted classes: for speed alone, as the same comparison then took 25.9 minutes.
+This is the second experiment. [The first](hypothesis-1.md) was registered, too, and was not significant (p = 0.078).
+It showed two weaknesses: `analyst` missed most leaks and times stored as numbers, so its findings lacked what matters
+most, and advice without a measured effect was followed like any other. Both were changed, using only tables of the
+first experiment. Since the second was registered and first ran (+1.21, p = 0.00024), `automl` sorts numbers into 63
+bins instead of 255 when it boosts trees with class weights; this is only for speed, since the same comparison had
+taken 25.9 minutes.
 
 ## Design
 
-The agent is `automl`: it searches scikit-learn pipelines, four trials a run, and follows its context. Its arms:
+The agent is `automl`: it searches scikit-learn pipelines, four trials per run, and follows its context. Its arms:
 
 - **none**: no context.
 - **technique**: what `analyst` (statistics, no LLM, with the option `thorough`) recommended in technique tasks on the
-  same public files, where the grader found an efficacy of at least 0.5 on the training rows; folds and what not to use
-  also where it could not tell. No label of the private test, by which the runs are graded, was used; of planted leaks
-  the truth is known without them.
+  same public files, if the grader found an efficacy of at least 0.5 on the training rows; advice on folds and on
+  columns not to use was also passed on if the grader could not decide. No label of the private test set, by which the
+  runs are graded, was used; for planted leaks, the truth is known without them.
 - **sham**: findings from another table (or several, if one has too few): true there, equally many, mostly about
-  columns whose names also exist here, and padded to the same length. What is also true or advised here is left out.
+  columns whose names also exist here, and padded to the same length. Anything that is also true or advised here is
+  left out.
 - **oracle**: what was planted: folds, leaking columns, codes, scales, gaps.
 
-On average {count:.1f} statements in the technique arm, {sham:.1f} in the sham one; statements that both share:
-{shared}; columns named by both:  {columns:.0%} of all named by either.
+On average, the technique arm has {count:.1f} statements and the sham arm {sham:.1f}; they share {shared} statements,
+and {columns:.0%} of the columns named in either are named in both.
 
 The measure is the gap to the median of the table's reference pipelines: (score − median) / |gold − median|, at least
-−1.
-Differences are paired by task; intervals resample tasks, then seeds; p comes from sign flips over tasks. The percentile
-is that on the leaderboard of reference pipelines: it is bounded, so that no table outweighs the others, and decides
-nothing here. The last column of the first table is what the agent's own cross-validation promised beyond the test, in
-units of |gold − median|: the median over tables (and quartiles) of each table's median over seeds, not a mean: a
-validation that a leak deceives, or that random folds of a time make useless, is off by any number of units.
+−1. Differences are paired by task; intervals resample tasks, then seeds; p comes from sign flips over tasks. The
+percentile is that on the leaderboard of reference pipelines; it is bounded, so that no table outweighs the others, and
+does not decide anything here. The last column of the first table shows by how much the agent's own cross-validation
+exceeded the test score, in units of |gold − median|: the median over tables (and quartiles) of each table's median
+over seeds. A mean would be meaningless, because a validation that is deceived by a leak, or by random folds on a time
+series, can be off by any number of units.
 
 ## Results
 
@@ -386,12 +388,12 @@ validation that a leak deceives, or that random folds of a time make useless, is
 
 ## What this does not show
 
-- Nothing about language models: `automl` follows its context by construction; a language model may misread or ignore
-  it. [Findings reach language-model agents](hypothesis-llm.md) shows with a scripted model that they are reached.
-- Nothing about natural data: the tables are planted, so that there is something to find. On natural data the effect
+- Anything about language models: `automl` follows its context by construction; a language model may misread or ignore
+  it. [Findings reach language-model agents](hypothesis-llm.md) shows, with a scripted model, that findings reach them.
+- Anything about natural data: the tables are planted, so that there is something to find. On natural data, the effect
   may be smaller.
-- Not that findings had no effect if p is above alpha: 14 tables detect only large differences.
-- The seeds are public (`public` in the names), so that anyone gets the same tables. `automl` knows nothing of them.
+- That findings have no effect if p is above alpha: 14 tables detect only large differences.
+- The seeds are public (`public` in the names), so that anyone gets the same tables. `automl` does not use this.
 - Agents and graders ran in forks of one process, without sandboxes. `mleredux experiment run` with the copy of the
   plan in `--data-dir` makes full runs of the same cells.
 """

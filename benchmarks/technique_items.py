@@ -157,26 +157,28 @@ Made by `{command}`. {machine}
 Of {wanted} tasks, {ran} ran{stopped}.
 
 A panel of scripted agents of increasing ability answers planted instances (public seeds, so anyone can repeat this).
-`example` copies the description's, `empty` claims as little as the form allows, `textbook` always gives the same
-answer. `constant` counts right, says "no" to every judgement and gives naive advice; `naive advice` knows all facts.
-`analyst` applies rules of thumb; `perfect` knows the truth and gives the best advice of the panels.
+`example` copies the description's example, `empty` claims as little as the format allows, and `textbook` always gives
+the same answer. `constant` counts correctly, answers "no" to every judgement and gives naive advice; `naive advice`
+knows all facts but gives naive advice. `analyst` applies rules of thumb; `perfect` knows the truth and gives the best
+advice of the panels.
 
 Difficulty is 1 minus the panel's mean score. Discrimination is the correlation of a task's score with the mean score
-of all other tasks over the agents (corrected point-biserial). Of `cv`, instances without groups and time, for which
-the constant answer is right, are listed separately and not included in *all*. *Decided* counts the
-tasks where good advice differs significantly from naive advice.
+of all other tasks over the agents (corrected point-biserial). Instances of `cv` without groups or time, for which the
+constant answer is correct, are listed separately and not included in *all*. *Decided* counts the tasks on which good
+advice differs significantly from naive advice.
 
 ## Summary
 
 {summary}
 
-Grading took a median of {seconds:.1f} CPU seconds per task (the slowest document of each, naive and strong
-choices included).
+Grading took a median of {seconds:.1f} CPU seconds per task (for the slowest document of each task, including the naive
+and strong choices).
 
 ## An agent that has read the source code
 
-`source` counts right, as `constant` and `perfect` do, measures nothing that a judgement is about, and answers what the
-planting code makes most probable: which features drift far, that few tell anything, that probabilities are too sure.
+`source` counts correctly, as `constant` and `perfect` do, but measures nothing on which a judgement depends; it
+answers what the planting code makes most probable: which features drift far, that few features are predictive, that
+probabilities are overconfident.
 
 {defaults}
 

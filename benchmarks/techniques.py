@@ -249,7 +249,7 @@ def write(known: dict[str, Any], command: str) -> str:
         parts=PARTS if known.get("in parts") else "",
         machine=machine(),
         bound=BOUND,
-        above=f"; above it: {', '.join(f'`{name}`' for name in above)}." if above else ", which holds.",
+        above=f"; above it: {', '.join(f'`{name}`' for name in above)}." if above else ", which is met.",
         summary=table(*summary),
         table=table(*rows),
         times=table(*taken),
@@ -271,16 +271,15 @@ PAGE = """\
 
 Made by `{command}`. {machine}{parts}
 
-Each technique is applied to the starter competitions and to real Kaggle data, unchanged and as planted
-instances (`+planted-public-SEED`, with known truth). `analyst` is the reference agent: statistics and rules of thumb,
-no LLM.
-`perfect` knows the truth and recommends the strong choice. The others try to game the score: `everything` lists all
-that is possible, `empty` as little as the form allows, `example` copies the description's example, `contradicting`
-claims one thing and recommends another, `textbook` always gives the same answer. The table has their facts, which their
-score never exceeds. The aim is at most {bound} on each instance{above}
+Each technique is applied to the starter competitions and to real Kaggle data, unchanged and as planted instances
+(`+planted-public-SEED`, with known truth). `analyst` is the reference agent: statistics and rules of thumb, no LLM.
+`perfect` knows the truth and recommends the strong choice. The others try to game the score: `everything` lists
+everything possible, `empty` as little as the format allows, `example` copies the description's example,
+`contradicting` claims one thing and recommends another, and `textbook` always gives the same answer. The table shows
+the scores of their facts, which their scores never exceed. The goal is at most {bound} on each instance{above}
 
-score = facts · (0.3 + 0.7 · efficacy); if the data does not distinguish a strong choice from a naive one beyond
-noise, efficacy is – and score = facts. *Decided* counts the tasks where it does. ± is the standard error over splits.
+score = facts · (0.3 + 0.7 · efficacy); if the data does not distinguish a strong choice from a naive one beyond noise,
+efficacy is – and score = facts. *Decided* counts the tasks on which it does. ± is the standard error over splits.
 
 ## Summary
 
@@ -292,16 +291,16 @@ noise, efficacy is – and score = facts. *Decided* counts the tasks where it do
 
 ## Where a technique does not apply
 
-These are refused when the task is requested or prepared, with this reason:
+These tasks are refused when they are requested or prepared, for the stated reason:
 
 {refused}
 
 ## What grading takes
 
 CPU seconds to grade one document on a made-up table of 25 features, by number of rows. Models are fitted on at most
-1,600 rows (cross-validation: 1,000), so time grows no further with the table; the report states what was sampled.
-The slowest grading above took {slowest:.1f} CPU seconds, in the first grading of a task (naive and strong choices
-included).
+1,600 rows (cross-validation: 1,000), so the time does not grow beyond that; the report states if a sample was used.
+The slowest grading above took {slowest:.1f} CPU seconds, for the first grading of a task, including the naive and
+strong choices.
 
 {times}
 """
