@@ -117,6 +117,20 @@ def disk_full(error: BaseException | None) -> str | None:
     return None
 
 
+_PASSES = re.compile(
+    r"can(?:'t|not) be (?:reached|resolved)|(?:does not|doesn't|not) respond|name resolution|no space left on device"
+    r"|connection (?:refused|reset|aborted|timed out)|timed out|timeout|unreachable|no route to host"
+    r"|service unavailable|bad gateway|too many requests|database is locked|failed to connect|connection error",
+    re.IGNORECASE,
+)
+
+
+def may_pass(message: str) -> bool:
+    """Return whether a message describes a condition that can end by itself, such as an engine, a network or a store
+    that does not respond, or a full disk."""
+    return _PASSES.search(message) is not None
+
+
 def unusable_folder(error: BaseException | None) -> str | None:
     """Return a sentence if an exception shows that a folder can't be written that a variable names, such as HOME."""
     if not isinstance(error, OSError) or not isinstance(error.filename, str):

@@ -1,4 +1,5 @@
-"""The database connection breaks at any statement of the scheduler: each run still ends, and is executed once.
+"""The database connection breaks at any statement of the scheduler: each run still ends, and is executed once; and
+what runs need does not respond for minutes: they wait.
 
 The statements and commits of a scenario are counted, and each in succession fails: before or after it was executed,
 alone or with all that follow for a while. A commit that fails after it was executed is one whose response was lost.
@@ -7,7 +8,9 @@ alone or with all that follow for a while. A commit that fails after it was exec
 from __future__ import annotations
 
 import os
+import socket
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from io import RawIOBase
@@ -19,8 +22,11 @@ import pytest
 import structlog
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.processes import birth
+from mleredux._core.stages.failures import failure_of
 from mleredux._core.store import Run
+from mleredux.errors import DataError, SandboxError, StoreError
 from mleredux.models import State
+from mleredux.models.events import Attempt, StageEnded
 from mleredux_server.accounts.accounts import make_user
 from mleredux_server.accounts.security import Caller
 from mleredux_server.app import make_service
@@ -206,3 +212,110 @@ def test_wherever_the_database_connection_breaks_each_run_ends_and_is_executed_o
         assert place.idle, failed
         assert [place.pool.worked[run_id] for run_id in ids] == [1, 1], failed
         assert len(place.pool._workers) <= 2, failed
+
+
+STAGES = (State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING)
+OUTAGES: dict[str, Exception] = {
+    "names": socket.gaierror(-3, "Temporary failure in name resolution"),
+    "engine": SandboxError("The Docker engine can't be reached at its local socket (ConnectionRefusedError)."),
+    "store": StoreError("The object store s3://lab refused a request or does not respond: 503."),
+    "download": DataError("Kaggle can't be reached: Read timed out."),
+    "network": ConnectionRefusedError(111, "Connection refused"),
+    "locked": sqlite3.OperationalError("database is locked"),
+}
+
+
+class FailingPool(HandPool):
+    """Workers whose runs fail in one stage until a moment of the test's clock.
+
+    Attributes:
+        starts: Whether an agent is started before the stage fails.
+    """
+
+    clock, until, starts = 0.0, 0.0, False
+    stage = State.PREPARING
+    error: Exception
+
+    def step(self, runs: Path) -> None:
+        """Work on each job until its run fails or is done."""
+        for worker in self._workers:
+            process: Any = worker.process
+            if len(process.stdin.told) == process.told:
+                continue
+            assert worker.job is not None
+            run = Run(runs / worker.job)
+            self.worked[run.id] += 1
+            failure = None
+            for stage in STAGES:
+                if stage in run.log.state.finished or failure:
+                    continue
+                run.enter(stage)
+                if stage is self.stage and self.clock < self.until:
+                    failure = failure_of(self.error)
+                    if self.starts:
+                        run.emit(Attempt(status="starting"))
+                run.emit(StageEnded(stage=stage, status="failed" if failure else "finished"))
+            run.enter(State.PRODUCING)
+            run.enter(State.FAILED if failure else State.DONE, **(vars(failure) if failure else {}))
+            process.told += 1
+            self._news.put(Told(worker, {"done": run.id, "disk_mb": 1}))
+
+
+@pytest.fixture(scope="module")
+def waiting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with structlog.testing.capture_logs():
+        made = Place(Path(tmp_path_factory.mktemp("waiting")))
+        pool = FailingPool(made.service.settings, made.service.catalogue, made.service.wake.set, made.dispatcher.tally)
+        made.pool = made.dispatcher._pool = pool
+        pool.worked = Counter()
+        yield made
+        made.service.database.close()
+
+
+def outage(
+    place: Place, monkeypatch: pytest.MonkeyPatch, stage: State, error: Exception, starts: bool
+) -> Iterator[RunRow]:
+    """Make a run that fails in a stage for the first 30 minutes, and yield its row after each half minute."""
+    pool: Any = place.pool
+    pool.stage, pool.error, pool.starts = stage, error, starts
+    pool.clock = time.monotonic()
+    pool.until = pool.clock + 1800
+    monkeypatch.setattr(
+        "mleredux_server.scheduler.dispatcher.time", SimpleNamespace(monotonic=lambda: pool.clock, time=time.time)
+    )
+    monkeypatch.setattr(place.dispatcher._broken, "known", dict)  # the sandbox itself works
+    (run_id,) = place.make(1)
+    while pool.clock < pool.until + 300:
+        place.dispatcher._tick(True)
+        pool.step(place.service.store.path)
+        pool.clock += 30
+        with place.service.database.reading() as session:
+            yield session.get_one(RunRow, run_id)
+
+
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("kind", OUTAGES)
+def test_a_run_waits_with_the_reason_as_long_as_an_outage_lasts(
+    waiting: Place, monkeypatch: pytest.MonkeyPatch, kind: str, stage: State
+) -> None:
+    reasons, pool = set(), waiting.pool
+    for row in outage(waiting, monkeypatch, stage, OUTAGES[kind], starts=False):
+        with waiting.service.database.reading() as session:
+            reasons.add(session.get_one(Job, row.id).waiting_for)
+        if row.status in ("done", "failed"):
+            break
+    assert row.status == "done", row.message
+    assert failure_of(OUTAGES[kind]).message in reasons
+    assert 10 < pool.worked[row.id] < 40, "neither given up nor tried all the time"
+
+
+@pytest.mark.parametrize(
+    ("error", "starts"),
+    [(SandboxError("The program podman is not installed."), False), (OUTAGES["names"], True)],
+    ids=["does-not-pass", "agents-are-started"],
+)
+def test_a_run_that_would_fail_or_cost_each_time_is_given_up(
+    waiting: Place, monkeypatch: pytest.MonkeyPatch, error: Exception, starts: bool
+) -> None:
+    *_, row = outage(waiting, monkeypatch, State.RUNNING, error, starts)
+    assert (row.status, row.cause, waiting.pool.worked[row.id]) == ("failed", "environment_broke", 3)

@@ -20,6 +20,7 @@ from mleredux.errors import (
     PluginError,
     TaskBroken,
     disk_full,
+    may_pass,
     one_line,
 )
 from mleredux.models import Cause
@@ -46,10 +47,11 @@ def failure_of(error: Exception) -> Failure:
         return Failure(Cause.ENVIRONMENT_BROKE, full)
     if isinstance(error, AgentBroken) or by_agent:
         return Failure(Cause.AGENT_CRASHED, str(error))
-    if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)):
+    message = machine_fault(error) or (str(error) if isinstance(error, MlereduxError) else one_line(error))
+    passing = isinstance(error, DataError) and may_pass(message)  # a download that can succeed later
+    if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)) and not passing:
         return Failure(Cause.TASK_BROKEN, str(error))
-    message = str(error) if isinstance(error, MlereduxError) else one_line(error)
-    return Failure(Cause.ENVIRONMENT_BROKE, machine_fault(error) or message)
+    return Failure(Cause.ENVIRONMENT_BROKE, message)
 
 
 _LAST_BYTES = 64 << 10

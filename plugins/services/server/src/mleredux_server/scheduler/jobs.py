@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import structlog
-from mleredux.errors import MlereduxError
-from mleredux.models.events import StateEntered
+from mleredux.errors import MlereduxError, may_pass
+from mleredux.models.events import Attempt, StateEntered
 from mleredux.plugin.artifact import CAUSES, Cause, Run, State
 from mleredux.plugin.files import FileLock
 from mleredux.plugin.host import process_birth
@@ -37,8 +37,8 @@ _UNREAD = 1000
 """Number of rows searched at a time for runs that ended before a migration."""
 _JOB_ENDED = select(Job.state).where(Job.id == RunRow.id).scalar_subquery() == "ended"
 """For queries of few runs, whose rows are looked up before their jobs."""
-_PAUSE = 10.0
-"""Seconds until a run that failed for a temporary reason is started again."""
+_PAUSES = (10.0, 120.0)
+"""Seconds until a run that failed for a temporary reason is started again: at first, and at most."""
 _SLACK_SECONDS = 60.0
 """Seconds that a worker has to end an agent whose time limit and grace period have passed."""
 STOPPED = "A user cancelled the run."
@@ -179,7 +179,7 @@ class Jobs:
 
     def _leave_run(self, job: Started, run: Run, facts: Facts) -> bool:
         """Handle a job that is no longer running: end it, queue it again, or give it up."""
-        if (why := self._passing(run, facts)) is not None and _reopened(run):
+        if (why := self._passing(job, run, facts)) is not None and _reopened(run):
             self._broke(run.spec.sandbox)
             self._queue_again(job, 0, facts_of(run), why)
             return True
@@ -222,16 +222,21 @@ class Jobs:
             self._broke(run.spec.sandbox)
         return True
 
-    def _passing(self, run: Run, facts: Facts) -> str | None:
-        """Return why a run failed, if the reason may be temporary: a full disk, an engine that was restarted."""
+    def _passing(self, job: Started, run: Run, facts: Facts) -> str | None:
+        """Return why a run failed, if the reason may be temporary: a full disk, an engine that was restarted.
+
+        A run waits as long as the reason lasts, and longer after each failure, unless its agent is started each time.
+        """
         if facts.cause is None or CAUSES[Cause(facts.cause)].counts or run.cancel_asked:
             return None
-        if (full := lacking_space(self._service)) or os.strerror(errno.ENOSPC) in (facts.message or ""):
-            return full or facts.message
-        events = [event for event in run.events() if event.time > max(facts.stages, default=run.spec.created_at)]
-        failures = [event for event in events if isinstance(event.payload, StateEntered) and event.payload.cause]
-        again = facts.cause == Cause.ENVIRONMENT_BROKE and len(failures) < MOST_ATTEMPTS
-        return facts.message if again else None
+        since, message = max(facts.stages, default=run.spec.created_at), facts.message or ""
+        recent = [event.payload for event in run.events() if event.time > since]
+        failures = sum(isinstance(one, StateEntered) and one.cause is not None for one in recent)
+        tries = sum(isinstance(one, Attempt) for one in recent) if may_pass(message) else failures
+        full = lacking_space(self._service) or (message if os.strerror(errno.ENOSPC) in message else None)
+        why = full or (message if facts.cause == Cause.ENVIRONMENT_BROKE and tries < MOST_ATTEMPTS else None)
+        job.pause = why and min(_PAUSES[0] * 2.0 ** (failures // MOST_ATTEMPTS), _PAUSES[1])
+        return why
 
     def _look(self, experiment_id: str) -> None:
         """Apply the sequential rule, which takes seconds with many runs."""
@@ -252,7 +257,7 @@ class Jobs:
         return job.attempts if begun else max(0, job.attempts - 1)
 
     def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None, why: str | None = None) -> None:
-        job.pause = 2.0 ** min(job.attempts, 5) / 4 if why is None else _PAUSE
+        job.pause = 2.0 ** min(job.attempts, 5) / 4 if why is None else job.pause
         _LOG.warning("a job is queued again", job=job.id, kind=job.kind, attempts=attempts, told=job.told)
         with self._service.database.writing() as session:
             session.execute(

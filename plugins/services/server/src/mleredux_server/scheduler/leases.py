@@ -62,10 +62,7 @@ class Leases:
         if job.leaving_for is not None:
             job.leaving_for += passed
             if job.leaving_for > CANCEL_SECONDS:
-                return (
-                    "preemption",
-                    f"It did not stop within {plain(CANCEL_SECONDS)} seconds to make room for another run.",
-                )
+                return "preemption", f"It did not make room for another run within {plain(CANCEL_SECONDS)} seconds."
         if job.silent > (max(_START_SECONDS, settings.lease) if starting else settings.lease):
             return "lease", f"It did not renew its lease for {job.silent:.0f} seconds."
         if job.in_stage > (limit := job.stage[1] or settings.stage_limit):
