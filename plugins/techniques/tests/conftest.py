@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -49,3 +50,19 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 def prepared(bench: Bench) -> Callable[[str], Prepared]:
     """The prepared files of a task."""
     return bench.prepare
+
+
+@pytest.fixture
+def cli(bench: Any, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The command line, with the third party's plugin and dedicated folders."""
+    environment = {
+        **os.environ,
+        "MLEREDUX_DATA_ROOT": str(bench.data.path),
+        "MLEREDUX_RUNS_DIR": str(tmp_path / "runs"),
+    }
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "mleredux", "-p", str(bench.plugin), *arguments]
+        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+
+    return call

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mleredux._core.data import Prepared
@@ -16,22 +13,6 @@ from mleredux_techniques.curriculum import Lesson, text
 from technique_documents import perfect
 
 Cli = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def cli(bench: Any, tmp_path: Path) -> Cli:
-    """The command line, with the third party's plugin and dedicated folders."""
-    environment = {
-        **os.environ,
-        "MLEREDUX_DATA_ROOT": str(bench.data.path),
-        "MLEREDUX_RUNS_DIR": str(tmp_path / "runs"),
-    }
-
-    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "mleredux", "-p", str(bench.plugin), *arguments]
-        return subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300)
-
-    return call
 
 
 def test_a_run_is_graded_explained_and_passed_on(cli: Cli, prepared: Callable[[str], Prepared], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from mleredux._core.cli.interrupts import cancelling
 from mleredux._core.cli.output import echo, write_log
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
-from mleredux.errors import DataError, MlereduxError, NotFound, StoreError
+from mleredux.errors import DataError, MlereduxError, NotApplicable, NotFound, StoreError, TaskBroken
 from mleredux.models.formats import number, short_reference
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ class LocalBackend:
         plans = self._plan(request)
         plans = self._repeated(request, plans) if request.replay else plans
         plans = failed_last(plans, self.store.rows()) if request.last_failed else plans
+        plans = self._applicable(request.runs, data, plans)
         self._have_data(request, data, plans)
         for sentence in (*self._not_isolated(plans, request.runs), *self._remarks(plans)):
             echo(sentence, err=True)
@@ -190,6 +191,26 @@ class LocalBackend:
             "replay": source.id,
         }
         return [plan.model_copy(update=same)]
+
+    def _applicable(self, runs: Request, data: DataStore, plans: list[RunPlan]) -> list[RunPlan]:
+        """Return the plans without technique tasks of a set that do not apply; print these with the reasons."""
+        from mleredux._core.stages.prepare import prepare
+        from mleredux.models.request import SET
+
+        refused: dict[str, str] = {}
+        sets = [name.removeprefix(SET) for name in runs.tasks if "@" in name and name.startswith(SET)]
+        for name in self._catalogue.task_names((), sets, refused):
+            with contextlib.suppress(DataError, TaskBroken):  # the run reports it
+                try:
+                    prepare(self._catalogue.task(name), self._catalogue, data)
+                except NotApplicable as error:
+                    refused[name] = error.message
+        for name, reason in refused.items():
+            echo(f"{name}: left out. {reason}", err=True)
+        kept = [plan for plan in plans if plan.task not in refused or plan.task in runs.tasks]
+        if not kept:
+            raise NotApplicable("None of these tasks applies.", hint="Choose another task.")
+        return kept
 
     def _have_data(self, request: RunRequest, data: DataStore, plans: list[RunPlan]) -> None:
         """Check that each task's data is available before the first run is created; prepare data that the user

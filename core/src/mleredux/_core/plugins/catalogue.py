@@ -13,7 +13,7 @@ from mleredux._core.loans import lent
 from mleredux._core.plugins.calls import checked_task, configured, only
 from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
-from mleredux.errors import NotFound, PluginError, one_line
+from mleredux.errors import NotApplicable, NotFound, PluginError, one_line
 
 if TYPE_CHECKING:
     import pluggy
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from mleredux.models.tool import Tool
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
+TECHNIQUES = "techniques"
+"""Before `@TASK`: the set of all technique tasks on a task."""
 
 
 class Catalogue:
@@ -169,24 +171,48 @@ class Catalogue:
         assert derived is not None
         return derived
 
-    def task_names(self, names: Iterable[str], sets: Iterable[str] = ()) -> list[str]:
-        """Resolve task names given by a user: ids, and sets by name (`low`, `starter`; `all`).
+    def task_names(
+        self, names: Iterable[str], sets: Iterable[str] = (), refused: dict[str, str] | None = None
+    ) -> list[str]:
+        """Resolve task names given by a user: ids, and sets by name (`low`, `starter`; `all`; `techniques@TASK`).
+
+        Args:
+            names: The ids.
+            sets: The sets.
+            refused: Collects the tasks of a set that do not apply, with the reasons.
 
         Raises:
             NotFound: A set has no tasks.
         """
-        chosen = list(names)
+        chosen, reasons = list(names), {} if refused is None else refused
         for wanted in sets:
-            members = [
-                entry.id
-                for entry in self.entries("tasks").values()
-                if wanted == "all" or wanted in entry.ref.summary.get("sets", ())
-            ]
+            if wanted.startswith(TECHNIQUES) and "@" in wanted:
+                members = self._technique_names(wanted, reasons)
+            else:
+                members = [
+                    entry.id
+                    for entry in self.entries("tasks").values()
+                    if wanted == "all" or wanted in entry.ref.summary.get("sets", ())
+                ]
+            if not members and reasons:
+                raise NotFound(f"{wanted} has no tasks: {next(iter(reasons.values()))}")
             if not members:
                 known = sorted({s for e in self.entries("tasks").values() for s in e.ref.summary.get("sets", ())})
-                raise NotFound(f"There is no set {wanted!r}.", hint=f"Sets are: {', '.join(['all', *known])}.")
+                known = ["all", *known, f"{TECHNIQUES}@TASK"]
+                raise NotFound(f"There is no set {wanted!r}.", hint=f"Sets are: {', '.join(known)}.")
             chosen += members
         return list(dict.fromkeys(chosen))
+
+    def _technique_names(self, wanted: str, refused: dict[str, str]) -> list[str]:
+        """Return the tasks that techniques derive from a task, and collect those that do not apply."""
+        self.task(wanted.partition("@")[2])
+        names = [name + wanted.removeprefix(TECHNIQUES) for name in self.entries("techniques")]
+        for name in names:
+            try:
+                self.task(name)
+            except (NotApplicable, NotFound) as error:
+                refused[name] = error.message
+        return [name for name in names if name not in refused]
 
     def agent(self, name: str, options: Mapping[str, Any] | None = None) -> Agent:
         """Return an agent by id, or by a reference with a scheme (`repo:…`).

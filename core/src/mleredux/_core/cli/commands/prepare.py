@@ -14,8 +14,8 @@ import click
 
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.options import data_dir_option, json_option
-from mleredux._core.cli.output import print_json
-from mleredux.errors import Cancelled, MlereduxError
+from mleredux._core.cli.output import echo, print_json
+from mleredux.errors import Cancelled, MlereduxError, NotApplicable
 
 if TYPE_CHECKING:
     from mleredux._core.cli.prepare_progress import PreparingDisplay
@@ -29,7 +29,7 @@ _GRACE = 3.0
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, lite, …).")
+@click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, techniques@wine, …).")
 @click.option("--all", "everything", is_flag=True, help="All tasks.")
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="A folder or zip file with the raw data of the task."
@@ -57,9 +57,9 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     from mleredux._core.data.datastore import DataStore
 
     plugins, store = catalogue(ctx), DataStore(parameters["data_dir"])
-    names = plugins.task_names(
-        parameters["tasks"], (*parameters["sets"], *(("all",) if parameters["everything"] else ()))
-    )
+    refused: dict[str, str] = {}
+    sets = (*parameters["sets"], *(("all",) if parameters["everything"] else ()))
+    names = plugins.task_names(parameters["tasks"], sets, refused)
     if not names:
         raise click.UsageError("Give a task, e.g. `mleredux prepare digits`, a set with --set, or --all.")
     if parameters["source"] is not None and len(names) > 1:
@@ -72,7 +72,9 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
         missing = [task for task in tasks if parameters["force"] or not (store.home(task) / "prepared").is_dir()]
         check(store, missing, jobs=parameters["jobs"])
     with PreparingDisplay(quiet=parameters["as_json"]) as display:
-        rows = _prepare_all(ctx, tasks, store, parameters, display)
+        rows = [row for row in _prepare_all(ctx, tasks, store, parameters, display) if row]
+    for name, reason in refused.items():
+        echo(f"{name}: left out. {reason}", err=True)
     if parameters["as_json"]:
         print_json(rows)
     elif len(rows) > 1:
@@ -141,6 +143,9 @@ def _prepare_one(
     except Cancelled:
         raise
     except MlereduxError as error:
+        if isinstance(error, NotApplicable) and task.id not in parameters["tasks"]:
+            display.end(task.id, f"left out. {error}", ok=False)
+            return {}
         if ctx.find_root().params.get("debug"):
             raise
         display.end(task.id, f"Error: {error}", ok=False)
