@@ -83,22 +83,22 @@ class Truth:
     """
 
     def __init__(self, task: Task, private: Path) -> None:
-        self.task = task
-        path = private / task.answers
-        try:
-            state = path.stat()
-            content = PublicFile(path.name, state.st_size, state.st_mtime, lambda limit: path.read_bytes()[:limit])
-            table = next(iter(read_tables(content, limit=1 << 29)), None)
-        except (OSError, ValueError) as error:
-            raise DataError(f"The answers of {task.id} ({task.answers}) can't be read ({error}).") from error
+        self.task, base = task, task.base or task
+        # The answer to a question about data is a document; what is held out there are the targets of the data.
+        self.form = task.submission if task.submission.document is None else base.submission
+        ids = set(self.form.id_columns)
+        table = _read(task, private / task.answers)
+        for path in private.glob("test.*") if table is None or self.form is not task.submission else ():
+            held = _read(task, path)
+            table = held if held is not None and ids and ids <= set(held.frame.columns) else table
         if table is None:
             raise DataError(
                 f"The answers of {task.id} ({task.answers}) are not a table.", hint="Audit reads CSV and JSON."
             )
         self.frame = table.frame.reset_index(drop=True)
         self.cut = table.cut
-        self.id_columns = tuple(name for name in task.submission.id_columns if name in self.frame)
-        wanted = [name for name in task.submission.target_columns if name in self.frame]
+        self.id_columns = tuple(name for name in self.form.id_columns if name in self.frame)
+        wanted = [name for name in self.form.target_columns if name in self.frame]
         self.target_columns = wanted or [name for name in self.frame.columns if name not in self.id_columns]
 
     def __len__(self) -> int:
@@ -111,7 +111,7 @@ class Truth:
 
     def settle_targets(self, tables: list[Table], notes: list[str]) -> None:
         """Determine the held-out columns if none is declared: those that no public table of the test rows has."""
-        if set(self.target_columns) & set(self.task.submission.target_columns):
+        if set(self.target_columns) & set(self.form.target_columns):
             return
         public: set[str] = set()
         for table in tables:
@@ -174,6 +174,20 @@ class Truth:
         # Numbers may match by accident; if so, most rows of the table match no answers, or the same ones.
         unique = not strict or distinct >= 0.9 * len(hit)
         return rows if enough and unique else None
+
+
+def _read(task: Task, path: Path) -> Table | None:
+    """Return the first table of a private file, if there is one.
+
+    Raises:
+        DataError: The file can't be read.
+    """
+    try:
+        state = path.stat()
+        content = PublicFile(path.name, state.st_size, state.st_mtime, lambda limit: path.read_bytes()[:limit])
+        return next(iter(read_tables(content, limit=1 << 29)), None)
+    except (OSError, ValueError) as error:
+        raise DataError(f"The answers of {task.id} ({path.name}) can't be read ({error}).") from error
 
 
 def join_keys(frame: pd.DataFrame, columns: tuple[str, ...]) -> pd.Series:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from mleredux_audit_leaks.report import AuditFinding, Statistic
-from mleredux_audit_leaks.statistics import Labels, column_skill, log10_arrangements
+from mleredux_audit_leaks.statistics import Labels, as_numbers, column_skill, log10_arrangements
 from mleredux_audit_leaks.truth import Joined, Known, Target, Truth, normal_values
 
 MEDIUM, HIGH = 0.9, 0.98
@@ -29,6 +29,8 @@ def check_columns(
         if truth.is_sample(one.table.name):
             continue
         frame = one.table.frame
+        # A good model's predictions nearly determine the target; answers among them determine it without an error.
+        predictions = truth.form is not truth.task.submission and "prediction" in one.table.name.lower()
         names = [name for name in frame.columns if name not in truth.id_columns]
         if len(names) > MOST_COLUMNS:
             notes.append(f"Only {MOST_COLUMNS} of {len(names)} columns of {one.table.name} were checked.")
@@ -50,6 +52,9 @@ def check_columns(
                     continue
                 found = _judge(frame[name].iloc[picked], values, labels, alike, len(names), seed)
                 found = found or _pooled(name, frame[name].iloc[picked], labels, target, known, len(names))
+                if found and predictions and found[2].value < 1:
+                    exact = _separates(frame[name].iloc[picked], labels)
+                    found = ("medium", "tells", found[2]) if exact else None
                 if found:
                     severity, what, statistic = found
                     yield AuditFinding(
@@ -108,6 +113,17 @@ def _judge(
         return None
     severity = "high" if judged.value >= HIGH else "medium"
     return severity, "nearly determines" if judged.value < 1 else "tells", judged.statistic("skill", MEDIUM)
+
+
+def _separates(column: pd.Series, labels: Labels) -> bool:
+    """Return whether the order of a column's numbers is one of the classes, or of the target's numbers."""
+    numbers = as_numbers(column)
+    if numbers is None:
+        return False
+    order = np.lexsort((labels.values, numbers))
+    changes = np.flatnonzero(np.diff(labels.values[order]))
+    distinct = bool((np.diff(numbers[order])[changes] > 0).all())
+    return distinct and len(changes) + 1 == len(np.unique(labels.values))
 
 
 def _chance(cells: np.ndarray, values: np.ndarray) -> float:
