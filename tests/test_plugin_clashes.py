@@ -23,16 +23,29 @@ def mleredux_register_graders():
     return [GRADER]
 """
 SCHEME = """
+from mleredux.plugin import Scheme, hookimpl
+from mleredux.plugin.agent import Agent
+mleredux_contract = 2
+def find(reference):
+    return Agent(id="other", title="O", command=("true",), reference=reference, version="1")
+@hookimpl
+def mleredux_register_schemes():
+    return [Scheme(id="repo", title="O", find_agent=find), Scheme(id="harbor", title="O", import_task=str.upper)]
+"""
+FORMER = """
 from mleredux import hookimpl
 from mleredux.plugin.agent import Agent
 mleredux_contract = 2
 @hookimpl({order}=True)
 def mleredux_find_agent(reference):
-    if reference.startswith("repo:"):
-        return Agent(id="other", title="O", command=("true",), reference=reference, version="1")
+    if reference.startswith("other:"):
+        return Agent(id="other", title="From {order}", command=("true",), reference=reference, version="1")
 @hookimpl({order}=True)
 def mleredux_import_task(reference):
-    return "digits" if reference.startswith("harbor:") else None
+    return "digits" if reference.startswith("other:") else None
+@hookimpl
+def mleredux_list_history(reference, bad):
+    return [reference, bad] if reference.startswith("other:") else None
 """
 HOOK = """
 from mleredux import Score, hookimpl
@@ -86,18 +99,46 @@ def test_a_grader_of_one_id_is_used_of_neither(tmp_path: Path, data: Path, name:
     assert "grader id 'accuracy' is registered by plugin" in " ".join(ended.stderr.split())
 
 
-@pytest.mark.parametrize("order", ["tryfirst", "trylast"])
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
 @pytest.mark.attack
-def test_references_that_two_plugins_claim_are_used_of_neither(tmp_path: Path, order: str) -> None:
+def test_references_that_two_plugins_claim_are_used_of_neither(tmp_path: Path, name: str) -> None:
     site = Site(tmp_path / "site")
-    site.install("aaa", SCHEME.format(order=order))
+    site.install(name, SCHEME)
     (tmp_path / "solve.py").write_text("")
     ended = mle(site, "agent", "show", f"repo:{tmp_path / 'solve.py'}")
     assert ended.returncode == 1 and ended.stdout == ""
-    assert "'repo' references are claimed by plugins aaa and repo, so none is used." in " ".join(ended.stderr.split())
-    assert "--block aaa" in ended.stderr and "Traceback" not in ended.stderr
-    shown = mle(site, "--block", "aaa", "agent", "show", f"repo:{tmp_path / 'solve.py'}")
+    error = " ".join(ended.stderr.split())
+    assert "scheme id 'repo' is registered by plugin" in error and f"'{name}'" in error and "'repo'" in error
+    assert "block one with --block NAME" in error and "Traceback" not in error
+    shown = mle(site, "--block", name, "agent", "show", f"repo:{tmp_path / 'solve.py'}")
     assert shown.returncode == 0 and "solve.py" in shown.stdout, shown.stderr
+    task = mle(site, "run", f"harbor:{tmp_path}", "--agent", "dummy")
+    assert task.returncode == 1 and "scheme id 'harbor' is registered by plugin" in " ".join(task.stderr.split())
+
+
+def test_former_hooks_for_references_still_work_and_two_plugins_exclude_each_other(tmp_path: Path) -> None:
+    site = Site(tmp_path / "site")
+    site.install("aaa", FORMER.format(order="trylast"))
+    shown = mle(site, "agent", "show", "other:x")
+    assert shown.returncode == 0 and "From trylast" in shown.stdout, shown.stderr
+    assert "DeprecationWarning" not in shown.stderr
+    script = (
+        "import warnings; from mleredux.plugin.command import current\n"
+        "with warnings.catch_warnings(record=True) as raised:\n"
+        "    warnings.simplefilter('always')\n"
+        "    print(current().call_scheme('list_history', 'other:x', 'a', 'b'))\n"
+        "print(*sorted(str(one.message) for one in raised), sep='\\n')"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(site.path), "XDG_CACHE_HOME": str(site.path.parent / "cache")}
+    ended = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120)
+    assert ended.stdout.splitlines() == ["['other:x', 'b']"] + [
+        f"Plugin 'aaa': mleredux_{hook} is replaced by mleredux_register_schemes; the old name goes in 0.4."
+        for hook in ("find_agent", "import_task", "list_history")
+    ], ended.stderr
+    site.install("bbb", FORMER.format(order="tryfirst"))
+    refused = mle(site, "agent", "show", "other:x")
+    assert "'other' references are claimed by plugins aaa and bbb, so none is used." in " ".join(refused.stderr.split())
+    assert refused.returncode == 1 and "--block aaa" in refused.stderr
 
 
 def test_every_result_states_a_clash_of_others(tmp_path: Path, data: Path) -> None:

@@ -264,6 +264,7 @@ def HOOK(run):
 """
 
 
+@pytest.mark.filterwarnings("ignore:Plugin .* is replaced by:DeprecationWarning")
 @pytest.mark.parametrize("hook", ["mleredux_produce_artifacts", "mleredux_produce_reports"])
 @pytest.mark.parametrize(
     "body", ['raise KeyError("words")', 'return [Artifact(path="../x")]', "return 7", "run.nothing"]

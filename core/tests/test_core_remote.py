@@ -14,7 +14,7 @@ from mleredux._core.cli.options import note_server, server_of
 from mleredux._core.cli.root import root
 
 PLUGIN = """
-from mleredux import hookimpl
+from mleredux.plugin import Scheme, hookimpl
 
 class Server:
     def __init__(self, url):
@@ -24,8 +24,8 @@ class Server:
         return [{"id": f"{kind} of {self.url}"}]
 
 @hookimpl
-def mleredux_open_backend(url):
-    return Server(url)
+def mleredux_register_schemes():
+    return [Scheme(id=name, title="T", open_backend=Server) for name in ("http", "https")]
 """
 URL = "http://127.0.0.1:1"
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     import click
 
-    from mleredux._core.cli.backend import Backend
     from mleredux._core.data import Prepared
-    from mleredux._core.executors import Executor, Nodes, ObjectStore
+    from mleredux._core.executors import Executor, Nodes
     from mleredux._core.pages import Action, Page, Panel
     from mleredux._core.plugins import Catalogue, Ref
+    from mleredux._core.plugins.discovery import Scheme
     from mleredux._core.protocols import Built, Gateway, Launch, Sandbox, Session
     from mleredux._core.stages.context import StageContext
     from mleredux._core.store import Run
@@ -89,19 +89,12 @@ def mleredux_verify(
 
 
 @hookspec
-def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact] | None:
+def mleredux_produce_artifacts(run: Run, artifacts: tuple[Artifact, ...]) -> Iterable[Artifact] | None:
     """Write artifacts of a finished run to its directory and return them; the results of all plugins are stored.
 
+    Implementations with the parameter `artifacts` are called after the others, whose results it contains.
     Anyone who can read the run can read them: on a server, use data from other runs only if their `spec.project` is the
     same.
-    """
-
-
-@hookspec
-def mleredux_produce_reports(run: Run, artifacts: tuple[Artifact, ...]) -> Iterable[Artifact] | None:
-    """Write pages that show a whole finished run, and return them, as for `mleredux_produce_artifacts`.
-
-    Called after that hook; `artifacts` contains the results of all plugins.
     """
 
 
@@ -121,6 +114,11 @@ def mleredux_register_techniques() -> Iterable[Technique | Ref]:
 @hookspec
 def mleredux_register_agents() -> Iterable[Agent | Ref]:
     """Return agents."""
+
+
+@hookspec
+def mleredux_register_schemes() -> Iterable[Scheme | Ref]:
+    """Return schemes of references: agents (`repo:https://…@REF`), tasks (`harbor:PATH`), object stores, servers."""
 
 
 @hookspec
@@ -174,27 +172,6 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
     """
 
 
-@hookspec
-def mleredux_import_task(reference: str) -> str | None:
-    """Import the task of a reference with a scheme (`harbor:PATH`), and return its id; None for other schemes.
-
-    It is an error if several plugins import the same reference.
-    """
-
-
-@hookspec
-def mleredux_find_agent(reference: str) -> Agent | None:
-    """Resolve a reference with a scheme (`repo:https://…@REF`) to a pinned agent; None for other schemes.
-
-    It is an error if several plugins resolve the same reference.
-    """
-
-
-@hookspec(firstresult=True)
-def mleredux_list_history(reference: str, good: str, bad: str) -> list[str] | None:
-    """List the references of an agent's versions from `good` to `bad`, oldest first; None for other schemes."""
-
-
 @hookspec(firstresult=True)
 def mleredux_open_gateway(run: Run, agent: Agent, socket: Path) -> Gateway | None:
     """Open the LLM gateway of one run with network `gateway`; it also listens on a Unix socket."""
@@ -209,16 +186,6 @@ def mleredux_protected_variables() -> Iterable[str] | None:
 def mleredux_open_nodes(catalogue: Catalogue) -> Nodes | None:
     """Return an object that submits runs to executors, follows them until they end, and edits their data in object
     stores."""
-
-
-@hookspec(firstresult=True)
-def mleredux_open_store(url: str) -> ObjectStore | None:
-    """Open the object store at a URL, which transfers runs and data between machines; None for other schemes."""
-
-
-@hookspec(firstresult=True)
-def mleredux_open_backend(url: str) -> Backend | None:
-    """Open the server at a URL as the backend of commands with `--server`; None if it is another type of server."""
 
 
 # Observation

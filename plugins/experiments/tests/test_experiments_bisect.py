@@ -88,13 +88,16 @@ def test_the_history_is_read_along_first_parents(tmp_path: Path) -> None:
         commits.append(git(tmp_path, "rev-parse", "HEAD"))
     git(tmp_path, "tag", "-a", "v1", "-m", "v1", commits[1])
     (tmp_path / ".git" / "hooks" / "post-checkout").write_text("#!/bin/sh\ntouch hooked\n")
-    history = current().hook("mleredux_list_history")
-    found = history(reference=f"repo:{tmp_path}", good="v1", bad="main")
+
+    def history(good: str, bad: str, reference: str = f"repo:{tmp_path}") -> Any:
+        return current().call_scheme("list_history", reference, good, bad)
+
+    found = history(good="v1", bad="main")
     assert [commit_of(reference) for reference in found] == commits[1:]
     with pytest.raises(MlereduxError, match="is not an ancestor"):
-        history(reference=f"repo:{tmp_path}", good="main", bad=commits[0])
+        history(good="main", bad=commits[0])
     with pytest.raises(MlereduxError, match=r"no commit nowhere|nowhere"):
-        history(reference=f"repo:{tmp_path}", good="nowhere", bad="main")
+        history(good="nowhere", bad="main")
     assert history(reference="dummy", good="a", bad="b") is None
 
 

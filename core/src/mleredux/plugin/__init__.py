@@ -1,4 +1,4 @@
-"""The API for plugins: `hookimpl`, `Ref`, and one module for each role.
+"""The API for plugins: `hookimpl`, `Ref`, `Scheme`, and one module for each role.
 
 | module | for |
 |---|---|
@@ -20,8 +20,10 @@
 | `container`, `export`, `program`, `rollout`, `session` | plugins of older releases: names that have moved to kits |
 
 Everything here is documented in docs/reference/api-plugin.md, and changes only with an entry in the changelog.
-`mleredux.models` (with its modules `events`, for events of runs, and `formats`) and `mleredux.errors` are also public;
-everything else in mleredux is private. A module of your package registers its objects::
+`mleredux.models` (with its modules `events`, for events of runs, and `formats`), `mleredux.errors` and
+`mleredux.hookspecs` are also public; everything else in mleredux is private.
+
+A module of your package registers its objects::
 
     from mleredux.plugin import Ref, hookimpl
 
@@ -35,7 +37,10 @@ everything else in mleredux is private. A module of your package registers its o
 
 from __future__ import annotations
 
-from mleredux._core.plugins.discovery import Ref
-from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
+from mleredux._core.moved import moved
+from mleredux._core.plugins.discovery import Ref, Scheme
+from mleredux.hookspecs import hookimpl
 
-__all__ = ["CONTRACT_VERSION", "Ref", "hookimpl"]
+__all__ = ["Ref", "Scheme", "hookimpl"]
+
+__getattr__ = moved(__name__, "mleredux.hookspecs", {"CONTRACT_VERSION"})

@@ -14,6 +14,7 @@ from mleredux._core.pipeline import Pipeline
 from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import KINDS, Catalogue, Plugin, current
 from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.plugins.loader import implemented_hooks
 from mleredux._core.stages.produce import PRODUCERS
 from mleredux._core.store import RunStore
 from mleredux.hookspecs import CONTRACT_VERSION
@@ -63,7 +64,7 @@ def check_plugin(name: str) -> Findings:
         _check_contract(findings, plugin)
         _check_registered(findings, catalogue, plugin)
         _check_imports(findings, plugin)
-        if any(hasattr(plugin.object, hook) for hook in PRODUCERS):
+        if not set(PRODUCERS).isdisjoint(implemented_hooks(plugin, catalogue.manager)):
             _check_producers(findings, plugin)
     return findings.close()
 

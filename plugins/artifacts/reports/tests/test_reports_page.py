@@ -16,7 +16,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from mleredux._core.store import Run
 from mleredux.models import Artifact, Ledger
-from mleredux_artifact_reports import mleredux_produce_artifacts, mleredux_produce_reports, shared, view
+from mleredux_artifact_reports import mleredux_produce_artifacts, produce_page, shared, view
 from mleredux_artifact_reports.charts import curve_of, progress_of, scale_of
 from mleredux_rollout import (
     AgentInfo,
@@ -73,7 +73,7 @@ class Page(HTMLParser):
 
 def page_of(run: Run, *more: Artifact) -> Page:
     made = tuple(mleredux_produce_artifacts(run)) + tuple(more)
-    made += tuple(mleredux_produce_reports(run, made))
+    made += tuple(produce_page(run, made))
     assert [made[0].path, made[-1].path] == ["rollout.json", "report.html"]
     page = Page((run.path / "report.html").read_text(encoding="utf-8"))
     assert page.open == []

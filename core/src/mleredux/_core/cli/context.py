@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
 
 _BACKEND = "mleredux.backend"
+_NO_URL = "The value of --server is not a server's URL. Write it like https://mleredux.example:8000."
 
 
 def catalogue(ctx: click.Context) -> Catalogue:
@@ -28,6 +29,11 @@ def catalogue(ctx: click.Context) -> Catalogue:
     return found
 
 
+def has_client(ctx: click.Context) -> bool:
+    """Return whether a plugin opens servers."""
+    return "https" in catalogue(ctx).entries("schemes") or catalogue(ctx).offers("mleredux_open_backend")
+
+
 def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | None = None) -> Backend:
     """Return the backend of this command line: the given server, opened once, or this machine.
 
@@ -35,7 +41,7 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
         runs_dir, data_dir: Folders of runs and data on this machine; None: the default folders.
 
     Raises:
-        click.UsageError: A server is given, but the client is not installed.
+        click.UsageError: A server is given, but the client is not installed, or the URL has another scheme.
     """
     url = server_of(ctx)
     if url is None:
@@ -44,9 +50,9 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
         return LocalBackend(catalogue(ctx), runs_dir, data_dir)
     opened: Backend | None = ctx.meta.get(_BACKEND)
     if opened is None:
-        opened = catalogue(ctx).hook("mleredux_open_backend")(url=url)
+        opened = catalogue(ctx).call_scheme("open_backend", url)
         if opened is None:
-            raise click.UsageError(NO_CLIENT, ctx)
+            raise click.UsageError(_NO_URL if has_client(ctx) else NO_CLIENT, ctx)
         ctx.meta[_BACKEND] = opened
         if close := getattr(opened, "close", None):
             ctx.find_root().call_on_close(close)

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import click
 
-from mleredux._core.cli.context import catalogue, explained
+from mleredux._core.cli.context import catalogue, explained, has_client
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import NO_CLIENT, Place, note_server, server_of, stay_here
 from mleredux.errors import MlereduxError, disk_full, one_line, unusable_folder
@@ -71,7 +71,7 @@ class Root(CommandGroup):
 
     def shown(self, ctx: click.Context) -> dict[str, str]:
         """Return the available commands as in any group; none for a server if its client is not installed."""
-        if server_of(ctx) is not None and not catalogue(ctx).offers("mleredux_open_backend"):
+        if server_of(ctx) is not None and not has_client(ctx):
             return {}
         return super().shown(ctx)
 

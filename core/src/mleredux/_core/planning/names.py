@@ -9,7 +9,6 @@ from pathlib import Path
 from mleredux._core.data.debug_sample import refuse_mixed
 from mleredux._core.places import split_place
 from mleredux._core.plugins import Catalogue
-from mleredux._core.plugins.calls import only
 from mleredux.errors import NotFound
 from mleredux.models import Task
 from mleredux.models.request import SET, Request
@@ -50,7 +49,7 @@ def imported(catalogue: Catalogue, name: str) -> Task:
     scheme, colon, _ = name.partition(":")
     if not colon:
         return catalogue.task(name)
-    found: str | None = only(catalogue.hook("mleredux_import_task"), name)
+    found: str | None = catalogue.call_scheme("import_task", name)
     if found is None:
         raise NotFound(f"No plugin supports tasks with the scheme {scheme!r}.", hint="See `mleredux list`.")
     return catalogue.task(found)

@@ -4,7 +4,7 @@
 |---|---|
 | `discovery` | installed plugins, files and modules, without an import |
 | `index`, `description` | a cache of what each plugin registers; the process that writes it |
-| `loader`, `calls` | isolated import and registration; calls of plugin functions |
+| `loader`, `former`, `calls` | isolated import and registration; hooks of earlier versions; calls of plugin functions |
 | `summaries`, `catalogue` | checks and summaries of objects; finding them by id |
 | `capabilities` | matching agents' requirements with sandboxes |
 | `directory` | known plugins that are not installed |

@@ -8,29 +8,11 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import MlereduxError, PluginError, one_line
 
 if TYPE_CHECKING:
-    from pluggy import HookCaller
-
     from mleredux.models import Agent, Task
 
 
 PRESET = "preset"
 """The option that selects one of the agent's presets."""
-
-
-def only(caller: HookCaller, reference: str) -> Any:
-    """Return the object that a plugin finds for a reference; None if no plugin knows its scheme.
-
-    Raises:
-        PluginError: Several plugins do, so none is used.
-    """
-    found = caller(reference=reference)
-    if len(found) > 1:
-        names = sorted(one.plugin_name for one in caller.get_hookimpls() if one.function(reference) is not None)
-        message = (
-            f"{reference.partition(':')[0]!r} references are claimed by plugins {' and '.join(names)}, so none is used."
-        )
-        raise PluginError(message, hint=f"Block one: `mleredux --block {names[0]} …`.")
-    return found[0] if found else None
 
 
 def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:

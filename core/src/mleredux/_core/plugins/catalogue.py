@@ -7,10 +7,10 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mleredux._core.loans import lent
-from mleredux._core.plugins.calls import checked_task, configured, only
+from mleredux._core.plugins.calls import checked_task, configured
 from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
 from mleredux.errors import NotApplicable, NotFound, PluginError, one_line
@@ -121,7 +121,7 @@ class Catalogue:
             if key in self._duplicates:
                 raise PluginError(self._duplicates[key])
             if name not in entries:
-                raise NotFound(f"There is no {SINGULAR[kind]} {name!r}.", hint=self._suggest(kind, name))
+                self._refuse(kind, name)
             self._objects[key] = self.resolved(entries[name])
         return self._objects[key]
 
@@ -149,7 +149,7 @@ class Catalogue:
             return found
         if declared is None:
             missing = base if plus else name
-            raise NotFound(f"There is no task {missing!r}.", hint=self._suggest("tasks", missing))
+            self._refuse("tasks", missing)
         if variant.startswith("debug-"):
             raise NotFound(f"Sample {name} needs a plugin.", hint="Install it: pip install mleredux-agent-repo")
         variants = ", ".join(f"{base}+{key}" for key in (*sorted(declared.variants), "debug-ROWS"))
@@ -185,21 +185,17 @@ class Catalogue:
             NotFound: A set has no tasks.
         """
         chosen, reasons = list(names), {} if refused is None else refused
+        known = {entry.id: {"all", *entry.ref.summary.get("sets", ())} for entry in self.entries("tasks").values()}
         for wanted in sets:
             if wanted.startswith(TECHNIQUES) and "@" in wanted:
                 members = self._technique_names(wanted, reasons)
             else:
-                members = [
-                    entry.id
-                    for entry in self.entries("tasks").values()
-                    if wanted == "all" or wanted in entry.ref.summary.get("sets", ())
-                ]
+                members = [name for name, including in known.items() if wanted in including]
             if not members and reasons:
                 raise NotFound(f"{wanted} has no tasks: {next(iter(reasons.values()))}")
             if not members:
-                known = sorted({s for e in self.entries("tasks").values() for s in e.ref.summary.get("sets", ())})
-                known = ["all", *known, f"{TECHNIQUES}@TASK"]
-                raise NotFound(f"There is no set {wanted!r}.", hint=f"Sets are: {', '.join(known)}.")
+                listed = ", ".join([*sorted({"all"}.union(*known.values())), f"{TECHNIQUES}@TASK"])
+                raise NotFound(f"There is no set {wanted!r}.", hint=f"Sets are: {listed}.")
             chosen += members
         return list(dict.fromkeys(chosen))
 
@@ -240,7 +236,7 @@ class Catalogue:
         return self._found_agents[name]
 
     def _find_agent(self, reference: str) -> Agent:
-        found: Agent | None = only(self.hook("mleredux_find_agent"), reference)
+        found: Agent | None = self.call_scheme("find_agent", reference)
         if found is None:
             from mleredux._core.plugins.directory import installing
 
@@ -248,6 +244,20 @@ class Catalogue:
             hint = installing("schemes", scheme) or "See `mleredux list agents`."
             raise NotFound(f"No plugin supports agents with the scheme {scheme!r}.", hint=hint)
         return found
+
+    def call_scheme(self, function: str, reference: str, *arguments: str) -> Any:
+        """Call a function of a reference's `Scheme`, by name; return None if the scheme has none or is unknown.
+
+        Raises:
+            PluginError: Several plugins register the scheme, so none is used.
+        """
+        scheme, colon, _ = reference.partition(":")
+        if not colon or scheme not in self.entries("schemes"):
+            from mleredux._core.plugins.former import call
+
+            return call(self.hook(f"mleredux_{function}"), reference, *arguments)
+        found = getattr(self.get("schemes", scheme), function)
+        return found(reference, *arguments) if found is not None else None
 
     def forget_references(self) -> None:
         """Resolve references that may change, such as branches, again on next use."""
@@ -292,10 +302,8 @@ class Catalogue:
         return [message for plugin in self.plugins for message in plugin.errors]
 
     def clashes(self) -> list[str]:
-        """Return a sentence for each name that is unused because several plugins claim it, and for each plugin that
-        grades.
-        """
-        for kind in ("tasks", "agents", "graders"):
+        """Return a sentence for each unused name that several plugins claim, and for each plugin that grades."""
+        for kind in ("tasks", "agents", "schemes", "graders"):
             self.entries(kind)
         named = [plugin.clash for plugin in self.plugins if plugin.clash]
         graders = [given.plugin_name for given in self.hook("mleredux_grade").get_hookimpls()]
@@ -334,6 +342,12 @@ class Catalogue:
         except (Exception, SystemExit) as error:
             self._report_declaration(plugin, kind, error)
         return entries
+
+    def _refuse(self, kind: str, name: str) -> NoReturn:
+        from mleredux._core.plugins.directory import suggestion
+
+        hint = suggestion(kind, name, list(self.entries(kind)), self.plugins)
+        raise NotFound(f"There is no {SINGULAR[kind]} {name!r}.", hint=hint)
 
     @staticmethod
     def _report_declaration(plugin: Plugin, kind: str, error: BaseException) -> None:
@@ -389,21 +403,6 @@ class Catalogue:
         )
         self._duplicates[entry.kind, entry.id] = message
         entry.plugin.errors.append(message)
-
-    def _suggest(self, kind: str, name: str) -> str:
-        from mleredux._core.plugins.directory import installing
-
-        if listed := installing(kind, name):
-            return listed
-        import difflib
-
-        if near := difflib.get_close_matches(name, list(self.entries(kind)), n=3, cutoff=0.55):
-            return f"Did you mean {' or '.join(near)}?"
-        failed = [plugin.name for plugin in self.plugins if plugin.state == "failed" and not plugin.clash]
-        broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
-        broken = " ".join([broken, *dict.fromkeys(plugin.clash for plugin in self.plugins if plugin.clash)])
-        path = ", or give the path of your own script, notebook or folder" if kind == "agents" else ""
-        return f"See `mleredux list {kind}`{path}.{broken}"
 
 
 _current: Catalogue | None = None

@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.plugins.discovery import KINDS
+from mleredux._core.plugins.discovery import KINDS, Plugin
 
 FILE = Path(__file__).parents[2] / "directory.toml"
 _PARTS = (
@@ -17,8 +17,6 @@ _PARTS = (
     "grader sandbox service store technique testing tracker"
 )
 ROLES = tuple(_PARTS.split())
-PROVIDED = (*KINDS, "schemes")
-"""Kinds of names that an entry may list."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +29,7 @@ class Listed:
         summary: One sentence.
         source: The URL of its code.
         install: The requirement for pip: the name, perhaps with extras.
-        provides: Names that it registers, by kind (one of `PROVIDED`).
+        provides: Names that it registers, by kind (one of `KINDS`).
     """
 
     name: str
@@ -78,13 +76,13 @@ def read_directory(path: Path) -> list[Listed]:
     """
     found = []
     for name, given in sorted(tomllib.loads(path.read_text(encoding="utf-8")).items()):
-        if unknown := sorted(given.keys() - {"role", "summary", "source", "install", *PROVIDED}):
+        if unknown := sorted(given.keys() - {"role", "summary", "source", "install", *KINDS}):
             raise ValueError(f"{name} has the unknown key {unknown[0]}.")
         if missing := [key for key in ("role", "summary", "source") if not given.get(key)]:
             raise ValueError(f"{name} has no {missing[0]}.")
         if given["role"] not in ROLES:
             raise ValueError(f"{name} has the role {given['role']!r}; use one of {', '.join(ROLES)}.")
-        provides = {kind: tuple(given[kind]) for kind in PROVIDED if given.get(kind)}
+        provides = {kind: tuple(given[kind]) for kind in KINDS if given.get(kind)}
         install = given.get("install", name)
         found.append(Listed(name, given["role"], given["summary"], given["source"], install, provides))
     return found
@@ -100,8 +98,29 @@ def installing(kind: str, name: str) -> str | None:
     """Return a sentence on which package to install for a missing object; None if unknown.
 
     Args:
-        kind: One of `PROVIDED`.
+        kind: One of `KINDS`.
         name: The name of the missing object.
     """
     lacking = (one for one in directory() if name in one.provides.get(kind, ()) and one.installed is None)
     return next((f"Install it: `{entry.command}`." for entry in lacking), None)
+
+
+def suggestion(kind: str, name: str, known: list[str], plugins: list[Plugin]) -> str:
+    """Return the hint on a missing object: which package to install, similar names, or plugins that failed.
+
+    Args:
+        kind, name: The type and the name of the object.
+        known: The names of this type that are registered.
+        plugins: All plugins.
+    """
+    if listed := installing(kind, name):
+        return listed
+    import difflib
+
+    if near := difflib.get_close_matches(name, known, n=3, cutoff=0.55):
+        return f"Did you mean {' or '.join(near)}?"
+    failed = [plugin.name for plugin in plugins if plugin.state == "failed" and not plugin.clash]
+    broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
+    broken = " ".join([broken, *dict.fromkeys(plugin.clash for plugin in plugins if plugin.clash)])
+    path = ", or give the path of your own script, notebook or folder" if kind == "agents" else ""
+    return f"See `mleredux list {kind}`{path}.{broken}"

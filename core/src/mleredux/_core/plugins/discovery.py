@@ -12,7 +12,7 @@ import os
 import sys
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,6 +28,7 @@ SINGULAR = {
     "tasks": "task",
     "techniques": "technique",
     "agents": "agent",
+    "schemes": "scheme",
     "graders": "grader",
     "sandboxes": "sandbox",
     "formats": "format",
@@ -41,7 +42,7 @@ KINDS = tuple(SINGULAR)
 
 @dataclass(frozen=True)
 class Ref:
-    """A task, agent, grader, sandbox, format, executor, tool or command that is imported on use.
+    """A registered object, such as a task or an agent, that is imported on use.
 
     Attributes:
         id: The id of the object.
@@ -52,6 +53,30 @@ class Ref:
     id: str
     target: str | None = None
     summary: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scheme:
+    """The meaning of references and URLs that begin with `<id>:`; each function receives the whole reference.
+
+    Attributes:
+        id: The part before the colon, as `repo` in `repo:https://…@REF`.
+        title: A short description.
+        find_agent: `find_agent(reference)` returns the pinned `Agent`, or raises `MlereduxError`.
+        list_history: `list_history(reference, good, bad)` lists the references of an agent's versions from `good` to
+            `bad`, oldest first.
+        import_task: `import_task(reference)` imports a task, and returns its id.
+        open_store: `open_store(url)` opens an `ObjectStore`, which transfers runs and data between machines.
+        open_backend: `open_backend(url)` opens a server as the `Backend` of commands with `--server`.
+    """
+
+    id: str
+    title: str
+    find_agent: Callable[[str], Any] | None = None
+    list_history: Callable[[str, str, str], list[str]] | None = None
+    import_task: Callable[[str], str] | None = None
+    open_store: Callable[[str], Any] | None = None
+    open_backend: Callable[[str], Any] | None = None
 
 
 @dataclass

@@ -13,6 +13,7 @@ from typing import Any
 import pluggy
 
 from mleredux import hookspecs
+from mleredux._core.plugins import former
 from mleredux._core.plugins.discovery import Plugin, Ref
 from mleredux.errors import one_line
 
@@ -27,6 +28,7 @@ def make_manager(trace: Callable[[str], None] | None = None) -> pluggy.PluginMan
     """
     manager = pluggy.PluginManager(hookspecs.PROJECT)
     manager.add_hookspecs(hookspecs)
+    manager.add_hookspecs(former)
     if trace is not None:
         manager.trace.root.setwriter(trace)
         manager.enable_tracing()
@@ -152,8 +154,10 @@ def _contract_fits(plugin: Plugin, contract: object, hooks: Iterable[str]) -> bo
 
 
 def _refuse_unknown_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> None:
-    known = {name for name in vars(hookspecs) if name.startswith("mleredux_")}
-    if unknown := sorted(set(implemented_hooks(plugin, manager)) - known):
+    implemented = implemented_hooks(plugin, manager)
+    former.warn(plugin.name, implemented)
+    known = {name for name in (*vars(hookspecs), *vars(former)) if name.startswith("mleredux_")}
+    if unknown := sorted(set(implemented) - known):
         raise ValueError(f"it implements unknown hooks: {', '.join(unknown)}")
 
 

@@ -43,11 +43,14 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     if kind == "sandboxes" and isinstance(item, Sandbox):
         return {"id": item.id, "title": item.title, **_facts(item.capabilities)}
     from mleredux._core.executors import Executor
+    from mleredux._core.plugins.discovery import Scheme
     from mleredux.models.export import Format
     from mleredux.models.tool import Tool
 
     if kind == "formats" and isinstance(item, Format):
         return {name: getattr(item, name) for name in ("id", "title", "suffix", "together")}
+    if kind == "schemes" and isinstance(item, Scheme):
+        return {"id": item.id, "title": item.title}
     if kind == "executors" and isinstance(item, Executor):
         return {"id": item.id, "title": item.title, "allocates": item.allocates}
     if kind == "tools" and isinstance(item, Tool):
@@ -62,6 +65,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "graders": "a mleredux.plugin.grader.Grader",
         "sandboxes": "an object with the methods of mleredux.plugin.sandbox.Sandbox",
         "formats": "a mleredux_rollout.Format",
+        "schemes": "a mleredux.plugin.Scheme",
         "executors": "an object with the methods of mleredux.plugin.executor.Executor",
         "tools": "a mleredux.plugin.tool.Tool",
         "commands": "a click.Command",

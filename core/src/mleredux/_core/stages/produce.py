@@ -21,7 +21,7 @@ from mleredux.models.events import Warned
 from mleredux.models.paths import readable
 
 PRODUCERS = ("mleredux_produce_artifacts", "mleredux_produce_reports")
-"""Hooks that create artifacts, in the order in which they are called."""
+"""The hook that creates artifacts, and a former one that is called after it."""
 _OWN_FOLDERS = ("logs", "submissions", "task", "attempts")
 _AGENT_FOLDERS = ("output", "attempts")
 _STILL_WRITTEN = "events.jsonl"
@@ -34,16 +34,16 @@ _ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)
 def produce(run: Run, catalogue: Catalogue) -> Manifest:
     """Let plugins create artifacts, then write `artifacts.json`. A plugin that fails is recorded as an event."""
     made: list[Artifact] = []
-    for hook in PRODUCERS:
+    # As pluggy calls them: `tryfirst` first.
+    implementations = [item for hook in PRODUCERS for item in reversed(catalogue.hook(hook).get_hookimpls())]
+    for implementation in sorted(implementations, key=lambda item: "artifacts" in item.argnames):
+        name = implementation.plugin_name
         arguments = {"run": run, "artifacts": tuple(made)}
-        for implementation in reversed(catalogue.hook(hook).get_hookimpls()):  # as pluggy calls them: `tryfirst` first
-            name = implementation.plugin_name
-            try:
-                artifacts = implementation.function(*(arguments[given] for given in implementation.argnames))
-                made += [_completed(run, one, name) for one in cast("Iterable[Artifact] | None", artifacts) or ()]
-            except Exception as error:  # a plugin may raise anything; the others still run
-                message = f"Producing artifacts failed: {one_line(error)}"
-                run.emit(Warned(plugin=name, message=message))
+        try:
+            artifacts = implementation.function(*(arguments[given] for given in implementation.argnames))
+            made += [_completed(run, one, name) for one in cast("Iterable[Artifact] | None", artifacts) or ()]
+        except Exception as error:  # a plugin may raise anything; the others still run
+            run.emit(Warned(plugin=name, message=f"Producing artifacts failed: {one_line(error)}"))
     return write_manifest(run, made)
 
 

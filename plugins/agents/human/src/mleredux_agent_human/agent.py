@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
+from mleredux.errors import MlereduxError
+from mleredux.plugin import Scheme
 from mleredux.plugin.agent import Agent, Build, Limits
-from mleredux_agents import CliOptions, libraries, read_options
+from mleredux_agents import PERSON, PERSON_RULE, CliOptions, libraries, read_options
 
 JUPYTER = "jupyterlab==4.6.6"
 
@@ -48,5 +51,15 @@ agent = Agent(
 
 
 def named(reference: str) -> Agent:
-    """Return the agent under a person's name."""
-    return agent.model_copy(update={"reference": reference})
+    """Return the agent under a person's name: `human:ada`.
+
+    Raises:
+        MlereduxError: It is not a name.
+    """
+    name = unicodedata.normalize("NFC", reference.removeprefix("human:"))
+    if not PERSON.fullmatch(name):
+        raise MlereduxError(f"{name!r} is not a name that people can have here.", hint=PERSON_RULE)
+    return agent.model_copy(update={"reference": f"human:{name}"})
+
+
+SCHEME = Scheme(id="human", title="People by name", find_agent=named)

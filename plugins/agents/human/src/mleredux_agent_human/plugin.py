@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
-    from mleredux.plugin.agent import Agent
     from mleredux.plugin.page import Action, Page, Panel
 
 mleredux_contract = 2
@@ -28,20 +26,9 @@ def mleredux_register_agents() -> Iterable[Ref]:
 
 
 @hookimpl
-def mleredux_find_agent(reference: str) -> Agent | None:
-    """Find the agent by a person's name: `human:ada`."""
-    if not reference.startswith(_SCHEME):
-        return None
-    from mleredux.errors import MlereduxError
-    from mleredux_agents import PERSON, PERSON_RULE
-
-    from mleredux_agent_human.agent import named
-
-    name = unicodedata.normalize("NFC", reference.removeprefix(_SCHEME))
-    if not PERSON.fullmatch(name):
-        raise MlereduxError(f"{name!r} is not a name that people can have here.", hint=PERSON_RULE)
-
-    return named(_SCHEME + name)
+def mleredux_register_schemes() -> Iterable[Ref]:
+    """Register the scheme of people's names: `human:ada`."""
+    return [Ref("human", "mleredux_agent_human.agent:SCHEME")]
 
 
 @hookimpl

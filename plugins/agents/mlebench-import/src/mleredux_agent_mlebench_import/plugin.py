@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 from mleredux.plugin import Ref, hookimpl
-
-if TYPE_CHECKING:
-    from mleredux.plugin.agent import Agent
 
 mleredux_contract = 2
 mleredux_dynamic = ("agents",)
@@ -37,10 +33,6 @@ def mleredux_register_commands() -> Iterable[Ref]:
 
 
 @hookimpl
-def mleredux_find_agent(reference: str) -> Agent | None:
-    """Return an imported agent, or an agent of a folder: `mlebench:aide/dev`, `mlebench:./agents/aide#aide/dev`."""
-    if not reference.startswith(SCHEME):
-        return None
-    from mleredux_agent_mlebench_import.registry import find
-
-    return find(reference.removeprefix(SCHEME))
+def mleredux_register_schemes() -> Iterable[Ref]:
+    """Return the scheme of imported agents and of agents of a folder: `mlebench:aide/dev`, `mlebench:PATH#aide/dev`."""
+    return [Ref("mlebench", "mleredux_agent_mlebench_import.registry:SCHEME")]

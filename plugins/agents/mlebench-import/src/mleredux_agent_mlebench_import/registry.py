@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin import Scheme
 
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
@@ -62,8 +63,8 @@ def register(agents: list[Agent], copy: str) -> list[str]:
     return replaced
 
 
-def find(wanted: str) -> Agent:
-    """Return the agent of a reference: a name, `name@copy`, `folder#name`, or a folder with one agent.
+def find(reference: str) -> Agent:
+    """Return the agent of a reference: `mlebench:` and a name, `name@copy`, `folder#name`, or a folder with one agent.
 
     Raises:
         NotFound: There is no such agent.
@@ -71,6 +72,7 @@ def find(wanted: str) -> Agent:
     """
     from mleredux_agent_mlebench_import.agents import load_agents
 
+    wanted = reference.removeprefix("mlebench:")
     folder, hash_sign, name = wanted.rpartition("#")
     if hash_sign:
         return _one(load_agents(keep(Path(folder).expanduser())), name, f"{folder}/config.yaml")
@@ -192,3 +194,6 @@ def _write(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     temporary.write_text(text + "\n", encoding="utf-8")
     temporary.replace(path)
+
+
+SCHEME = Scheme(id="mlebench", title="Agents in the layout of MLE-bench", find_agent=find)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from mleredux.plugin import Ref, hookimpl
 
 if TYPE_CHECKING:
-    from mleredux.plugin.agent import Agent
     from mleredux.plugin.task import Task
 
 mleredux_contract = 2
@@ -23,13 +22,9 @@ SCHEME = "repo:"
 
 
 @hookimpl
-def mleredux_find_agent(reference: str) -> Agent | None:
-    """Fetch the repository, pin its commit, and read the agent's manifest."""
-    if not reference.startswith(SCHEME):
-        return None
-    from mleredux_agent_repo.agents import agent_of
-
-    return agent_of(reference)
+def mleredux_register_schemes() -> list[Ref]:
+    """Return the scheme of repositories, whose commits are pinned and whose manifests are read."""
+    return [Ref("repo", "mleredux_agent_repo.agents:AGENTS")]
 
 
 @hookimpl(tryfirst=True)
@@ -44,16 +39,6 @@ def mleredux_find_task(name: str) -> Task | None:
     from mleredux_agent_repo.samples import sample_of
 
     return sample_of(current().task(sample[0]), sample[1])
-
-
-@hookimpl
-def mleredux_list_history(reference: str, good: str, bad: str) -> list[str] | None:
-    """List the commits between two commits of a repository."""
-    if not reference.startswith(SCHEME):
-        return None
-    from mleredux_agent_repo.history import history
-
-    return history(reference, good, bad)
 
 
 @hookimpl

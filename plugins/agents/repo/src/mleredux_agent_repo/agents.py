@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.models import AgentFolder, Smoke
+from mleredux.plugin import Scheme
 from mleredux.plugin.agent import Agent, Build, Limits
 from mleredux_containers import images_of
 
+from mleredux_agent_repo.history import history
 from mleredux_agent_repo.layers import dockerfile
 from mleredux_agent_repo.manifest import MANIFEST, Manifest, read_manifest
 from mleredux_agent_repo.references import SCHEME, parse
@@ -133,3 +135,6 @@ def _read_logs(path: str, form: str, output: Path) -> Any:
         return parse_rollout(read_below(output, path)) if (output / path).is_file() else None
     reader = current().agent(form).rollout_reader
     return reader(output) if reader else None
+
+
+AGENTS = Scheme(id="repo", title="Repositories, folders and scripts", find_agent=agent_of, list_history=history)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from mleredux.plugin.agent import Agent
     from mleredux.plugin.artifact import Artifact, Report, Run, Verification
     from mleredux.plugin.host import Prepared, StageContext
     from mleredux.plugin.sandbox import Built
@@ -39,13 +38,9 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
 
 
 @hookimpl
-def mleredux_find_agent(reference: str) -> Agent | None:
-    """Resolve `reproduce:RUN_DIRECTORY` to the agent that reruns the final code of a run."""
-    if not reference.startswith("reproduce:"):
-        return None
-    from mleredux_artifact_notes.reproduce import agent_of
-
-    return agent_of(reference)
+def mleredux_register_schemes() -> list[Ref]:
+    """Return the scheme of agents that rerun the final code of a run: `reproduce:RUN_DIRECTORY`."""
+    return [Ref("reproduce", "mleredux_artifact_notes.reproduce:AGENTS")]
 
 
 @hookimpl

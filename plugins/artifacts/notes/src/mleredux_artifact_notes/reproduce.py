@@ -11,6 +11,7 @@ from urllib.parse import quote, unquote
 
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
+from mleredux.plugin import Scheme
 from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.artifact import Artifact, Run, RunStore, State
 
@@ -128,3 +129,6 @@ def _verdict(run: Run, again: Run, tolerance: float) -> dict[str, Any]:
         why = same.reason or f"{same.differing:,} of {same.cells:,} cells differ"
         said = ("different", f"The code creates another submission: {why}; score {after.score}, was {before.score}.")
     return {"verdict": said[0], "message": said[1], **figures, "submissions": same.as_json()}
+
+
+AGENTS = Scheme(id="reproduce", title="The final code of a run", find_agent=agent_of)

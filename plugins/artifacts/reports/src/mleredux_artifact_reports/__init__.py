@@ -39,8 +39,8 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
     return [produce_rollout(run)]
 
 
-@hookimpl
-def mleredux_produce_reports(run: Run, artifacts: tuple[Artifact, ...]) -> Iterable[Artifact]:
+@hookimpl(specname="mleredux_produce_artifacts")
+def produce_page(run: Run, artifacts: tuple[Artifact, ...]) -> Iterable[Artifact]:
     """Write the page, which shows the artifacts of other plugins."""
     from mleredux_artifact_reports.page import produce_report
 

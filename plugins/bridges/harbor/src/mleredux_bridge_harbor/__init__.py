@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mleredux.plugin import Ref, hookimpl
@@ -46,13 +45,9 @@ def mleredux_register_agents() -> Iterable[Ref]:
 
 
 @hookimpl
-def mleredux_import_task(reference: str) -> str | None:
-    """Copy the task directory of `harbor:PATH` into the cache."""
-    if not reference.startswith("harbor:"):
-        return None
-    from mleredux_bridge_harbor.imported import import_folder
-
-    return import_folder(Path(reference.removeprefix("harbor:")).expanduser())
+def mleredux_register_schemes() -> Iterable[Ref]:
+    """Return the scheme of task directories: `harbor:PATH`."""
+    return [Ref("harbor", f"{__name__}.imported:TASKS")]
 
 
 @hookimpl

@@ -13,6 +13,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import first_problem
+from mleredux.plugin import Scheme
 from mleredux.plugin.agent import Build
 from mleredux.plugin.files import FileLock, cache_dir, remove_tree
 from mleredux.plugin.task import Metric, Resources, Submission, Task
@@ -274,3 +275,11 @@ Work in the directory that the file `/.harbor-workdir` names. What is there when
 written then.
 
 """
+
+
+def import_reference(reference: str) -> str:
+    """Copy the task directory of `harbor:PATH` into the cache, and return the task's id."""
+    return import_folder(Path(reference.removeprefix(SCHEME)).expanduser())
+
+
+TASKS = Scheme(id="harbor", title="Task directories of Harbor", import_task=import_reference)

@@ -18,7 +18,7 @@ def open_store(catalogue: Catalogue, url: str) -> ObjectStore:
     Raises:
         StoreError: No installed plugin supports the URL, or the URL is invalid.
     """
-    found = catalogue.hook("mleredux_open_store")(url=url)
+    found = catalogue.call_scheme("open_store", url)
     if found is None:
         raise StoreError(
             f"No installed plugin opens the object store {url}.",

@@ -59,7 +59,7 @@ def command(
     Each step runs one commit, seed by seed, until a sequential test assigns it to GOOD or BAD. Runs are kept as an
     experiment, so that the command continues after an interruption.
     """
-    history = catalogue(ctx).hook("mleredux_list_history")(reference=agent, good=good, bad=bad)
+    history = catalogue(ctx).call_scheme("list_history", agent, good, bad)
     if history is None:
         raise NotFound(f"{agent} has no history.", hint="Give a repository, as repo:https://host/team/agent.git.")
     if len(history) < 2:

@@ -9,8 +9,6 @@ from mleredux.plugin import Ref, hookimpl
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from mleredux.plugin.command import Backend
-
 mleredux_contract = 2
 
 _COMMANDS = {
@@ -34,9 +32,6 @@ def mleredux_register_commands() -> Iterable[Ref]:
 
 
 @hookimpl
-def mleredux_open_backend(url: str) -> Backend:
-    """Return the backend for the server at a URL, with its stored token."""
-    from mleredux_client.cli.backend import ServerBackend
-    from mleredux_client.cli.service import open_service
-
-    return ServerBackend(open_service(url), url)
+def mleredux_register_schemes() -> Iterable[Ref]:
+    """Return the schemes of servers' URLs."""
+    return [Ref("http", "mleredux_client.cli.backend:HTTP"), Ref("https", "mleredux_client.cli.backend:HTTPS")]

@@ -19,24 +19,15 @@ A request passes through these packages from top to bottom; the scheduler takes 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mleredux.plugin import Ref, hookimpl
-
-if TYPE_CHECKING:
-    from mleredux.plugin.agent import Agent
 
 mleredux_contract = 2
 
 
 @hookimpl
-def mleredux_find_agent(reference: str) -> Agent | None:
-    """Find an agent that a user uploaded to this server."""
-    if not reference.startswith("upload:"):
-        return None
-    from mleredux_server.runs.uploaded import uploaded_agent
-
-    return uploaded_agent(reference)
+def mleredux_register_schemes() -> list[Ref]:
+    """Return the scheme of agents that users uploaded to this server."""
+    return [Ref("upload", "mleredux_server.runs.uploaded:SCHEME")]
 
 
 @hookimpl

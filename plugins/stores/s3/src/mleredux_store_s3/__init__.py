@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from mleredux.plugin import hookimpl
-
-if TYPE_CHECKING:
-    from mleredux.plugin.executor import ObjectStore
+from mleredux.plugin import Ref, hookimpl
 
 mleredux_contract = 2
 VARIABLES = (
@@ -23,10 +18,6 @@ VARIABLES = (
 
 
 @hookimpl
-def mleredux_open_store(url: str) -> ObjectStore | None:
-    """Open `s3://BUCKET/PREFIX`."""
-    if not url.startswith("s3://"):
-        return None
-    from mleredux_store_s3.bucket import Bucket
-
-    return Bucket(url)
+def mleredux_register_schemes() -> list[Ref]:
+    """Return the scheme of buckets, `s3://BUCKET/PREFIX`."""
+    return [Ref("s3", "mleredux_store_s3.bucket:SCHEME")]

@@ -9,6 +9,7 @@ from datetime import timedelta
 from urllib.parse import urlsplit
 
 from mleredux.errors import StoreError
+from mleredux.plugin import Scheme
 from mleredux.plugin.executor import Stored
 
 from mleredux_store_s3 import VARIABLES
@@ -127,3 +128,6 @@ def _explained(error: Exception, url: str) -> StoreError:
         return StoreError(f"The bucket of {url} does not exist.", hint="Check its name, and AWS_ENDPOINT_URL.")
     reason = " ".join(str(error).partition("\n\nDebug source")[0].split())
     return StoreError(f"The object store {url} refused a request or does not respond: {reason[:300]}.")
+
+
+SCHEME = Scheme(id="s3", title="Object stores with the S3 protocol", open_store=Bucket)

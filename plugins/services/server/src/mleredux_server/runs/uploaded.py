@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin import Scheme
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.command import current
 
@@ -58,3 +59,6 @@ def uploaded_agent(reference: str) -> Agent:
             error.message.replace(str(place), name), hint=error.hint and error.hint.replace(str(place), name)
         ) from error
     return found.model_copy(update={"reference": reference, "unisolated": "named"})
+
+
+SCHEME = Scheme(id="upload", title="Agents uploaded to this server", find_agent=uploaded_agent)
