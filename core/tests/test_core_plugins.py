@@ -83,6 +83,25 @@ def test_of_what_changes_from_user_to_user_a_plugin_is_asked_each_time(site: Sit
         assert found["agents"] == [name] and found["tasks"] == ["alpha-task"]
 
 
+def test_jobs_get_no_secret_of_mleredux_and_nothing_that_a_plugin_withholds(site: Site, tmp_path: Path) -> None:
+    site.install("alpha", "mleredux_withheld = ('ALPHA_PASSWORD', 'ALPHA_URL')\n" + GOOD.format(name="alpha"))
+    (tmp_path / "mine.py").write_text("mleredux_withheld = ['MINE']\n" + GOOD.format(name="mine"))
+    code = (
+        "import json; from mleredux.plugin.executor import job_environment\n"
+        "from mleredux.plugin.command import current; loaded = [one.state for one in current().plugins]\n"
+        "print(json.dumps([loaded, job_environment()]))"
+    )
+    kept = ("ALPHA_PASSWORDS", "OTHER_PASSWORD", "MLEREDUX_GPUS", "MLEREDUX_KEYBOARD", "MY_MLEREDUX_KEY")
+    gone = ("ALPHA_PASSWORD", "ALPHA_URL", "MINE", "MLEREDUX_X_TOKEN", "MLEREDUX_TOKEN", "MLEREDUX_A_KEY")
+    variables = dict.fromkeys((*kept, *gone), "planted")
+    for _ in range(2):  # from the plugin, then from the index
+        ended = site.python(code, MLEREDUX_PLUGINS=str(tmp_path / "mine.py"), **variables)
+        assert ended.returncode == 0, ended.stderr
+        states, environment = json.loads(ended.stdout)
+        assert {name for name in environment if environment[name] == "planted"} == set(kept)
+        assert states.count("found") >= 2, "alpha is not imported for it"
+
+
 def test_a_broken_plugin_is_tried_once_until_it_is_fixed_or_asked_about(site: Site, tmp_path: Path) -> None:
     tries = tmp_path / "tries"
     site.install("broken", f"open({str(tries)!r}, 'a').write('x')\nraise RuntimeError('boom')")

@@ -3,7 +3,8 @@
 
 A plugin is a distribution with an entry point in the group `mleredux` that names a module (or any object) with hook
 implementations. Next to them it declares the contract version that it was written for, `mleredux_contract = 2`; the
-default is the current version.
+default is the current version. `mleredux_withheld = ("MY_PASSWORD",)` names environment variables that only its own
+program may know: jobs of executors do not get them.
 """
 
 from __future__ import annotations

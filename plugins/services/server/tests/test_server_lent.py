@@ -136,6 +136,7 @@ def test_other_names_are_not_reserved(local: LocalServer) -> None:
 
 def test_workers_get_none_of_the_servers_own_secrets(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
     own = ("MLEREDUX_OIDC_SECRET", "MLEREDUX_SECRETS_KEY", "MLEREDUX_SERVE_TOKEN", "MLEREDUX_DATABASE", "PGPASSWORD")
+    own += ("MLEREDUX_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
     for name in own:
         monkeypatch.setenv(name, "planted-of-the-server")
     made = Settings(runs_dir=local.service.settings.runs_dir, oidc_secret="planted-of-the-server")

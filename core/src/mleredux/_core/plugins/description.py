@@ -39,6 +39,7 @@ def describe(plugin: Plugin) -> Iterator[dict[str, Any]]:
     if catalogue.load_plugin(plugin):
         of_kinds = {f"mleredux_register_{kind}" for kind in KINDS}
         record["hooks"] = [hook for hook in implemented_hooks(plugin, catalogue.manager) if hook not in of_kinds]
+        record["withheld"] = plugin.withheld
         record["dynamic"] = [str(kind) for kind in getattr(plugin.object, "mleredux_dynamic", ())]
         for kind in KINDS:
             if kind not in record["dynamic"]:

@@ -89,6 +89,7 @@ class Plugin:
         state: `found`, `loaded`, `blocked` or `failed`.
         index: The objects it registers, by type, if known without importing it.
         hooks: The hooks it implements, if known without importing it.
+        withheld: Environment variables that jobs of executors do not get.
         dynamic: Types whose registrations must be queried each time (e.g. a user's imports).
         recorded: Whether its failure is known without importing it.
         errors: Its problems, one sentence each, with the remedy.
@@ -104,6 +105,7 @@ class Plugin:
     index: dict[str, list[Ref]] | None = None
     hooks: tuple[str, ...] | None = None
     dynamic: tuple[str, ...] = ()
+    withheld: tuple[str, ...] = ()
     recorded: bool = False
     object: Any = None
     errors: list[str] = field(default_factory=list)

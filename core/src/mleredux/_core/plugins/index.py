@@ -171,6 +171,7 @@ def _apply(plugin: Plugin, record: dict[str, Any]) -> None:
         if record["failed"]:
             plugin.state, plugin.recorded = "failed", True
             return
+        plugin.withheld = tuple(record["withheld"])
         plugin.index, plugin.hooks, plugin.dynamic = index, tuple(record["hooks"]), tuple(record["dynamic"])
     except (KeyError, TypeError):
         plugin.errors.clear()  # a damaged file: the plugin is imported on use

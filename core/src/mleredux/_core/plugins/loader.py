@@ -67,6 +67,7 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
             f"Plugin {plugin.name!r} violates the contract: {reason}. Compare its hooks with mleredux/hookspecs.py."
         )
         return False
+    plugin.withheld = tuple(map(str, getattr(plugin.object, "mleredux_withheld", ())))
     plugin.state = "loaded"
     return True
 

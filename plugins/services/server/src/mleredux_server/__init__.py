@@ -22,6 +22,8 @@ from __future__ import annotations
 from mleredux.plugin import Ref, hookimpl
 
 mleredux_contract = 2
+_HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+mleredux_withheld = ("MLEREDUX_DATABASE", "PGPASSWORD", *_HEADERS)
 
 
 @hookimpl
