@@ -60,6 +60,17 @@ def test_a_comparison_begins_with_a_table_of_arms_and_takes_another_measure(fill
     assert page.locator("h1").inner_text() == "2 tasks: 2 arms"
 
 
+@pytest.mark.parametrize("width", [320, 390])
+def test_tables_of_a_comparison_need_no_sideways_scrolling_on_a_phone(filled: Any, pages: Any, width: int) -> None:
+    page = opened(pages, f"{filled.url}/compare?experiment=trees")
+    page.set_viewport_size({"width": width, "height": 900})
+    wider = "(found) => found.map((one) => one.scrollWidth - one.clientWidth)"
+    extra = page.locator("main .scroll").evaluate_all(wider)
+    assert len(extra) == 3 and set(extra) == {0}
+    first = page.locator("main section").first.locator("tbody tr").first
+    assert first.locator("[data-label='Medal, %']").is_visible()
+
+
 def test_a_comparison_leads_to_both_runs_of_a_task(filled: Any, pages: Any) -> None:
     page = opened(pages, f"{filled.url}/compare?experiment=trees")
     assert "On which tasks is many better than few?" not in page.inner_text("main")
