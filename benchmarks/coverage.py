@@ -23,8 +23,11 @@ from mleredux_experiments.inference.errors import Interval, mean_interval, means
 from mleredux_experiments.inference.power import Sample, variance_of
 from mleredux_experiments.inference.resampling import Scale, paired_interval, sign_flip
 from mleredux_experiments.results.table import Results, Row
+from scipy.optimize import brentq
 
 TASKS, SEEDS = (2, 3, 5, 10, 22), (1, 3, 5)
+RATES = ((0.05, 0.35), (0.2, 0.5), (0.5, 0.8), (0.8, 0.5), (0.95, 0.65))
+"""Shares of runs with a medal of two agents."""
 EFFECT = 0.8
 _MANY = 40_000
 """Number of tasks whose mean serves as the truth."""
@@ -39,6 +42,34 @@ def chances(generator: np.random.Generator, tasks: int, effect: float) -> tuple[
     ability = generator.normal(-0.5, 1.5, tasks)
     other = ability + effect + generator.normal(0, 0.5, tasks)
     return 1 / (1 + np.exp(-ability)), 1 / (1 + np.exp(-other))
+
+
+@cache
+def offset(rate: float, spread: float) -> float:
+    """Return the mean logit for which this share of runs succeeds, if logits have this SD over tasks."""
+    logits = spread * np.random.default_rng(0).normal(size=_MANY)
+    return float(brentq(lambda mean: np.mean(1 / (1 + np.exp(-mean - logits))) - rate, -20, 20))
+
+
+def medals_at(first: float, second: float, spread: float = 1.5, other: float = 0.5) -> Draw:
+    """Return a function that draws runs of two agents, of which these shares have a medal."""
+
+    def draw(generator: np.random.Generator, tasks: int, seeds: int) -> Arms:
+        ability = generator.normal(0, spread, tasks)
+        logits = offset(first, spread) + ability, generator.normal(0, other, tasks) + ability
+        logits = logits[0], logits[1] + offset(second, math.hypot(spread, other))
+        a, b = (100.0 * (generator.random((tasks, seeds)) < 1 / (1 + np.exp(-one[:, None]))) for one in logits)
+        return list(a), list(b)
+
+    return draw
+
+
+def power_at(first: float, second: float, tasks: int, seeds: int, experiments: int) -> tuple[float, float]:
+    """Return the promised power and the share of simulated experiments in which the test detects the difference."""
+    draw, generator = medals_at(first, second), np.random.default_rng([tasks, seeds, 2])
+    said = promised(draw, True, tasks, seeds, 100 * abs(second - first))
+    means = [[means_of(arm) for arm in draw(generator, tasks, seeds)] for _ in range(experiments)]
+    return said, float(np.mean([sign_flip(b - a) <= 0.05 for a, b in means]))
 
 
 def medals(effect: float, *, deterministic: bool = False) -> Draw:
@@ -264,6 +295,12 @@ def main() -> None:
             found_ = verdicts(draw, share, tasks, 3, fewer)
             rows.append((label, tasks, f"{said:.0%}", f"{(found_['better'] + found_['worse']) / fewer:.0%}"))
     table(("measure", "tasks × 3 seeds", "power: predicted", "simulated"), rows)
+    rows = []
+    for tasks in (2, 5, 10, 22):
+        for seeds in SEEDS:
+            found_rates = [power_at(*rates, tasks, seeds, 4 * count) for rates in RATES]
+            rows.append((tasks, seeds, *(f"{said:.1%}, {hits:.1%}" for said, hits in found_rates)))
+    table(("tasks", "seeds", *(f"{a:.0%} → {b:.0%}" for a, b in RATES)), rows)
     rows = []
     for effect in (1.0, 1.5, 2.0, 3.3):
         for most in (8, 20):

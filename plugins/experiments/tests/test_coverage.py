@@ -7,7 +7,13 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import pytest
+from mleredux.plugin.experiment import Plan
+from mleredux_experiments.execution.sequence import samples
+from mleredux_experiments.inference.errors import means_of
+from mleredux_experiments.inference.power import Sample, variance_of
+from mleredux_experiments.inference.resampling import Evidence, Scale, sign_flip
 
 _EXPERIMENTS = 40
 """For each number of tasks and seeds."""
@@ -68,6 +74,59 @@ def test_an_agent_that_is_worse_by_the_margin_passes_no_more_often_than_the_leve
     assert (tasks < 6) == (found["cannot tell"] > 0)
     if tasks < 5:
         assert found["cannot tell"] == 60
+
+
+@pytest.mark.parametrize("rates", [(0.05, 0.35), (0.2, 0.5), (0.5, 0.8), (0.8, 0.5), (0.95, 0.65), (0.8, 0.95)])
+@pytest.mark.parametrize("tasks", [2, 5, 8, 10, 22])
+def test_the_promised_power_of_medals_is_measured_at_any_rate(
+    simulation: ModuleType, rates: tuple[float, float], tasks: int
+) -> None:
+    for seeds in simulation.SEEDS:
+        said, hits = simulation.power_at(*rates, tasks, seeds, 300)
+        assert hits == pytest.approx(said, abs=error(said, 300) + 0.02), seeds
+        assert (said > 0) == (tasks > 5)
+
+
+def decided(sample: Sample, differences: np.ndarray) -> bool:
+    """Whether the rule of a sample decides, by its definition."""
+    evidence, p = Evidence.of(differences, Scale(100.0, sample.share)), sign_flip(differences)
+    if sample.rule == "difference":
+        return p <= sample.alpha
+    if sample.rule == "non-inferiority":
+        return evidence.above(-sample.margin) <= sample.alpha / 2 or (p <= sample.alpha and differences.mean() > 0)
+    return max(evidence.above(-sample.margin), evidence.below(sample.margin)) <= sample.alpha
+
+
+@pytest.mark.parametrize("primary", ["any_medal", "percentile"])
+@pytest.mark.parametrize("stop", ["fixed", "sequential"])
+@pytest.mark.parametrize("question", ["difference", "non-inferiority", "equivalence"])
+def test_the_power_of_a_plan_is_that_of_the_rule_that_it_names(
+    simulation: ModuleType, question: str, stop: str, primary: str
+) -> None:
+    tasks, seeds, share, experiments = 14, 4, primary == "any_medal", 150
+    margin = 0.0 if question == "difference" else 40.0 if share else 12.0
+    analysis = "equivalence" if question == "equivalence" else "paired"
+    design = {"name": "x", "primary": primary, "margin": margin, "analysis": analysis, "tasks": ["digits"]}
+    arms = {"a": {"agent": "dummy"}, "b": {"agent": "dummy"}}
+    plan = Plan.model_validate({"experiment": design, "arms": arms, "stop": {"rule": stop}})
+    shift = 0.0 if margin else 30.0 if share else 8.0
+    draw = simulation.medals_at(0.3, 0.3 + shift / 100) if share else simulation.percentiles(shift, (0, 0))
+    many = draw(np.random.default_rng(1), 10_000, seeds)
+    looks = samples(plan, variance_of(*many), tasks, seeds)
+    assert {look.rule for look in looks} == {question}
+    assert [look.seeds for look in looks] == (
+        [2, 3, 4] if stop == "sequential" and question != "non-inferiority" else [4]
+    )
+    amount = margin or abs(float(np.mean(means_of(many[1]) - means_of(many[0]))))
+    said = max(look.chance(amount) for look in looks)
+    generator, found = np.random.default_rng(5), []
+    for _ in range(experiments):
+        a, b = (np.array(arm) for arm in draw(generator, tasks, seeds))
+        found.append([decided(look, (b - a)[:, : int(look.seeds)].mean(axis=1)) for look in looks])
+    hits = np.array(found)
+    assert 0.1 < said < 0.999
+    assert max(hits.mean(axis=0)) == pytest.approx(said, abs=error(said, experiments) + 0.05)
+    assert said <= hits.any(axis=1).mean() + error(said, experiments) + 0.05
 
 
 @pytest.mark.parametrize("effect", [1.5, 2.0])

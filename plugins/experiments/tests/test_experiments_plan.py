@@ -133,8 +133,13 @@ def test_the_detectable_amount_answers_the_question_of_the_plan(tmp_path: Path, 
     planned = [(cell._replace(task=f"{cell.task}-{copy}"), run) for copy in range(3) for cell, run in cells]
     found = checked(plan, planned, Results(())).estimate
     assert found.detectable is not None and found.unit == "points"
-    assert found.goal == ("equivalence within " if analysis == "equivalence" else "")
-    assert (found.power is None) == (analysis == "paired")
+    assert found.goal == ("equivalence within " if analysis == "equivalence" else "non-inferiority within ")
+    assert found.power is not None and f"within the margin of 30 with a power of {found.power:.0%}" in found.detects
+    assert found.detects.startswith(found.goal)
+    if analysis == "paired":
+        without = plan.experiment.model_copy(update={"margin": 0.0})
+        difference = checked(plan.model_copy(update={"experiment": without}), planned, Results(())).estimate
+        assert (difference.goal, difference.power) == ("", None) and "margin" not in difference.detects
     few = checked(plan, cells[:4], Results(())).estimate
     least = {"paired": {"fixed": 6, "sequential": 7}, "equivalence": {"fixed": 5, "sequential": 6}}[analysis][rule]
     assert few.detectable is None and few.basis.endswith(f": a decision needs {least} tasks or more")

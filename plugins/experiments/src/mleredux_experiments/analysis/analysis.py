@@ -189,9 +189,11 @@ def analyse(
             comparisons.append(against(arm, alpha))
         except MlereduxError as error:
             notes.append(str(error))
-    adjusted = holm([one.p for one in comparisons])
+    p = [one.p for one in comparisons]
+    adjusted, levels = holm(p), holm_levels(p, alpha)
+    if margin:  # Holm's steps follow p, and would give other levels to decisions within the margin
+        adjusted, levels = [min(one * len(p), 1.0) for one in p], [alpha / max(len(p), 1)] * len(p)
     if len(comparisons) > 1:
-        levels = holm_levels([one.p for one in comparisons], alpha)
         comparisons = [
             replace(against(one.b, level), adjusted=p)
             for one, level, p in zip(comparisons, levels, adjusted, strict=True)

@@ -64,19 +64,15 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     if as_json:
         print_json(record)
         return
-    name, question, primary = (record[key] for key in ("name", "question", "primary"))
+    name, question = record["name"], record["question"]
     click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
     sizes = [f"{len(record[key])} {key[:-1] if len(record[key]) == 1 else key}" for key in ("arms", "tasks", "seeds")]
     click.echo(f"{' × '.join(sizes)} = {record['runs']} runs.\n")
     print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))
-    hours, cost, basis = record["hours"], record["cost_usd"], record["basis"]
+    hours, cost = record["hours"], record["cost_usd"]
     took = "{mean} hours (80 %: {low} to {high}), from {past} past runs"
     shown = {key: plain(hours[key], 3) for key in ("mean", "low", "high")} if hours else {}
     time = took.format(**shown, past=record["past"]) if hours else "unknown: there are no past runs of each agent"
-    amount = f"{record['goal']}{plain(record['detectable'] or 0, 3)} {record['unit']} of {primary}"
-    smallest = f"{amount} with a power of 80 % ({basis})"
-    if record["power"] is not None:
-        smallest += f"; within the margin of {plain(record['margin'])} with a power of {record['power']:.0%}"
     click.echo()
     print_facts(
         {
@@ -85,7 +81,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
             "time": time,
             "at most": f"{plain(record['most_hours'], 3)} hours, by the time limits",
             "cost": "${mean:.2f} (80 %: {low:.2f} to {high:.2f})".format(**cost) if cost else None,
-            "detects": smallest if record["detectable"] is not None else basis,
+            "detects": record["detects"],
             "stop": {key: text(value) for key, value in record["stop"].items() if value is not None},
         }
     )

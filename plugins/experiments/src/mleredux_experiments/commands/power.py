@@ -45,7 +45,7 @@ def command(
 ) -> None:
     """Compute how many tasks and seeds are needed to detect a difference, or which difference they detect.
 
-    With --experiment, the question is that of its plan, such as equivalence.
+    With --experiment, the question is that of its plan, such as equivalence within its margin.
 
     The variance is estimated from the runs of agents A and B, or set by --between and --within.
     """
@@ -77,6 +77,7 @@ def command(
             f"{where} not vary in {what.name}, so their variance is unknown.",
             hint="Choose another --measure, or give --between and --within without agents, one of them above 0.",
         )
+    difference = difference or sample.margin or None
     if difference is not None and difference > (what.reach or difference):
         raise click.UsageError(
             f"Two runs differ in {what.name} by {plain(what.reach or 0)} {what.points} at most.", ctx

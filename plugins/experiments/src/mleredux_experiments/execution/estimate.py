@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from mleredux.models.formats import text
+from mleredux.models.formats import plain, text
 from mleredux.plugin.experiment import Cell, Plan, RunPlan
 
-from mleredux_experiments.execution.sequence import last_alpha
-from mleredux_experiments.inference.power import Sample, Variance, variance_of
+from mleredux_experiments.execution.sequence import samples
+from mleredux_experiments.inference.power import Variance, variance_of
 from mleredux_experiments.results.measures import cells as cells_of
 from mleredux_experiments.results.measures import measure
 from mleredux_experiments.results.table import Results, Row
@@ -43,11 +43,14 @@ class Estimate:
         cost_usd: Total cost of their LLM calls; None without past runs, or if none made calls.
         most_hours: Sum of the time limits.
         detectable: The smallest difference between two arms that is detected with a power of 80 %, or the smallest
-            margin within which equal arms are shown to be equivalent; None if it is unknown or does not exist.
+            margin within which equal arms are shown to be equivalent, or not inferior; None if it is unknown or does
+            not exist. With the sequential rule, of the look that detects the smallest.
         unit: Unit of the difference.
         basis: The source of the variance, or the reason why there is no detectable difference, as text.
         goal: What the design detects, in words that precede the amount.
-        power: Probability that equal arms are shown to be equivalent within the plan's margin; None without one.
+        power: Probability that equal arms are shown to be equivalent, or not inferior, within the plan's margin; None
+            without one.
+        detects: What the plan detects, in words.
     """
 
     runs: int
@@ -60,6 +63,7 @@ class Estimate:
     basis: str
     goal: str = ""
     power: float | None = None
+    detects: str = ""
 
 
 @dataclass(frozen=True)
@@ -120,18 +124,23 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
         cost = _amount(costs) if costs.any() else None
     variance, basis = _variance(plan, past.rows)
     tasks, seeds = len({cell.task for cell, _ in planned}), len({cell.seed for cell, _ in planned})
-    what, smallest, power = measure(plan.experiment.primary), None, None
-    scale, equivalence = (what.reach, what.share), plan.experiment.analysis == "equivalence"
-    sample = Sample(variance or PLANNING, tasks, seeds, last_alpha(plan, seeds), 0.8, *scale, equivalence)
-    if tasks < sample.least:
-        basis = f"{sample.nothing}: a decision needs {sample.least} tasks or more"
+    what, margin, smallest, power = measure(plan.experiment.primary), plan.experiment.margin, None, None
+    looks = samples(plan, variance or PLANNING, tasks, seeds)
+    goal, nothing, least = looks[0].goal, looks[0].nothing, min(look.least for look in looks)
+    if tasks < least:
+        basis = f"{nothing}: a decision needs {least} tasks or more"
     elif variance:
-        smallest = sample.detectable
-        power = sample.chance(plan.experiment.margin) if sample.equivalence else None
-        basis = basis if smallest else f"{sample.nothing} that is possible, with a power of 80 %"
-    return Estimate(
-        len(planned), size, hours, cost, float(limits.sum()), smallest, what.points, basis, sample.goal, power
-    )
+        smallest = min((one for one in (look.detectable for look in looks) if one), default=None)
+        power = max(look.chance(margin) for look in looks) if margin else None
+        basis = basis if smallest else f"{nothing} that is possible, with a power of 80 %"
+    words = basis
+    if smallest is not None:
+        least_power = "80 %" if len(looks) == 1 else "80 % or more"
+        words = f"{goal}{plain(smallest, 3)} {what.points} of {what.name} with a power of {least_power} ({basis})"
+    if power is not None:
+        words += f"; within the margin of {plain(margin)} with a power of {power:.0%}{' or more' * (len(looks) > 1)}"
+    total = float(limits.sum())
+    return Estimate(len(planned), size, hours, cost, total, smallest, what.points, basis, goal, power, words)
 
 
 def _past(rows: Sequence[Row], agents: set[str]) -> dict[tuple[str, str], list[tuple[float, float]]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
 
 from mleredux_experiments.inference.comparison import compare
-from mleredux_experiments.inference.power import least_tasks
+from mleredux_experiments.inference.power import Sample, Variance
+from mleredux_experiments.results.measures import measure
 
 _FIRST_LOOK = 2
 """Number of complete seeds at the first test."""
@@ -33,14 +35,36 @@ def last_alpha(plan: Plan, seeds: int) -> float:
     return alpha / max(len(plan.all_arms()) - 1, 1)
 
 
+def samples(plan: Plan, variance: Variance, tasks: int, seeds: int) -> list[Sample]:
+    """Return the sample of each look that can decide; with the fixed rule, and for non-inferiority, that is the last
+    one."""
+    design, what = plan.experiment, measure(plan.experiment.primary)
+    last = Sample(
+        variance,
+        tasks,
+        seeds,
+        last_alpha(plan, seeds),
+        reach=what.reach,
+        share=what.share,
+        margin=design.margin,
+        equivalence=design.analysis == "equivalence",
+    )
+    if plan.stop.rule == "fixed" or last.rule == "non-inferiority":
+        return [last]
+    looks = range(min(_FIRST_LOOK, seeds), seeds + 1)
+    return [replace(last, seeds=look, alpha=last_alpha(plan, look)) for look in looks]
+
+
 def check_sequence(plan: Plan, tasks: int) -> None:
     """Check that a sequential plan has enough tasks to be able to stop early.
 
     Raises:
         MlereduxError: The plan has too few tasks.
     """
-    alpha = last_alpha(plan, _FIRST_LOOK) * (2 if plan.experiment.analysis == "equivalence" else 1)
-    if plan.stop.rule == "sequential" and tasks < (least := least_tasks(alpha)):
+    first = replace(samples(plan, Variance(0), tasks, _FIRST_LOOK)[0], alpha=last_alpha(plan, _FIRST_LOOK))
+    if not first.equivalence:
+        first = replace(first, margin=0)  # only a difference or equivalence ends an experiment early
+    if plan.stop.rule == "sequential" and tasks < (least := first.least):
         raise MlereduxError(
             f"stop.rule: with {tasks} task{'s' * (tasks != 1)}, the sequential rule can never stop this experiment.",
             hint=f"Plan {least} tasks or more, or use the rule fixed.",

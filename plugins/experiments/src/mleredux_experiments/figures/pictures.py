@@ -281,9 +281,9 @@ def _power(analysis: Analysis) -> Picture | None:
     here = sample.detectable
     if here is not None:
         axes.scatter([count], [here], color="black", marker="D", zorder=3, label="these runs")
-    what, line = ("margin", found.margin) if sample.equivalence else ("observed difference", abs(found.difference))
+    what, line = ("margin", found.margin) if sample.margin else ("observed difference", abs(found.difference))
     axes.axhline(line, color="#555555", linewidth=0.8, linestyle="--", label=f"the {what}")
-    what = "margin of equivalence" if sample.equivalence else "detectable difference"
+    what = f"margin of {sample.rule}" if sample.margin else "detectable difference"
     axes.set(xlabel="tasks", ylabel=f"smallest {what}, {found.unit}", xscale="log")
     axes.set_xticks(tasks, list(map(str, tasks)))
     axes.minorticks_off()
@@ -293,8 +293,6 @@ def _power(analysis: Analysis) -> Picture | None:
     if here is None:
         answer = f"These {these} detect {sample.nothing} that is possible; a decision needs {least} tasks or more."
     asked = (
-        "How small is the margin that can be shown?"
-        if sample.equivalence
-        else "How large must a difference be to be seen?"
+        "How small is the margin that can be shown?" if sample.margin else "How large must a difference be to be seen?"
     )
     return Picture("power", asked, answer, figure)

@@ -67,7 +67,9 @@ def compare(
     interval = evidence.interval(alpha, p) if count > 1 else None
     within = max(evidence.above(-margin), evidence.below(margin)) if margin else None
     seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
-    sample = Sample(parts, count, seeds, alpha, reach=what.reach, share=what.share, equivalence=equivalence)
+    sample = Sample(
+        parts, count, seeds, alpha, reach=what.reach, share=what.share, margin=margin, equivalence=equivalence
+    )
     verdict = _verdict(difference, p, evidence, within, margin, sample)
     told = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
     return Comparison(

@@ -1,8 +1,8 @@
-"""Power of the test used in comparisons: the tasks or seeds needed for a difference, and the difference that a design
-detects; or the margin within which it shows that equal arms are equivalent.
+"""Power of the decision of a comparison: the tasks or seeds needed for a difference, and the difference that a design
+detects; or the margin within which it shows that equal arms are equivalent, or that one is not inferior.
 
-The test is that of the comparison: sign flips over tasks. For up to 12 tasks (up to 30 for shares, whose differences
-take few values), its power is simulated with all flips. With more tasks, the test has the power of Student's t.
+The tests are those of the comparison. For up to 12 tasks (up to 30 for shares), the power of sign flips is simulated
+with all flips; with more tasks, the test has the power of Student's t. Decisions within a margin are simulated.
 """
 
 from __future__ import annotations
@@ -11,20 +11,24 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Literal
 
 import numpy as np
 
-from mleredux_experiments.inference.errors import Array, Cells, means_of, student
-from mleredux_experiments.inference.resampling import Evidence, Scale, subsets
+from mleredux_experiments.inference.errors import Array, Cells, bounded_limits, means_of, student
+from mleredux_experiments.inference.resampling import subsets
 
 _FEW, _FEW_SHARES = 12, 30
-_SAMPLES, _FLIPS, _EQUAL = 1_000, 2_000, 200
+_SAMPLES, _FLIPS, _EQUAL = 4_000, 2_000, 400
+_MOST_FLIPPED = 16_000_000
+"""Maximum number of flipped sums that are computed at once."""
 _MOST = 100_000
 """Maximum number of tasks in a plan."""
 _MOST_SEEDS = 100
-_STEPS = 8
-"""Maximum number of simulated steps of a share's difference between 0 and 100; beyond that, it is practically
-continuous."""
+_SIMULATED = 200
+"""Maximum number of tasks for which decisions within a margin are simulated task by task."""
+
+Rule = Literal["difference", "non-inferiority", "equivalence"]
 
 
 @dataclass(frozen=True)
@@ -36,12 +40,14 @@ class Variance:
         within_a: σ²_A, the variance between runs of arm A on one task.
         within_b: σ²_B, the same for arm B.
         separated: Whether the two kinds can be distinguished: each arm has several runs of some task.
+        means: Means of both arms, which for shares determine the distribution of differences; None: unknown.
     """
 
     between: float
     within_a: float = 0.0
     within_b: float = 0.0
     separated: bool = True
+    means: tuple[float, float] | None = None
 
     def of_mean(self, seeds: float) -> float:
         """Return the variance of a task's difference with this number of seeds in each arm."""
@@ -53,13 +59,13 @@ def variance_of(a: Cells, b: Cells) -> Variance:
 
     Without two runs of a task in each arm, all variance counts as variance between tasks, which is conservative.
     """
-    difference = means_of(b) - means_of(a)
+    difference, means = means_of(b) - means_of(a), (float(means_of(a).mean()), float(means_of(b).mean()))
     total = float(np.var(difference, ddof=1)) if len(difference) > 1 else 0.0
     within_a, within_b = _pooled(a), _pooled(b)
     if within_a is None or within_b is None:
-        return Variance(total, separated=False)
+        return Variance(total, separated=False, means=means)
     noise = within_a * _inverse_size(a) + within_b * _inverse_size(b)
-    return Variance(max(0.0, total - noise), within_a, within_b)
+    return Variance(max(0.0, total - noise), within_a, within_b, means=means)
 
 
 def _pooled(cells: Cells) -> float | None:
@@ -79,13 +85,14 @@ def least_tasks(alpha: float) -> int:
 
 @dataclass(frozen=True)
 class Sample:
-    """The size of a comparison.
+    """The size of a comparison, and the decision that it is for.
 
     Attributes:
         seeds: Number of runs per task and arm.
         reach: The largest difference that the measure allows; None: unbounded.
         share: Whether a run's value is either 0 or `reach`.
-        equivalence: Whether the question is if the arms differ by less than a margin, instead of if they differ.
+        margin: The largest difference that does not matter.
+        equivalence: Whether the question is if the arms differ by less than the margin, instead of if they differ.
     """
 
     variance: Variance
@@ -95,42 +102,64 @@ class Sample:
     power: float = 0.8
     reach: float | None = None
     share: bool = False
+    margin: float = 0.0
     equivalence: bool = False
+
+    @property
+    def rule(self) -> Rule:
+        """Return the decision: with a margin, whether B is at least not inferior, unless equivalence is the
+        question."""
+        return "equivalence" if self.equivalence else "non-inferiority" if self.margin else "difference"
 
     @property
     def least(self) -> int:
         """Return the smallest number of tasks at which the question can be decided."""
-        return least_tasks(self.alpha * (1 + self.equivalence))
+        if not self.share or self.rule == "difference" or not self.reach:
+            return least_tasks(self.alpha * (1 + self.equivalence))
+        margin = min(self.margin / self.reach, 1 - 1e-9)
+        if not self.equivalence:
+            return _least_padded((1 - margin) / 2, self.alpha / 2)
+        return min(_least_padded(1 - margin, self.alpha), _least_padded((1 + margin) / 2, self.alpha / 2))
 
     @property
     def goal(self) -> str:
         """Return what the design detects, in words that precede an amount."""
-        return "equivalence within " if self.equivalence else ""
+        return "" if self.rule == "difference" else f"{self.rule} within "
 
     @property
     def nothing(self) -> str:
         """Return, in words, that a design detects nothing."""
-        return "equivalence within no margin" if self.equivalence else "no difference"
+        return "no difference" if self.rule == "difference" else f"{self.rule} within no margin"
 
     def chance(self, difference: float) -> float:
-        """Return the probability that a true difference is detected, or that equal arms are shown to be equivalent
-        within it."""
+        """Return the probability that a true difference is detected, or that equal arms are shown to be equivalent, or
+        not inferior, within it."""
         scale = self.reach or 1.0
-        spread = math.sqrt(self.variance.of_mean(self.seeds)) / scale
-        steps = min(max(round(self.seeds), 1), _STEPS) if self.share else 0
-        if self.equivalence:
-            margins = _margins(round(spread, 9), self.tasks, self.alpha, steps, self.reach is not None)
-            return float(np.mean(margins <= difference / scale + 1e-9)) if self.tasks >= self.least else 0.0
-        return _chance(round(abs(difference) / scale, 9), round(spread, 9), self.tasks, self.alpha, steps)
+        if self.tasks < self.least:
+            return 0.0
+        if self.rule != "difference":
+            return float(np.mean(self._margins() <= difference / scale + 1e-9))
+        return _chance(round(abs(difference) / scale, 9), *self._scaled())
+
+    def _scaled(self) -> tuple[Variance, float, int, float, bool]:
+        scale, one = self.reach or 1.0, self.variance
+        between, a, b = (round(value / scale**2, 9) for value in (one.between, one.within_a, one.within_b))
+        means = (round(one.means[0] / scale, 9), round(one.means[1] / scale, 9)) if one.means and self.share else None
+        return Variance(between, a, b, means=means), self.seeds, self.tasks, self.alpha, self.share
+
+    def _margins(self) -> Array:
+        return _margins(*self._scaled(), self.equivalence)
 
     @property
     def detectable(self) -> float | None:
-        """Return the smallest difference (or margin of equivalence) that is detected with the desired power; None if
-        no possible one is."""
+        """Return the smallest difference (or margin) that is detected with the desired power; None if no possible one
+        is."""
         spread = math.sqrt(self.variance.of_mean(self.seeds))
         high = self.reach or 8 * spread
         if not spread or self.tasks < self.least or self.chance(high) < self.power:
             return None
+        if self.rule != "difference":
+            return float(np.quantile(self._margins(), self.power, method="higher")) * (self.reach or 1.0)
         low = 0.0
         while high - low > 0.01 * high:
             middle = (low + high) / 2
@@ -158,39 +187,56 @@ def _smallest(low: int, most: int, suffices: Callable[[int], bool]) -> int | Non
     return high
 
 
+def _least_padded(least: float, level: float) -> int:
+    """Return the smallest number of tasks for which `padded_means` reject a mean, if the most favorable tasks do."""
+    return math.ceil(math.log(level) / math.log(least) - 1e-9)
+
+
 @lru_cache(maxsize=10_000)
-def _chance(difference: float, spread: float, tasks: int, alpha: float, steps: int) -> float:
-    if tasks < least_tasks(alpha):
-        return 0.0
+def _chance(difference: float, variance: Variance, seeds: float, tasks: int, alpha: float, share: bool) -> float:
+    spread = math.sqrt(variance.of_mean(seeds))
     if not spread:
         return float(difference > 0)
-    if tasks > (_FEW_SHARES if steps else _FEW):
-        return _by_student(difference / spread * math.sqrt(tasks), tasks - 1, alpha)
-    if not steps:
-        effect = difference / spread
-        limits = _normal_limits(tasks, alpha)
+    if not share and tasks <= _FEW:
+        effect, limits = difference / spread, _normal_limits(tasks, alpha)[0]
         return float(np.mean(limits > -effect) + np.mean(limits > effect))
-    values = _lattice_values(difference, spread, steps, tasks)
-    flipped = values @ _some_subsets(tasks, max(_FLIPS, int(100 / alpha))).T
-    most = alpha / 2 * (flipped.shape[1] + 1) - 1
-    return float(np.mean([np.sum(side <= 1e-6, axis=1) <= most for side in (flipped, -flipped)]) * 2)
+    if share:
+        points, weights = _differences(variance, difference, seeds)
+        if tasks <= _FEW_SHARES:
+            return _by_flips(_drawn(points, weights, tasks), alpha)
+        if variance.means:
+            spread = max(math.sqrt(weights @ points**2 - (weights @ points) ** 2), 1e-9)
+    return _by_student(difference / spread * math.sqrt(tasks), tasks - 1, alpha)
+
+
+def _by_flips(values: Array, alpha: float) -> float:
+    """Return the share of samples, in rows, that the test rejects."""
+    flips = _some_subsets(values.shape[1], max(_FLIPS, int(100 / alpha))).T
+    most, rejected = alpha / 2 * (flips.shape[1] + 1) - 1, 0
+    for part in np.array_split(values, math.ceil(values.shape[0] * flips.shape[1] / _MOST_FLIPPED)):
+        flipped = part @ flips
+        rejected += sum(int(np.sum(np.sum(side <= 1e-6, axis=1) <= most)) for side in (flipped, -flipped))
+    return rejected / len(values)
 
 
 @lru_cache(maxsize=100)
-def _margins(spread: float, tasks: int, alpha: float, steps: int, bounded: bool) -> Array:
-    """Return for samples of equal arms the smallest margin within which they are shown to be equivalent."""
-    if steps:
-        values = _lattice_values(0.0, spread, steps, tasks)[:_EQUAL].astype(float)
+def _margins(variance: Variance, seeds: float, tasks: int, alpha: float, share: bool, equivalence: bool) -> Array:
+    """Return for samples of equal arms the smallest margin within which they are shown to be equivalent, or B not to be
+    inferior."""
+    few, level = min(tasks, _SIMULATED), 2 * alpha if equivalence else alpha
+    if share:
+        drawn = np.sort(_drawn(*_differences(variance, 0.0, seeds), few)[:_EQUAL].astype(float), axis=1)
+        rows, places = np.unique(drawn, axis=0, return_inverse=True)
+        parts = [bounded_limits(part.T, (-1.0, 1.0), level) for part in np.array_split(rows, len(rows) // 50 + 1)]
+        low, high = np.concatenate(parts, axis=1)[:, places.ravel()]
     else:
-        values = np.random.default_rng(tasks).normal(scale=spread, size=(_EQUAL, tasks))
-    scale = Scale(1.0 if bounded else None, steps > 0)
-    found = (Evidence.of(one, scale).interval(2 * alpha, p=1.0) for one in values)
-    return np.array([max(-one.low, one.high) for one in found])
+        low, high = math.sqrt(variance.of_mean(seeds)) * _normal_limits(few, level)
+    return np.asarray((np.maximum(-low, high) if equivalence else np.maximum(-low, 0)) * math.sqrt(few / tasks))
 
 
 @lru_cache(maxsize=8)
 def _some_subsets(tasks: int, enough: int) -> Array:
-    flips = subsets(tasks)
+    flips: Array = np.asarray(subsets(tasks), dtype=np.float32)
     return flips[np.random.default_rng(tasks).permutation(len(flips))[:enough]] if len(flips) > 2 * enough else flips
 
 
@@ -203,40 +249,77 @@ def _by_student(shift: float, freedom: int, alpha: float) -> float:
 
 @lru_cache(maxsize=100)
 def _normal_limits(tasks: int, alpha: float) -> Array:
-    """Return the lower interval limits of standard normal samples: a shifted sample is rejected if its limit exceeds
-    0."""
+    """Return the lower and upper interval limits of standard normal samples: a shifted sample is rejected if its lower
+    limit is above 0."""
     flips = subsets(tasks)
-    samples = np.random.default_rng(tasks).normal(size=(_SAMPLES, tasks)).astype(np.float32)
-    means = samples @ (flips / flips.sum(axis=1, keepdims=True)).T
+    size = min(_SAMPLES, _MOST_FLIPPED // len(flips))
+    samples = np.random.default_rng(tasks).normal(size=(size, tasks)).astype(np.float32)
+    means = samples @ (flips / flips.sum(axis=1, keepdims=True)).astype(np.float32).T
     place = int(alpha / 2 * (len(flips) + 1) + 1e-9) - 1
-    return np.asarray(np.partition(means, place, axis=1)[:, place])
+    return np.asarray(np.partition(means, (place, -1 - place), axis=1)[:, (place, -1 - place)].T, dtype=float)
 
 
-def _lattice_values(difference: float, spread: float, steps: int, tasks: int) -> Array:
-    """Draw differences of two shares of `steps` runs, with a given mean and variance and maximum entropy.
+def _drawn(points: Array, weights: Array, tasks: int) -> Array:
+    drawn = np.random.default_rng(tasks).random((_SAMPLES, tasks), dtype=np.float32)
+    return np.asarray(points[np.searchsorted(np.cumsum(weights)[:-1], drawn)], dtype=np.float32)
 
-    Entropy is relative to the distribution of the differences if both shares follow Jeffreys' prior, as agents often
-    succeed on a task in all of their runs or in none.
+
+@lru_cache(maxsize=500)
+def _differences(variance: Variance, difference: float, seeds: float) -> tuple[Array, Array]:
+    """Return the possible differences of two shares on one task, and their probabilities, for a mean difference.
+
+    Chances of success vary over tasks by beta distributions and are dependent by a normal copula; means, variances and
+    correlation are those of the runs. Arm A keeps its mean, unless the difference would be impossible. Without known
+    means, the arms lie on both sides of 50 %.
     """
-    from scipy.optimize import minimize
-    from scipy.special import logsumexp, softmax
-    from scipy.stats import betabinom
+    before = variance.means or (0.5 - difference / 2, 0.5 + difference / 2)
+    pairs = list(zip(before, (variance.within_a, variance.within_b), strict=True))
+    alike = [float(np.clip(1 - noise / max(mean * (1 - mean), 1e-9), 0.001, 0.999)) for mean, noise in pairs]
+    spread = [math.sqrt(share * mean * (1 - mean)) for share, (mean, _) in zip(alike, pairs, strict=True)]
+    product, covariance = math.prod(spread), (spread[0] ** 2 + spread[1] ** 2 - variance.between) / 2
+    correlation = float(np.clip(covariance / product, -1, 1)) if product > 1e-6 else 0.0
+    rises = not difference or before[1] > before[0] or (before[1] == before[0] and before[0] <= 0.5)
+    first = float(np.clip(before[0], *((0, 1 - difference) if rises else (difference, 1))))
+    after = first, first + difference * (1 if rises else -1)
+    chances = _chances(after, alike, correlation)
+    least, found = int(seeds), []
+    part = (1 / least - 1 / seeds) * least * (least + 1)
+    for runs, weight in ((least, 1 - part), (least + 1, part)):
+        outcomes = np.arange(runs + 1)
+        ways = np.array([math.comb(runs, ones) for ones in outcomes], dtype=float)
+        a, b = (ways * p[:, None] ** outcomes * (1 - p[:, None]) ** (runs - outcomes) for p in chances)
+        both = a.T @ b / len(a)
+        sums = [weight * np.trace(both, offset) for offset in range(-runs, runs + 1)]
+        found.append((np.arange(-runs, runs + 1) / runs * (1 if rises else -1), np.array(sums)))
+        if part < 1e-6:
+            break
+    points, weights = (np.concatenate(one) for one in zip(*found, strict=True))
+    return points, weights / weights.sum()
 
-    share = betabinom(steps, 0.5, 0.5).pmf(np.arange(steps + 1))
-    prior = np.log(np.convolve(share, share[::-1]))
 
-    points, difference = np.linspace(-1, 1, 2 * steps + 1), min(difference, 0.99)
-    part = difference * steps % 1
-    least, most = part * (1 - part) / steps**2, 1 - difference**2
-    variance = min(max(spread**2, least + 0.02 * (most - least)), most - 0.02 * (most - least))
-    goal = np.array([difference, variance + difference**2])
-    powers = np.stack([points, points**2])
-    start = np.array([difference / variance, -0.5 / variance])
-    found = minimize(
-        lambda x: float(logsumexp(x @ powers + prior) - x @ goal),
-        start,
-        jac=lambda x: powers @ softmax(x @ powers + prior) - goal,
-    ).x
-    bounds = np.cumsum(softmax(found @ powers + prior))
-    drawn = np.random.default_rng(tasks).random((_SAMPLES * 2 // 5, tasks), dtype=np.float32)
-    return np.asarray(points[np.searchsorted(bounds[:-1], drawn)], dtype=np.float32)
+def _chances(means: tuple[float, float], alike: list[float], correlation: float) -> list[Array]:
+    """Return both arms' chances on many tasks, of beta distributions with these means, intraclass correlations and
+    correlation."""
+    from scipy.special import betaincinv, ndtr, ndtri
+    from scipy.stats import qmc
+
+    grid = np.linspace(-5, 5, 1_001)
+    normal = ndtri(qmc.Sobol(2, seed=0).random_base2(12).clip(1e-9, 1 - 1e-9)).T
+    tables = []
+    for mean, share in zip(means, alike, strict=True):
+        size = 1 / share - 1
+        inside = 0 < mean < 1
+        tables.append(betaincinv(mean * size, (1 - mean) * size, ndtr(grid)) if inside else np.full_like(grid, mean))
+    first = np.interp(normal[0], grid, tables[0])
+
+    def second(angle: float) -> Array:
+        return np.asarray(np.interp(math.sin(angle) * normal[0] + math.cos(angle) * normal[1], grid, tables[1]))
+
+    low, high = -math.pi / 2, math.pi / 2
+    for _ in range(14):
+        middle = (low + high) / 2
+        other = second(middle)
+        reached = np.mean(first * other) - first.mean() * other.mean()
+        goal = correlation * math.sqrt(math.prod(share * m * (1 - m) for m, share in zip(means, alike, strict=True)))
+        low, high = (low, middle) if reached >= goal else (middle, high)
+    return [first, second(high)]
