@@ -25,11 +25,10 @@ from mleredux_techniques._kit.data.splits import FUTURE, Pool, Split, class_name
 from mleredux_techniques._kit.data.structure import Structure, candidates, moments, structure_of
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.marks import Sheet, close, listing, repeated
-from mleredux_techniques._kit.judging.plans import rows_of, split_losses
-from mleredux_techniques._kit.judging.reference import Model, predict
+from mleredux_techniques._kit.judging.plans import loss
+from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
 from mleredux_techniques._kit.judging.scorer import scorer
-from mleredux_techniques._kit.vocabulary.preprocessing import finite, matrices
 from mleredux_techniques.cv.document import (
     CvAnalysis,
     CvMethod,
@@ -296,46 +295,24 @@ def _once(instance: Instance, methods: list[CvMethod], number: int) -> list[floa
     classes = dataset.problem != "regression"
     y, codes = outputs(dataset, whole)
     one = Pool(dataset, whole, y, codes, class_names(dataset) if classes else (), (), 0.0, "")
-    split = Split(rows, test, number)
-    x = remembered(dataset, f"features {number}", lambda: _features(one, split))
-    truth = remembered(dataset, f"test {number}", lambda: _loss(instance, one, x, split))
     train = whole.iloc[rows].reset_index(drop=True)
+
+    def loss_of(rest: Array, held: Array) -> float:
+        return float(loss(instance, one, Split(rest, held, number), {}, MODELS).mean())
 
     def estimate(method: CvMethod) -> float:
         parts = folds(method, train, codes[rows], classes=classes, seed=number)
         chosen = [parts[place] for place in _spread(len(parts))]
-        found = [_loss(instance, one, x, Split(rows[rest], rows[held], number)) for rest, held in chosen]
+        found = [loss_of(rows[rest], rows[held]) for rest, held in chosen]
         return float(np.average(found, weights=[len(held) for _, held in chosen]))
 
+    truth = remembered(dataset, f"test {number}", lambda: loss_of(rows, test))
     return [truth - remembered(dataset, f"{number} {method!r}", partial(estimate, method)) for method in methods]
 
 
 def _spread(count: int) -> list[int]:
     """Return at most `MAX_FOLDS` evenly spaced numbers below the count."""
     return [int(place) for place in np.unique(np.linspace(0, count - 1, min(count, MAX_FOLDS)).round())]
-
-
-def _features(one: Pool, split: Split) -> tuple[Frame, Array]:
-    """Return the numeric columns of all rows, and a matrix of their texts, encoded by training categories."""
-    dataset = one.dataset
-    texts = dataset.of_kind("text")
-    words = matrices(rows_of(replace(one, dataset=replace(dataset, features=tuple(texts))), split, {}))
-    encoded = np.zeros((len(one.frame), words[0].shape[1]))
-    encoded[split.train], encoded[split.held_out] = words
-    numbers = one.frame[[name for name in dataset.features if name not in texts]].astype(float)
-    return numbers, encoded[:, np.ptp(encoded, axis=0) > 0]
-
-
-def _loss(instance: Instance, one: Pool, features: tuple[Frame, Array], split: Split) -> float:
-    """Return the mean loss of the models, with median imputation and standardization fitted on the training rows."""
-    numbers, encoded = features
-    filled = numbers.fillna(numbers.iloc[split.train].median()).fillna(0.0).to_numpy()
-    spread = filled[split.train].std(axis=0)
-    scaled = (filled - filled[split.train].mean(axis=0)) * (spread > 0) / np.where(spread > 0, spread, 1.0)
-    x, y = finite(np.hstack([scaled, encoded])), one.y[split.train]
-    classes = one.dataset.problem != "regression"
-    told = [predict(model, x[split.train], y, x[split.held_out], classes=classes, seed=split.seed) for model in MODELS]
-    return float(split_losses(instance, one, split, told).mean())
 
 
 def _told(method: CvMethod) -> str:

@@ -318,10 +318,8 @@ def _loss(
     middle, spread = y.mean(), y.std() + 1e-12
     made = (y - middle)[:, None] / spread
     told = [predict(name, trained, made, judged, classes=False, seed=split.seed) for name in models]
-    scale = one.codes.std() + 1e-12
-    return split_losses(
-        instance, one, split, [(back(part * spread + middle) - one.codes.mean()) / scale for part in told]
-    )
+    scale, mean = one.codes.std() + 1e-12, one.codes.mean()
+    return split_losses(instance, one, split, [(back(part * spread + middle) - mean) / scale for part in told])
 
 
 def changes(transform: Transform, known: Array) -> tuple[Change, Change]:

@@ -1,4 +1,4 @@
-"""Mechanisms of missing values: cross-validated predictors of the gaps, tested against shuffled gaps."""
+"""Mechanisms of missing values: columns that predict the gaps, cross-validated."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Series
+from mleredux_techniques._kit.data.skill import FOLDS, correlations, cross_fitted
 from mleredux_techniques._kit.data.splits import assign_folds
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 from mleredux_techniques._kit.data.views import View, in_bins, of_values
 
 ROWS = 4_000
-PERMUTATIONS = 99
-SURE = 1e-3
 LEAST = 0.05
-"""Minimum skill (correlation of the gap with its cross-validated prediction) of a driver."""
+"""Minimum skill (correlation of the gap with its cross-validated prediction) of a driver …"""
+SURE = 4.0
+"""… also in standard errors of zero skill."""
 EQUAL = 0.75
 """A column is as good a driver as the best one if it has this share of its skill, or is within two standard errors."""
 TOGETHER = 0.5
@@ -29,7 +30,7 @@ JOINT = 0.08
 SURE_OF_PAIR = 5.0
 """Minimum skill of a pair, in standard errors of zero skill; it is high because there are many pairs."""
 MAX_PAIRED = 16
-_BINS, _GRID, _FOLDS, _SMOOTH = 16, 6, 5, 5.0
+_BINS, _GRID = 16, 6
 _FEW = 10
 
 
@@ -90,8 +91,8 @@ def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: l
     usable = [one for one in drivers if min((gap & one.known).sum(), (~gap & one.known).sum()) >= _FEW]
     skills: dict[str, float] = {}
     company: dict[str, float] = {}
-    for one in _telling(gap, usable):
-        if (skill := _skill(gap, one.view, one.known)) >= LEAST:
+    for one in usable:
+        if (skill := _skill(gap, one.view, one.known)) >= max(LEAST, SURE / np.sqrt(one.known.sum())):
             lacking = train[one.name].isna().to_numpy()
             own = company if one.gap and (gap & lacking).sum() >= TOGETHER * (gap | lacking).sum() else skills
             own[one.name] = max(skill, own.get(one.name, 0.0))
@@ -124,47 +125,11 @@ def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: l
     }
 
 
-def _telling(gap: Array, drivers: list[_Driver]) -> list[_Driver]:
-    """Return drivers that are more predictive of the gaps than any driver is of shuffled gaps (by the maximum of all
-    statistics).
-    """
-    from scipy.stats import chi2
-
-    if not drivers:
-        return []
-    rng = np.random.default_rng(0)
-    drawn = np.stack([gap, *(rng.permutation(gap) for _ in range(PERMUTATIONS))], axis=1).astype(float)
-    figures = np.stack([_chi2(drawn, one) for one in drivers])
-    freedom = np.array([max(len(np.unique(one.view.train[one.known])) - 1, 1) for one in drivers])
-    scaled = (figures - freedom[:, None]) / np.sqrt(2 * freedom[:, None])
-    largest = scaled[:, 1:].max()
-    sure = chi2.sf(figures[:, 0], freedom) * len(drivers) < SURE
-    return [one for place, one in enumerate(drivers) if scaled[place, 0] > largest and sure[place]]
-
-
-def _chi2(gaps: Array, driver: _Driver) -> Array:
-    """Return Pearson's chi-squared statistic of a driver's codes with each column of gaps."""
-    codes = driver.view.train[driver.known]
-    held = gaps[driver.known]
-    order = np.argsort(codes, kind="stable")
-    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-    sums, sizes = np.add.reduceat(held[order], starts), np.diff([*starts, len(codes)])[:, None]
-    mean = held.mean(axis=0)
-    return np.asarray(((sums - sizes * mean) ** 2 / sizes).sum(axis=0) / np.maximum(mean * (1 - mean), 1e-12))
-
-
 def _skill(gap: Array, view: View, known: Array) -> float:
     """Return the correlation of a gap with its out-of-fold share among equal codes, on rows with known values."""
-    codes, y = view.train[known], gap[known].astype(float)
-    folds = assign_folds(y.astype(int), None, _FOLDS, seed=0)
-    cells = folds * view.count + codes
-    sums = np.bincount(cells, y, _FOLDS * view.count).reshape(_FOLDS, -1)
-    sizes = np.bincount(cells, minlength=_FOLDS * view.count).reshape(_FOLDS, -1)
-    means = (sums.sum(axis=0) - sums + _SMOOTH * y.mean()) / (sizes.sum(axis=0) - sizes + _SMOOTH)
-    told = means[folds, codes]
-    told, y = told - told.mean(), y - y.mean()
-    scale = float(np.sqrt((told @ told) * (y @ y)))
-    return float(told @ y) / scale if scale > 1e-12 else 0.0
+    y = gap[known].astype(float)[:, None]
+    told = cross_fitted(view.train[known], y, assign_folds(gap[known].astype(int), None, FOLDS, seed=0))
+    return float(correlations(told, y, np.ones(len(y)))[0])
 
 
 def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> tuple[float, tuple[str, str]] | None:

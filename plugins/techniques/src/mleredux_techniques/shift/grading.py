@@ -18,11 +18,10 @@ from mleredux_techniques._kit.data.structure import in_time, moments
 from mleredux_techniques._kit.data.views import in_bins, of_values
 from mleredux_techniques._kit.judging.comparison import difference
 from mleredux_techniques._kit.judging.marks import Sheet, close, shortened, soft_f1
-from mleredux_techniques._kit.judging.plans import of_best, split_losses
-from mleredux_techniques._kit.judging.reference import MODELS, predict
+from mleredux_techniques._kit.judging.plans import across, of_best, predicted, split_losses
+from mleredux_techniques._kit.judging.reference import predict
 from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.study import Losses, Stage, Study
-from mleredux_techniques._kit.planting.competition import across
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
 from mleredux_techniques.shift.document import ShiftAnalysis
@@ -257,10 +256,7 @@ def _losses(instance: Instance, advice: Advice) -> Array:
     used = replace(rows, train=rows.train.iloc[places], codes=one.codes[places], how=dict.fromkeys(advice.drop, _DROP))
     trained, judged = matrices(used)
     weights = _weights(advice.weights, used, trained, judged, one.names, advice.target)
-    told = [
-        predict(model, trained, one.y[places], judged, classes=rows.classes, seed=0, weights=weights)
-        for model in MODELS
-    ]
+    told = predicted(one, replace(one.splits[0], train=places), (trained, judged), weights=weights)
     start = len(rows.train)
     parts = parts_of(len(judged), PARTS)
     found = [

@@ -24,10 +24,8 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.plans import split_losses
-from mleredux_techniques._kit.judging.reference import MODELS, predict
+from mleredux_techniques._kit.judging.plans import across, predicted, split_losses
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
-from mleredux_techniques._kit.planting.competition import across
 from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
 
 if TYPE_CHECKING:
@@ -160,8 +158,5 @@ def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) ->
 
 def _reference(instance: Instance, one: Pool, rows: Rows) -> Array:
     """Return the losses of the best reference model with all columns, on the same parts of the test set."""
-    trained, judged = matrices(rows)
-    y, classes = one.y[one.splits[0].train], instance.dataset.problem != "regression"
-    told = [predict(model, trained, y, judged, classes=classes, seed=0) for model in MODELS]
-    found = _by_part(instance, one, told)
+    found = _by_part(instance, one, predicted(one, one.splits[0], matrices(rows)))
     return np.asarray(found[:, int(found.mean(axis=0).argmin())])

@@ -94,35 +94,18 @@ class Judge:
         strata = np.zeros(rows, dtype=int) if self.dataset.problem == "regression" else self.y.argmax(axis=1)
         return assign_folds(strata, groups, FOLDS, seed=0)
 
-    def cross_validated(self, view: View, folds: Array | None = None) -> tuple[Array, Array]:
-        """Return out-of-fold predictions of the training rows, and which rows have one."""
-        folds = self.folds if folds is None else folds
-        cells = folds * view.count + view.train
-        sums = np.stack([np.bincount(cells, self.y[:, k], FOLDS * view.count) for k in range(self.y.shape[1])], axis=1)
-        sums = sums.reshape(FOLDS, view.count, -1)
-        sizes = np.bincount(cells, minlength=FOLDS * view.count).reshape(FOLDS, view.count).astype(float)
-        if self.ahead:
-            sums, sizes = np.cumsum(sums, axis=0) - sums, np.cumsum(sizes, axis=0) - sizes
-        else:
-            sums, sizes = sums.sum(axis=0) - sums, sizes.sum(axis=0) - sizes
-        means = self._means(sums, sizes)
-        return means[folds, view.train], (folds > 0) if self.ahead else np.ones(len(folds), dtype=bool)
-
-    def _means(self, sums: Array, sizes: Array) -> Array:
-        return np.asarray((sums + SMOOTH * self.prior) / (sizes[..., None] + SMOOTH))
-
     def inside(self, view: View, folds: Array | None = None, weights: Array | None = None) -> Array:
         """Return the cross-validated skill for each output, measured within folds."""
         folds = self.folds if folds is None else folds
-        told, usable = self.cross_validated(view, folds)
+        told, usable = cross_fitted(view.train, self.y, folds, ahead=self.ahead), folds >= int(self.ahead)
         held = np.ones(len(folds)) if weights is None else weights
-        return _correlations(_within(told, folds, held)[usable], _within(self.y, folds, held)[usable], held[usable])
+        return correlations(_within(told, folds, held)[usable], _within(self.y, folds, held)[usable], held[usable])
 
     def outside(self, view: View) -> Array:
         """Return predictions of the test rows; codes absent from the training rows get the mean."""
         sums = np.stack([np.bincount(view.train, self.y[:, k], view.count + 1) for k in range(self.y.shape[1])], axis=1)
         sizes = np.bincount(view.train, minlength=view.count + 1).astype(float)
-        return self._means(sums, sizes)[view.test]
+        return np.asarray((sums + SMOOTH * self.prior) / (sizes[:, None] + SMOOTH))[view.test]
 
     def skill(
         self, view: View, folds: Array | None = None, seen: Array | None = None, *, shifted: bool = True
@@ -163,7 +146,7 @@ class Judge:
         for fold in range(first, FOLDS):
             made[folds == fold] = told(folds < fold if self.ahead else folds != fold, ours[folds == fold])
         weights, usable = np.ones(len(folds)), folds >= first
-        inside = _correlations(
+        inside = correlations(
             _within(made, folds, weights)[usable], _within(self.y, folds, weights)[usable], weights[usable]
         )
         everyone = np.ones(len(self.y), dtype=bool)
@@ -182,7 +165,7 @@ class Judge:
         groups = group_codes(self.dataset, self.dataset.test)[rows]
         held = self.weights[rows]
         found = np.array(
-            [_correlations(told[rows][:, [k]], self.asked[rows][:, [k]], held[:, k])[0] for k in range(len(inside))]
+            [correlations(told[rows][:, [k]], self.asked[rows][:, [k]], held[:, k])[0] for k in range(len(inside))]
         )
         worst = int((inside - found).argmax())
         if inside[worst] - found[worst] < NOTABLE:
@@ -192,6 +175,20 @@ class Judge:
         error = max(error, float((1 - found[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
         error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))
         return Skill(view, float(inside[worst]), float(found[worst]), error, worst)
+
+
+def cross_fitted(codes: Array, y: Array, folds: Array, *, ahead: bool = False) -> Array:
+    """Return the smoothed means of the outputs by code in other folds, of shape (rows, outputs).
+
+    Args:
+        ahead: Whether only earlier folds count.
+    """
+    count = int(codes.max(initial=0)) + 1
+    cells = folds * count + codes
+    sums = np.stack([np.bincount(cells, column, FOLDS * count) for column in y.T], axis=1).reshape(FOLDS, count, -1)
+    sizes = np.bincount(cells, minlength=FOLDS * count).reshape(FOLDS, count, 1).astype(float)
+    sums, sizes = ((np.cumsum(part, axis=0) if ahead else part.sum(axis=0)) - part for part in (sums, sizes))
+    return np.asarray(((sums + SMOOTH * y.mean(axis=0)) / (sizes + SMOOTH))[folds, codes])
 
 
 def overlap(view: View) -> float:
@@ -256,7 +253,7 @@ def _within(values: Array, folds: Array, weights: Array) -> Array:
     return np.asarray(values - means[folds])
 
 
-def _correlations(told: Array, true: Array, weights: Array) -> Array:
+def correlations(told: Array, true: Array, weights: Array) -> Array:
     """Return the weighted correlation of corresponding columns; 0 if either is constant."""
     total = weights.sum() or 1.0
     told, true = told - weights @ told / total, true - weights @ true / total

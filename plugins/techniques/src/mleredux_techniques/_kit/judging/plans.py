@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.memory import remembered
-from mleredux_techniques._kit.data.splits import Pool, Split, pool
+from mleredux_techniques._kit.data.splits import Pool, Split, class_names, outputs, pool
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
 from mleredux_techniques._kit.judging.results import Efficacy
@@ -20,6 +20,7 @@ Plan = Mapping[str, Preprocessing]
 """Maps column names to treatments; other columns get the default treatment."""
 Option = TypeVar("Option")
 
+_EVERY = slice(None)
 CHOOSING_ROWS = 1_200
 QUICK: tuple[Model, ...] = ("linear", "neighbors")
 QUICK_ROWS = 800
@@ -91,25 +92,52 @@ def of_best(found: Sequence[Array], dataset: Dataset) -> Array:
 
 def loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> Array:
     """Return the losses of the models for one split."""
-    trained, judged = matrices(rows_of(one, split, plan))
+    return split_losses(instance, one, split, predicted(one, split, matrices(rows_of(one, split, plan)), models))
+
+
+def predicted(
+    one: Pool, split: Split, x: tuple[Array, Array], models: Sequence[Model] = MODELS, weights: Array | None = None
+) -> list[Array]:
+    """Return the predictions of a split's held-out rows by each model.
+
+    Args:
+        x: The features of the split's training and held-out rows.
+        weights: As in `predict`.
+    """
     classes, y = one.dataset.problem != "regression", one.y[split.train]
-    told = [predict(model, trained, y, judged, classes=classes, seed=split.seed) for model in models]
-    return split_losses(instance, one, split, told)
+    options: dict[str, Any] = {"classes": classes, "seed": split.seed, "weights": weights}
+    return [predict(model, x[0], y, x[1], **options) for model in models]
 
 
-def split_losses(instance: Instance, one: Pool, split: Split, predicted: Sequence[Array]) -> Array:
+def restored(one: Pool, predictions: Array, rows: Array | slice = _EVERY) -> Array:
+    """Return standardized numbers in their unit, clipped to the range of some rows; probabilities stay unchanged."""
+    if one.dataset.problem != "regression":
+        return predictions
+    known = one.codes[rows]
+    return np.clip(predictions * (one.codes.std() + 1e-12) + one.codes.mean(), known.min(), known.max())
+
+
+def across(dataset: Dataset, plan: Plan) -> tuple[Pool, Rows]:
+    """Return a pool whose only split has the training and the private test rows, with the rows of this split."""
+    import pandas as pd
+
+    frame = pd.concat([dataset.train, dataset.test], ignore_index=True)
+    y, codes = outputs(dataset, frame)
+    places = np.arange(len(frame))
+    split = Split(places[: len(dataset.train)], places[len(dataset.train) :], 0)
+    names = () if dataset.problem == "regression" else class_names(dataset)
+    one = Pool(dataset, frame, y, codes, names, (split,), 0.0, "")
+    return one, rows_of(one, split, plan)
+
+
+def split_losses(instance: Instance, one: Pool, split: Split, predictions: Sequence[Array]) -> Array:
     """Return the losses of predictions of a split's held-out rows, one array of predictions per model.
 
     Predicted numbers are clipped to the range of the training rows.
     """
     frame, truth = one.frame.iloc[split.held_out], one.codes[split.held_out]
-    found = []
-    for told in predicted:
-        if one.dataset.problem == "regression":
-            known = one.codes[split.train]
-            told = np.clip(told * (one.codes.std() + 1e-12) + one.codes.mean(), known.min(), known.max())
-        found.append(scorer(instance.dataset, instance.base).loss(frame, truth, told))
-    return np.array(found)
+    metric = scorer(instance.dataset, instance.base)
+    return np.array([metric.loss(frame, truth, restored(one, told, split.train)) for told in predictions])
 
 
 def choosing_pool(instance: Instance) -> Pool:

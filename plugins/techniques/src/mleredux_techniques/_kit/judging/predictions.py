@@ -8,6 +8,7 @@ shifted by a share of their standard deviation, or moved close to the truth.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,11 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instanc
 from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.splits import assign_folds, class_names, outputs, pool
-from mleredux_techniques._kit.judging.plans import rows_of
+from mleredux_techniques._kit.judging.plans import across, predicted, restored, rows_of
 from mleredux_techniques._kit.judging.postprocessing import Known, powered, weighted
-from mleredux_techniques._kit.judging.reference import MODELS, predict
+from mleredux_techniques._kit.judging.reference import MODELS
 from mleredux_techniques._kit.judging.scorer import Scorer
-from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
+from mleredux_techniques._kit.vocabulary.preprocessing import matrices
 
 FILE = "predictions.csv"
 ROWS = 1_200
@@ -56,13 +57,8 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
         classes = dataset.problem != "regression"
         found = {model: np.full(one.y.shape, np.nan) for model in MODELS}
         for split in one.splits:
-            trained, judged = matrices(rows_of(one, split, {}))
-            for model in MODELS:
-                told = predict(model, trained, one.y[split.train], judged, classes=classes, seed=split.seed)
-                if not classes:
-                    told = told * (one.codes.std() + 1e-12) + one.codes.mean()
-                    told = np.clip(told, one.codes.min(), one.codes.max())
-                found[model][split.held_out] = told
+            for model, told in zip(MODELS, predicted(one, split, matrices(rows_of(one, split, {}))), strict=True):
+                found[model][split.held_out] = restored(one, told)
         held = np.flatnonzero(~np.isnan(found[MODELS[0]][:, 0]))
         rows = _places(small, one.frame)[held]
         values = {name: told[held] for name, told in found.items()}
@@ -75,16 +71,10 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
 def of_test(dataset: Dataset) -> dict[str, Any]:
     """Return rows of the (sampled) test table, and the predictions of each reference model fitted on training rows."""
     small = sampled(dataset)
-    one = pool(small, max_rows=ROWS, repeats=1)
-    test = small.test.head(ROWS).reset_index(drop=True)
-    classes = dataset.problem != "regression"
-    columns = {name: dataset.kinds[name] for name in dataset.features}
-    trained, judged = matrices(Rows(one.frame, test, columns, one.codes, classes, 0))
-    values = {model: predict(model, trained, one.y, judged, classes=classes, seed=0) for model in MODELS}
-    if not classes:
-        low, high, spread = one.codes.min(), one.codes.max(), one.codes.std() + 1e-12
-        values = {name: np.clip(told * spread + one.codes.mean(), low, high) for name, told in values.items()}
-    return {"rows": list(range(len(test))), "values": values, "truth": None}
+    train, test = pool(small, max_rows=ROWS, repeats=1).frame, small.test.head(ROWS).reset_index(drop=True)
+    one, rows = across(replace(small, train=train, test=test), {})
+    told = [restored(one, values, one.splits[0].train) for values in predicted(one, one.splits[0], matrices(rows))]
+    return {"rows": list(range(len(test))), "values": dict(zip(MODELS, told, strict=True)), "truth": None}
 
 
 def _places(dataset: Dataset, frame: Frame) -> Array:

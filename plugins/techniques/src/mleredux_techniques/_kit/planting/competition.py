@@ -6,9 +6,8 @@ import csv
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Competition, Submission, Task
 
@@ -20,10 +19,6 @@ from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.planting.composition import ID, keep, planted
 from mleredux_techniques._kit.planting.pictures import keep_sketches
 from mleredux_techniques._kit.planting.seeds import Seed
-
-if TYPE_CHECKING:
-    from mleredux_techniques._kit.data.splits import Pool
-    from mleredux_techniques._kit.vocabulary.preprocessing import Rows
 
 REVISION = "6"
 """Part of the version of all planted tasks; increased whenever the data for a seed changes."""
@@ -158,29 +153,20 @@ def board(instance: Instance) -> list[float]:
     Pipelines with all columns use mean imputation and standardization; those without leaks use missing indicators,
     target encoding and ranks.
     """
-    from mleredux_techniques._kit.judging.plans import split_losses
-    from mleredux_techniques._kit.judging.reference import MODELS, predict
+    from mleredux_techniques._kit.judging.plans import across, predicted, split_losses
     from mleredux_techniques._kit.judging.scorer import scorer
-    from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
+    from mleredux_techniques._kit.vocabulary.preprocessing import matrices
 
     metric = scorer(instance.dataset, instance.base)
     found = [metric.constant]
     careful = _careful(instance.dataset)
     leaking = {name for leak in instance.dataset.planted.get("leaks", ()) for name in leak["columns"]}
-    plans: list[tuple[Dataset, dict[str, Preprocessing]]] = [
-        (instance.dataset, {}),
-        (replace(instance.dataset, features=tuple(name for name in careful if name not in leaking)), careful),
-    ]
+    kept = tuple(name for name in careful if name not in leaking)
     with one_thread():
-        for dataset, plan in plans:
+        for dataset, plan in ((instance.dataset, {}), (replace(instance.dataset, features=kept), careful)):
             one, rows = across(dataset, plan)
-            split = one.splits[0]
-            trained, judged = matrices(rows)
-            for model in MODELS:
-                told = predict(
-                    model, trained, one.y[split.train], judged, classes=dataset.problem != "regression", seed=0
-                )
-                found.append(metric.shown(float(split_losses(instance, one, split, [told])[0])))
+            losses = split_losses(instance, one, one.splits[0], predicted(one, one.splits[0], matrices(rows)))
+            found += [metric.shown(float(loss)) for loss in losses]
     return found
 
 
@@ -195,19 +181,3 @@ def _careful(dataset: Dataset) -> dict[str, Any]:
     numbers = {name: Preprocessing(imputation=marked, scaler=ranks) for name in dataset.of_kind("number")}
     texts = {name: Preprocessing(encoding=TargetEncoder(name="TargetEncoder")) for name in dataset.of_kind("text")}
     return {**numbers, **texts}
-
-
-def across(dataset: Dataset, plan: dict[str, Any]) -> tuple[Pool, Rows]:
-    """Return a pool whose only split has the training and the private test rows, with the rows of this split."""
-    import pandas as pd
-
-    from mleredux_techniques._kit.data.splits import Pool, Split, class_names, outputs
-    from mleredux_techniques._kit.judging.plans import rows_of
-
-    frame = pd.concat([dataset.train, dataset.test], ignore_index=True)
-    y, codes = outputs(dataset, frame)
-    places = np.arange(len(frame))
-    split = Split(places[: len(dataset.train)], places[len(dataset.train) :], 0)
-    names = () if dataset.problem == "regression" else class_names(dataset)
-    one = Pool(dataset, frame, y, codes, names, (split,), 0.0, "")
-    return one, rows_of(one, split, plan)
