@@ -28,7 +28,7 @@ from mleredux._core.stages.prepare import prepare
 from mleredux.errors import MlereduxError
 from mleredux.models import GradingInput, Task
 from mleredux_techniques._kit.data.dataset import save
-from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.declaration.grader import carry_out
 from mleredux_techniques._kit.planting.composition import view
 from mleredux_techniques.kit import TRUTH_FILE, Dataset, Instance, combined, load, score

@@ -13,7 +13,7 @@ from mleredux.errors import DataError
 from mleredux_agent_analyst import tables as analyst
 from mleredux_techniques._kit.data.columns import as_classes, is_free_text, kind_of, same_spelling
 from mleredux_techniques._kit.data.dataset import MAX_TEST_ROWS, MAX_TRAIN_ROWS, Dataset, GroupColumn, load, save
-from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.structure import Structure, structure_of
 from mleredux_techniques._kit.data.tables import read_table
 

@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import remembered
 from mleredux_techniques._kit.data.threads import one_thread
 
 

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from mleredux_techniques._kit.data.association import strengths
 from mleredux_techniques._kit.data.columns import class_name, is_free_text
-from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance, Kind, Problem, load
+from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance, Kind, Problem, load, remembered
 from mleredux_techniques._kit.data.discovery import has_table
-from mleredux_techniques._kit.data.memory import remembered
 from mleredux_techniques._kit.data.near import duplicates
 from mleredux_techniques._kit.data.splits import Pool, Split, pool
 from mleredux_techniques._kit.declaration.description import example
@@ -19,6 +18,9 @@ from mleredux_techniques._kit.declaration.preparation import TRUTH_FILE
 from mleredux_techniques._kit.declaration.spec import WITH_TABLES, TechniqueSpec
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge, undecided
 from mleredux_techniques._kit.judging.marks import (
+    Efficacy,
+    Facts,
+    Figure,
     close,
     component,
     f1,
@@ -30,7 +32,6 @@ from mleredux_techniques._kit.judging.marks import (
     versus,
 )
 from mleredux_techniques._kit.judging.plans import Plan, choose, compare, gap, losses
-from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques._kit.planting.instances import fresh_names, lively, need, renumbered, resized, with_columns
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once

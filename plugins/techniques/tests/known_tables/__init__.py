@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 from mleredux.plugin.task import Competition, Metric, Submission
 from mleredux_techniques._kit.data.discovery import discover
-from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques.kit import Dataset, Instance, combined
 from technique_documents import TECHNIQUES, read
 

@@ -12,13 +12,11 @@ from typing import Any, get_args
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes, remembered
 from mleredux_techniques._kit.data.splits import class_names
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.postprocessing import Known, applied
 from mleredux_techniques._kit.judging.predictions import KEY, each_model, out_of_fold
-from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.judging.study import OnPredictions
 from mleredux_techniques.calibration.document import CalibrationAnalysis, Method

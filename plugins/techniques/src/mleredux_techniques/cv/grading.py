@@ -18,16 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, GroupColumn, Instance
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, GroupColumn, Instance, remembered
 from mleredux_techniques._kit.data.near import duplicates
 from mleredux_techniques._kit.data.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
 from mleredux_techniques._kit.data.structure import Structure, candidates, moments, structure_of
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, repeated
+from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Figure, Sheet, close, listing, repeated
 from mleredux_techniques._kit.judging.plans import loss
 from mleredux_techniques._kit.judging.reference import Model
-from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques.cv.document import (
     CvAnalysis,

@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.judging.marks import Sheet, soft_f1
-from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
+from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Figure, Sheet, soft_f1
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques.debugging.document import DebuggingAnalysis
 from mleredux_techniques.debugging.execution import EXCHANGED, OVERLAP, losses

@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from mleredux_techniques._kit.data.columns import amounts
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
-from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
-from mleredux_techniques._kit.data.splits import Pool
-from mleredux_techniques._kit.judging.marks import Sheet, informed, listing, shortened, soft_f1
+from mleredux_techniques._kit.data.splits import Pool, sampled
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, informed, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.plans import by_split, loss
 from mleredux_techniques._kit.judging.reference import Model
-from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques.eda import profile
 from mleredux_techniques.eda.document import ACTIONS, EdaAnalysis
@@ -120,10 +119,6 @@ class ChangesBefore(OnRows[Changes]):
     def quick(self, instance: Instance) -> Sequence[Changes]:
         return [_called_for(truth(instance.dataset))]
 
-    def strong(self, instance: Instance) -> Changes:
-        strong: Changes = instance.truth["strong"]
-        return strong
-
     def given(self, document: EdaAnalysis, instance: Instance) -> Changes:
         values = {"mark_missing": "sentinel", "add_distance": "center", "to_number": "drift"}
         return [(kind, one.column, getattr(one, values[kind])) for one in document.columns for kind in one.actions]
@@ -163,8 +158,8 @@ def _changed(one: Pool, changes: Changes) -> Pool:
     frame, kinds, features = one.frame.copy(), dict(one.dataset.kinds), list(one.dataset.features)
     numbers, texts = one.dataset.of_kind("number"), one.dataset.of_kind("text")
     for kind, name, value in sorted(changes, key=lambda change: ACTIONS.index(change[0])):
-        if kind == "to_number" and name in texts:
-            frame[name], kinds[name] = profile.amounts(frame.loc[:, name]), "number"
+        if kind == "to_number" and name in texts and (found := amounts(frame[name], 0)) is not None:
+            frame[name], kinds[name] = found, "number"
         elif kind == "mark_missing" and name in numbers:
             frame[name] = frame[name].astype(float).mask(frame[name] == value)
         elif kind == "add_distance" and name in numbers:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mleredux_techniques._kit.data.association import ranks
-from mleredux_techniques._kit.data.columns import is_free_text
+from mleredux_techniques._kit.data.columns import amounts, is_free_text
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Series
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import group_codes
@@ -17,8 +17,7 @@ from mleredux_techniques._kit.data.views import in_bins, views_of
 if TYPE_CHECKING:
     from mleredux_techniques.eda.document import ColumnType
 
-AMOUNT = r"^[^\w.+-]*([-+]?\d[\d ,']*(?:\.\d+)?)\s*([^\d\s]*)$"
-UNITS, MANY = 5, 10
+MANY = 10
 REPEATED, APART = 0.005, 0.1
 """Minimum share of rows with a sentinel, and minimum gap, relative to the others' range, of a possible one."""
 TELLING, OPEN = 0.15, 0.05
@@ -35,18 +34,9 @@ def type_of(values: Series, kind: str) -> ColumnType:
         return "boolean" if kind == "boolean" else "number"
     if looks_like_time(values):
         return "date"
-    found = values.dropna().astype(str).str.extract(AMOUNT)
-    if found[0].notna().mean() > 0.95 and found[1].nunique() <= UNITS and found[0].nunique() >= MANY:
+    if amounts(values, MANY) is not None:
         return "number_as_text"
     return "text" if is_free_text(values) else "category"
-
-
-def amounts(values: Series) -> Series:
-    """Return the numbers in texts; NaN if a text contains none."""
-    import pandas as pd
-
-    found = values.astype("string").str.extract(AMOUNT)[0].str.replace(r"[ ,']", "", regex=True)
-    return pd.to_numeric(found, errors="coerce").astype(float)
 
 
 def sentinels(values: Array) -> tuple[list[float], bool]:
@@ -106,7 +96,7 @@ def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, b
     Goodness of Fit of Empirical Distributions", 1948), or of a difference of two shares (with Bonferroni correction);
     rows of a group count once.
     """
-    from scipy.stats import kstwobign, norm
+    from scipy.stats import ks_2samp, kstwobign, norm
 
     frames = dataset.train, dataset.test
     sizes = [len(np.unique(group_codes(dataset, frame))) for frame in frames]
@@ -114,12 +104,9 @@ def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, b
     if kind in ("number", "date", "text"):
         columns = [frame[name].dropna() for frame in frames]
         columns = [one.astype(str).str.len() if kind == "text" else in_time(one).dropna() for one in columns]
-        ours, theirs = (np.sort(one.to_numpy(dtype=float)) for one in columns)
-        if not len(ours) or not len(theirs):
+        if not all(map(len, columns)):
             return 0.0, False, True
-        places = np.concatenate([ours, theirs])
-        below = [np.searchsorted(one, places, "right") / len(one) for one in (ours, theirs)]
-        distance = float(np.abs(below[0] - below[1]).max())
+        distance = float(ks_2samp(*columns, method="asymp").statistic)
         chance = float(kstwobign.sf(distance * np.sqrt(count)))
     else:
         mine, other = (frame[name].fillna("").astype(str).value_counts(normalize=True) for frame in frames)

@@ -12,12 +12,11 @@ from typing import Any
 
 from mleredux_techniques._kit.data.columns import amounts, is_free_text
 from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
-from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.structure import looks_like_time
 from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened
-from mleredux_techniques._kit.judging.results import Efficacy, Facts
+from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Sheet, close, listing, shortened
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.encoders import (
     DatetimeEncoder,

@@ -12,13 +12,11 @@ from typing import Any
 import numpy as np
 from mleredux.models.formats import plain
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.splits import parts_of
-from mleredux_techniques._kit.judging.marks import Sheet, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, listing, soft_f1
 from mleredux_techniques._kit.judging.postprocessing import Known
 from mleredux_techniques._kit.judging.predictions import KEY, each_model, known_of, of_test, out_of_fold, table
-from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques._kit.judging.study import Losses, Stage, Study
 from mleredux_techniques.ensembling.document import EnsemblingAnalysis
@@ -108,10 +106,6 @@ class Blends(Study[Weights]):
 
     def panel(self, instance: Instance) -> Sequence[Weights]:
         return [_greedy(instance)]
-
-    def strong(self, instance: Instance) -> Weights:
-        strong: Weights = instance.truth["strong"]
-        return strong
 
     def given(self, document: EnsemblingAnalysis, instance: Instance) -> Weights:
         known = _known(instance)[0]

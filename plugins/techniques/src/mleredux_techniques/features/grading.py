@@ -16,15 +16,13 @@ from scipy.special import ndtri
 
 from mleredux_techniques._kit.data.association import ranks, skewness, strengths
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Series
-from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
-from mleredux_techniques._kit.data.splits import Pool, Split
+from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
 from mleredux_techniques._kit.judging import plans
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.plans import by_split, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import Model, predict
-from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices

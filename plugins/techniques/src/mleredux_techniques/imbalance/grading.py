@@ -12,7 +12,7 @@ difference, as for most rankings, doing nothing gets the full score and any acti
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,14 +20,12 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes, refusal
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes, refusal, remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, assign_folds, pool
 from mleredux_techniques._kit.judging.comparison import Difference, difference
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened
+from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Sheet, close, listing, shortened
 from mleredux_techniques._kit.judging.plans import by_split, choosing_pool, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
-from mleredux_techniques._kit.judging.results import Efficacy, Facts
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques._kit.vocabulary.preprocessing import matrices
@@ -40,7 +38,7 @@ from mleredux_techniques.imbalance.document import (
     RandomUnderSampler,
     TunedThresholdClassifierCV,
 )
-from mleredux_techniques.imbalance.samplers import resample, row_weights
+from mleredux_techniques.imbalance.samplers import Sampler, resample, row_weights
 
 _NONE, _WEIGHTS = NoStrategy(name="none"), ClassWeight(name="class_weight")
 _UNDER = RandomUnderSampler(name="RandomUnderSampler")
@@ -198,46 +196,26 @@ def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
 
 
 def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrategy, models: Sequence[Model]) -> Array:
-    key = f"features {len(one.frame)} {split.seed}"
+    """Return the losses of the models; for thresholds, of values that are largest for the predicted class."""
+    key, y, count = f"features {len(one.frame)} {split.seed}", one.codes[split.train], len(one.names)
     x, others = remembered(one.dataset, key, lambda: matrices(rows_of(one, split, {})))
-    y = one.codes[split.train]
+    weights = row_weights(strategy, y, one.names) if isinstance(strategy, ClassWeight) else None
+    rows, codes = resample(strategy, x, y, split.seed) if isinstance(strategy, Sampler) else (x, y)
     told = []
     for model in models:
 
-        def known(what: str, find: Callable[[], Array], model: Model = model) -> Array:
-            """Fit a model once for all strategies that leave it unchanged."""
-            return remembered(one.dataset, f"{what} {key} {model}", find)
+        def fit(x: Array, y: Array, others: Array, model: Model = model) -> Array:
+            return predict(model, x, np.eye(count)[y], others, classes=True, seed=split.seed, weights=weights)
 
-        told.append(_predicted(model, x, y, others, one.names, strategy, split.seed, known))
+        if rows is not x or weights is not None:
+            told.append(fit(rows, codes, others))
+            continue
+        shares = remembered(one.dataset, f"shares {key} {model}", partial(fit, x, y, others))
+        if isinstance(strategy, TunedThresholdClassifierCV):
+            inner = remembered(one.dataset, f"inner {key} {model}", partial(_inner, fit, x, y, count, split.seed))
+            shares = _tuned(inner, y, shares, strategy)
+        told.append(shares)
     return split_losses(instance, one, split, told)
-
-
-def _predicted(
-    model: Model,
-    x: Array,
-    y: Array,
-    others: Array,
-    names: tuple[str, ...],
-    strategy: ImbalanceStrategy,
-    seed: int,
-    known: Callable[[str, Callable[[], Array]], Array],
-) -> Array:
-    """Return probabilities, or, for thresholds, values that are largest for the predicted class."""
-    weights, fit = None, partial(_shares, model, count=len(names), seed=seed)
-    if isinstance(strategy, NoStrategy):
-        return known("shares", lambda: fit(x, y, others))
-    if isinstance(strategy, TunedThresholdClassifierCV):
-        inner = known("inner shares", lambda: _inner(fit, x, y, len(names), seed))
-        return _tuned(inner, y, known("shares", lambda: fit(x, y, others)), strategy)
-    if isinstance(strategy, ClassWeight):
-        weights = row_weights(strategy, y, names)
-    else:
-        x, y = resample(strategy, x, y, seed)
-    return fit(x, y, others, weights=weights)
-
-
-def _shares(model: Model, x: Array, y: Array, others: Array, *, count: int, seed: int, weights: Any = None) -> Array:
-    return predict(model, x, np.eye(count)[y], others, classes=True, seed=seed, weights=weights)
 
 
 def _inner(fit: Any, x: Array, y: Array, count: int, seed: int) -> Array:

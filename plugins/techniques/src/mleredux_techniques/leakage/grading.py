@@ -15,11 +15,10 @@ from mleredux_techniques._kit.data import association
 from mleredux_techniques._kit.data.association import ranks, spearman, strength, strengths
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.near import duplicates, twins_tell
-from mleredux_techniques._kit.data.sample import sampled
 from mleredux_techniques._kit.data.skill import Judge
+from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.views import in_bins
-from mleredux_techniques._kit.judging.marks import Sheet, listing, repeated, shortened, soft_f1
-from mleredux_techniques._kit.judging.results import Efficacy, Facts, Figure
+from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Figure, Sheet, listing, repeated, shortened, soft_f1
 from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
 from mleredux_techniques.leakage.losses import losses
 

@@ -6,6 +6,7 @@ at prediction time. Other new columns are harmless, so that novelty is not a hin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +26,6 @@ from mleredux_techniques._kit.planting.instances import (
     with_columns,
 )
 
-KINDS = ("copy", "noisy_copy", "target_encoding", "future_value", "text_value", "id_order", "duplicate_rows")
-COLUMNS = ("copy", "noisy_copy", "target_encoding", "future_value", "text_value")
 HONEST = 3
 """Number of new columns that are equally predictive in both tables."""
 
@@ -41,9 +40,9 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     for kind in kinds:
         if kind in COLUMNS:
             name = names.pop()
-            values = _values(kind, dataset, rng)
+            values = COLUMNS[kind](dataset, rng)
             told: Kind = "text" if kind == "text_value" else "number"
-            columns[name] = (values, _uninformative(values, len(dataset.test), rng), told)
+            columns[name] = (values, rng.choice(values, len(dataset.test)), told)  # uninformative in the test
             leaks.append({"kinds": _named(kind), "columns": [name], "planted": True})
     for number, name in enumerate(names):
         columns[name] = _honest(dataset, rng) if number < HONEST else (*_harmless(dataset, rng), "number")
@@ -93,16 +92,6 @@ def _text_value(dataset: Dataset, rng: np.random.Generator) -> Array:
     return np.asarray(np.where(high, codes[drawn], codes[12 + drawn]), dtype=object)
 
 
-def _values(kind: str, dataset: Dataset, rng: np.random.Generator) -> Array:
-    return {
-        "copy": _copy,
-        "noisy_copy": _noisy_copy,
-        "target_encoding": _target_encoding,
-        "future_value": _future_value,
-        "text_value": _text_value,
-    }[kind](dataset, rng)
-
-
 def _codes(dataset: Dataset, rng: np.random.Generator) -> Array:
     """Return the target as numbers in another unit: an affine transform, or a code for each class."""
     target = dataset.train[dataset.target]
@@ -112,10 +101,6 @@ def _codes(dataset: Dataset, rng: np.random.Generator) -> Array:
     classes = sorted(set(target))
     codes = dict(zip(classes, rng.permutation(len(classes)), strict=True))
     return np.asarray(target.map(codes).to_numpy(dtype=float) * round(scale, 1) + round(shift))
-
-
-def _copy(dataset: Dataset, rng: np.random.Generator) -> Array:
-    return _codes(dataset, rng)
 
 
 def _noisy_copy(dataset: Dataset, rng: np.random.Generator) -> Array:
@@ -146,10 +131,6 @@ def _future_value(dataset: Dataset, rng: np.random.Generator) -> Array:
     booked = due & (rng.random(len(signal)) < 0.9)
     amounts = np.exp(rng.normal(3, 0.6, len(signal)))
     return np.round(np.where(booked, amounts, 0.0), 2)
-
-
-def _uninformative(values: Array, count: int, rng: np.random.Generator) -> Array:
-    return np.asarray(rng.choice(values, count))
 
 
 def _harmless(dataset: Dataset, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -216,4 +197,12 @@ def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return replace(dataset, train=train[columns], test=test[columns])
 
 
+COLUMNS: dict[str, Callable[[Dataset, np.random.Generator], Array]] = {
+    "copy": _codes,
+    "noisy_copy": _noisy_copy,
+    "target_encoding": _target_encoding,
+    "future_value": _future_value,
+    "text_value": _text_value,
+}
+KINDS = (*COLUMNS, "id_order", "duplicate_rows")
 technique = declared(__package__, plant)

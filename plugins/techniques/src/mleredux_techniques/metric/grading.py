@@ -14,10 +14,9 @@ from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.marks import Sheet, listing
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, listing
 from mleredux_techniques._kit.judging.postprocessing import Known, Step, applied, powered, weighted
 from mleredux_techniques._kit.judging.predictions import KEY, OVERLAP, distorted, listed, losses, out_of_fold
-from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques._kit.judging.study import OnPredictions
 from mleredux_techniques.metric.document import MetricAnalysis

@@ -14,8 +14,7 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
 from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened, soft_f1
-from mleredux_techniques._kit.judging.results import Efficacy, Facts
+from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Sheet, close, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.imputers import (
     DropColumn,

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Series
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Series
 from mleredux_techniques._kit.data.skill import FOLDS, correlations, cross_fitted
-from mleredux_techniques._kit.data.splits import assign_folds
+from mleredux_techniques._kit.data.splits import assign_folds, outputs
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 from mleredux_techniques._kit.data.views import View, in_bins, of_values
+from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
 
 ROWS = 4_000
 LEAST = 0.05
@@ -85,7 +86,7 @@ def _drivers(dataset: Dataset, name: str, values: Series) -> Iterator[_Driver]:
         yield _Driver(name, of_values(name, known, known), np.ones(len(known), dtype=bool), gap=True)
 
 
-def _mechanism(dataset: Dataset, train: Any, column: str, gap: Array, drivers: list[_Driver]) -> dict[str, Any]:
+def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers: list[_Driver]) -> dict[str, Any]:
     if gap.sum() < _FEW or (~gap).sum() < _FEW:
         return {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, "half": [], "open": True}
     usable = [one for one in drivers if min((gap & one.known).sum(), (~gap & one.known).sum()) >= _FEW]
@@ -156,20 +157,14 @@ def _coarse(view: View) -> Array:
     return np.asarray(found[view.train])
 
 
-def _skill_of_value(dataset: Dataset, train: Any, column: str, gap: Array) -> float:
-    """Return the skill of the column's own value, predicted from the other columns and the target by least squares."""
-    value = train[column].to_numpy(dtype=float)
-    parts = [np.ones(len(value))]
-    for name in dataset.of_kind("number", "boolean"):
-        if name != column:
-            numbers = train[name].to_numpy(dtype=float)
-            parts.append(np.nan_to_num((numbers - np.nanmean(numbers)) / (np.nanstd(numbers) or 1.0)))
-    target = train[dataset.target]
-    if dataset.problem == "regression":
-        parts.append(((target - target.mean()) / (target.std() or 1.0)).to_numpy(dtype=float))
-    else:
-        parts += [(target == name).to_numpy(dtype=float) for name in dataset.classes[1:10]]
-    design = np.stack(parts, axis=1)
-    weights = np.linalg.lstsq(design[~gap], value[~gap], rcond=None)[0]
-    told = np.round(design @ weights, 9)
+def _skill_of_value(dataset: Dataset, train: Frame, column: str, gap: Array) -> float:
+    """Return the skill of the column's own value, predicted from the other columns and the target by a linear model."""
+    from sklearn.linear_model import LinearRegression
+
+    columns = {name: dataset.kinds[name] for name in dataset.features if name != column}
+    y, codes = outputs(dataset, train)
+    known = Rows(train, train.iloc[:1], columns, codes, dataset.problem != "regression", 0)
+    design = np.hstack([matrices(known)[0], y])
+    model = LinearRegression().fit(design[~gap], train[column].to_numpy(dtype=float)[~gap])
+    told = np.round(model.predict(design), 9)
     return _skill(gap, in_bins("", told, told, bins=_BINS), np.ones(len(gap), dtype=bool))

@@ -15,8 +15,7 @@ from mleredux.models.formats import plain
 from mleredux_techniques._kit.data.association import skewness
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import Sheet, close, informed, listing, shortened, soft_f1
-from mleredux_techniques._kit.judging.results import Efficacy, Facts
+from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Sheet, close, informed, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.scalers import (
     Log1p,

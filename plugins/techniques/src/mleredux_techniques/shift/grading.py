@@ -10,17 +10,15 @@ import numpy as np
 from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
 from mleredux_techniques._kit.data.structure import in_time, moments
 from mleredux_techniques._kit.data.views import in_bins, of_values
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.marks import Sheet, close, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, shortened, soft_f1
 from mleredux_techniques._kit.judging.plans import across, of_best, predicted, split_losses
 from mleredux_techniques._kit.judging.reference import predict
-from mleredux_techniques._kit.judging.results import Facts
 from mleredux_techniques._kit.judging.study import Losses, Stage, Study
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices

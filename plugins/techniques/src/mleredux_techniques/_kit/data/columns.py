@@ -109,10 +109,13 @@ def same_spelling(values: Series, known: set[str]) -> Series:
     return values
 
 
-def amounts(values: Series) -> Series | None:
-    """Return the numbers in texts with a sign, separators or a unit; None if the texts are not numbers, are too few,
-    have leading zeros like codes, or contain several points. Missing values stay missing, and a few words (`unknown`)
-    become missing.
+def amounts(values: Series, fewest: int = FEW_CODES + 1) -> Series | None:
+    """Return the numbers in texts with a sign, separators or a unit; None if the texts are not numbers, or few, or
+    codes with leading zeros, or have several points. Missing values stay missing, and a few words (`unknown`) become
+    missing.
+
+    Args:
+        fewest: Minimum number of distinct numbers.
     """
     import pandas as pd
 
@@ -120,7 +123,7 @@ def amounts(values: Series) -> Series | None:
     known = found["number"].dropna().str.replace(" ", "")
     others = values[found["number"].isna() & values.notna()].astype(str)
     words = others.nunique() <= _WORDS and not others.str.contains(r"\d").any()
-    if len(known) <= (_NUMBERS if words else 0.95) * values.notna().sum() or known.nunique() <= FEW_CODES:
+    if len(known) <= (_NUMBERS if words else 0.95) * values.notna().sum() or known.nunique() < fewest:
         return None
     if len(found.dropna()[["head", "unit"]].drop_duplicates()) > _UNITS or known.str.fullmatch(r"0\d+").any():
         return None

@@ -1,4 +1,7 @@
-"""The data of a technique task in memory, in one form for all competitions."""
+"""The data of a technique task in memory, in one form for all competitions, and a cache of results for the latest one.
+
+Naive and strong models are fitted once for many documents.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,11 @@ import csv
 import gzip
 import io
 import json
+import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 from mleredux.errors import NotApplicable
@@ -23,6 +28,7 @@ else:
     Frame = Series = Any
 
 Array = np.ndarray[Any, Any]
+Found = TypeVar("Found")
 
 MAX_TRAIN_ROWS = 10_000
 """Maximum number of training rows on which strategies are executed."""
@@ -199,3 +205,22 @@ def load(folder: Path) -> Dataset:
         content = gzip.decompress((folder / f"{name}.csv.gz").read_bytes())
         frames[name] = pd.read_csv(io.BytesIO(content), dtype=texts, keep_default_na=False, na_values=[""], **exact())
     return Dataset(**(meta | frames))
+
+
+class _Memory(threading.local):
+    dataset: Dataset | None = None
+    known: dict[str, Any] = {}
+
+
+_memory = _Memory()
+
+
+def remembered(dataset: Dataset, key: str, find: Callable[[], Found]) -> Found:
+    """Return the result of `find`, calling it once per key while the thread's dataset is the same object."""
+    if _memory.dataset is not dataset:
+        _memory.dataset, _memory.known = dataset, {}
+    known = _memory.known  # `find` may switch to another dataset
+    if key not in known:
+        known[key] = find()
+    found: Found = known[key]
+    return found

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 import threading
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from mleredux.plugin.technique import read_document
 
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.declaration.preparation import TRUTH_FILE
-from mleredux_techniques._kit.judging.results import Efficacy, Figure, as_json
+from mleredux_techniques._kit.judging.marks import Efficacy, Figure
 from mleredux_techniques._kit.vocabulary.document import Document
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
         "technique": technique.id,
         "score": (name := BOTH if efficacy.score is not None else FACTS_ONLY if facts.decided else COUNTS_ONLY),
         "formula": FORMULA[name],
-        "facts": as_json(facts),
-        "efficacy": as_json(efficacy),
+        "facts": asdict(facts),
+        "efficacy": asdict(efficacy),
         "recommendation": list(islice(technique.recommend(document, dataset), MOST_LINES)),
         "private": [] if dataset.planted else list(technique.private_parts),
         "sample": dataset.sample or None,

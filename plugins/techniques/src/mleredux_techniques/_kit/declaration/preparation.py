@@ -17,7 +17,7 @@ from mleredux.plugin.task import Task
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance, save
 from mleredux_techniques._kit.data.discovery import DESCRIBED, Source, discover
-from mleredux_techniques._kit.data.sample import sampled
+from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.tables import ENDINGS, MAX_ROWS
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.planting.competition import TEST, TRAIN, write_tables

@@ -17,7 +17,7 @@ from mleredux_techniques._kit.declaration.description import compose
 from mleredux_techniques._kit.declaration.grader import grader
 from mleredux_techniques._kit.declaration.preparation import prepare
 from mleredux_techniques._kit.judging.comparison import Difference
-from mleredux_techniques._kit.judging.results import Efficacy, Facts
+from mleredux_techniques._kit.judging.marks import Efficacy, Facts
 from mleredux_techniques._kit.planting.competition import planted_competition
 from mleredux_techniques._kit.planting.seeds import parse
 from mleredux_techniques._kit.vocabulary.document import Document

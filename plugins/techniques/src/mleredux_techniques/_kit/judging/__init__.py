@@ -8,7 +8,6 @@
 | `study` | the value of choices: the naive one, the best of a panel, and the recommended one |
 | `postprocessing` | steps that change predictions |
 | `predictions` | predictions of the reference models, in public files and in the truth |
-| `results` | facts and efficacy with their figures |
-| `marks` | comparison of answers with facts |
+| `marks` | facts and efficacy with their figures; comparison of answers with facts |
 | `comparison` | from losses to a score with its uncertainty |
 """

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array
+from mleredux_techniques._kit.judging.marks import Efficacy, Figure
 from mleredux_techniques._kit.judging.reference import NAMES
-from mleredux_techniques._kit.judging.results import Efficacy, Figure
 
 if TYPE_CHECKING:
     from mleredux_techniques._kit.judging.scorer import Scorer

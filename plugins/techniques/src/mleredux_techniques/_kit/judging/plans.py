@@ -7,12 +7,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, class_names, outputs, pool
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.marks import Efficacy
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
-from mleredux_techniques._kit.judging.results import Efficacy
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
 

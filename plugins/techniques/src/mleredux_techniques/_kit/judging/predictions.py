@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instance
-from mleredux_techniques._kit.data.memory import remembered
-from mleredux_techniques._kit.data.sample import sampled
-from mleredux_techniques._kit.data.splits import assign_folds, class_names, outputs, pool
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instance, remembered
+from mleredux_techniques._kit.data.splits import assign_folds, class_names, outputs, pool, sampled
 from mleredux_techniques._kit.judging.plans import across, predicted, restored, rows_of
 from mleredux_techniques._kit.judging.postprocessing import Known, powered, weighted
 from mleredux_techniques._kit.judging.reference import MODELS

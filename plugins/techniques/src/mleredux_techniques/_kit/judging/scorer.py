@@ -26,8 +26,7 @@ from mleredux.plugin.task import Metric, Submission, Task
 from mleredux_tables import Table, read_table
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame
-from mleredux_techniques._kit.data.memory import remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, remembered
 from mleredux_techniques._kit.data.splits import class_names
 
 Asked = Literal["class columns", "scores", "labels", "numbers"]

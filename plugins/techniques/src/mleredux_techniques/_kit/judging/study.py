@@ -14,17 +14,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
-from mleredux_techniques._kit.data.memory import remembered
-from mleredux_techniques._kit.data.sample import sampled
-from mleredux_techniques._kit.data.splits import Pool, pool
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
+from mleredux_techniques._kit.data.splits import Pool, pool, sampled
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.marks import Efficacy
 from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, losses
 from mleredux_techniques._kit.judging.postprocessing import Known
 from mleredux_techniques._kit.judging.predictions import FILE, KEY, OVERLAP, REPEATS, known_of, table
 from mleredux_techniques._kit.judging.predictions import losses as losses_of_predictions
 from mleredux_techniques._kit.judging.reference import MODELS, NAMES, Model
-from mleredux_techniques._kit.judging.results import Efficacy
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.vocabulary.document import Part
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
@@ -90,8 +88,9 @@ class Study(ABC, Generic[Option]):
         return panel[int(best_of(found, lambda place: found[place].values, found["0"].overlap))]
 
     def strong(self, instance: Instance) -> Option:
-        """Return the strong choice."""
-        return self.best(instance, self.panel(instance))
+        """Return the strong choice: that of the truth, if it was found when the task was prepared."""
+        known: Option | None = instance.truth.get("strong")
+        return self.best(instance, self.panel(instance)) if known is None else known
 
     def measure(self, document: Any, instance: Instance) -> Efficacy:
         """Execute the recommended, the naive and the strong choice, and score the first between the others."""

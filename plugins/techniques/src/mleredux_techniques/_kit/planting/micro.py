@@ -18,12 +18,10 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from mleredux.plugin.task import Metric, Submission
-
 from mleredux_techniques._kit.planting.competition import ANSWERS, BOARD, SAMPLE, TEST, TRAIN, PlantedCompetition
 from mleredux_techniques._kit.planting.composition import ID
 from mleredux_techniques._kit.planting.seeds import NUMBER, Seed
-from mleredux_techniques._kit.planting.synthetic import TARGET, fetch
+from mleredux_techniques._kit.planting.synthetic import TARGET, generated_competition, parsed
 
 REVISION = "1"
 """Part of the version of all micro tasks; increased whenever the data for a seed changes."""
@@ -81,27 +79,14 @@ class Stream:
 
 def micro_competition(name: str) -> PlantedCompetition | None:
     """Return the competition `synthetic-micro[-easy|-hard][-public]-SEED`; None for other names."""
-    if (match := NAME.fullmatch(name)) is None or (seed := Seed.of(match[3], public=bool(match[2]))) is None:
+    if (found := parsed(NAME, name)) is None:
         return None
-    difficulty = (match[1] or "medium-").rstrip("-")
+    seed, difficulty = found
     grader, direction = METRICS[Stream(seed.key("micro metric", difficulty)).below(len(METRICS))]
-    return PlantedCompetition(
-        id=name,
-        version=f"micro{REVISION}.{seed.mark}",
-        title=f"Synthetic micro table {seed.number} ({difficulty})",
-        description=Path(__file__),
-        description_obfuscated=Path(__file__),
-        origin="no other table",
-        fetch=fetch,
-        prepare=partial(_prepare, seed=seed, difficulty=difficulty, metric=grader),
-        submission=Submission(id_columns=(ID,), target_columns=(TARGET,)),
-        answers=ANSWERS,
-        metric=Metric(grader=grader),
-        direction=direction,
-        license="CC0-1.0",
-        tags=("planted", "synthetic", "micro", difficulty),
-        note=seed.note,
-    )
+    made = generated_competition(name, f"Synthetic micro table {seed.number} ({difficulty})", seed, grader, direction)
+    prepare = partial(_prepare, seed=seed, difficulty=difficulty, metric=grader)
+    tags = (*made.tags, "micro", difficulty)
+    return made.model_copy(update={"version": f"micro{REVISION}.{seed.mark}", "prepare": prepare, "tags": tags})
 
 
 def _prepare(raw: Path, public: Path, private: Path, *, seed: Seed, difficulty: str, metric: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from mleredux.plugin.task import Competition, Metric, Submission, Task
+from mleredux.plugin.task import Metric, Submission, Task
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.planting.competition import ANSWERS, REVISION, PlantedCompetition, write
@@ -26,32 +26,35 @@ _ROWS = 1_200
 
 def synthetic_competition(name: str) -> PlantedCompetition | None:
     """Return the competition `synthetic[-easy|-hard][-public]-SEED`; None for other names."""
-    if (match := NAME.fullmatch(name)) is None or (seed := Seed.of(match[3], public=bool(match[2]))) is None:
+    if (found := parsed(NAME, name)) is None:
         return None
-    difficulty = (match[1] or "medium-").rstrip("-")
+    seed, difficulty = found
     grader, direction = METRICS[int(seed.generator("metric", difficulty).integers(len(METRICS)))]
-    base = Competition(
+    made = generated_competition(name, f"Synthetic table {seed.number} ({difficulty})", seed, grader, direction)
+    prepare = partial(_prepare, base=made, seed=seed, difficulty=difficulty)
+    return made.model_copy(update={"version": f"{REVISION}.{seed.mark}", "prepare": prepare})
+
+
+def parsed(pattern: re.Pattern[str], name: str) -> tuple[Seed, str] | None:
+    """Return the seed and the difficulty in a name; None if it does not match or there is no such seed."""
+    match = pattern.fullmatch(name)
+    seed = Seed.of(match[3], public=bool(match[2])) if match else None
+    return (seed, (match[1] or "medium-").rstrip("-")) if match and seed else None
+
+
+def generated_competition(name: str, title: str, seed: Seed, grader: str, direction: Any) -> PlantedCompetition:
+    """Return the declaration of a generated table, without its version and its preparation."""
+    return PlantedCompetition(
         id=name,
-        title=f"Synthetic table {match[3]} ({difficulty})",
+        title=title,
         description=Path(__file__),
+        description_obfuscated=Path(__file__),
+        origin="no other table",
+        fetch=fetch,
         submission=Submission(id_columns=(ID,), target_columns=(TARGET,)),
         answers=ANSWERS,
         metric=Metric(grader=grader),
         direction=direction,
-    )
-    return PlantedCompetition(
-        id=name,
-        version=f"{REVISION}.{seed.mark}",
-        title=base.title,
-        description=base.description,
-        description_obfuscated=base.description,
-        origin="no other table",
-        fetch=fetch,
-        prepare=partial(_prepare, base=base, seed=seed, difficulty=difficulty),
-        submission=base.submission,
-        answers=ANSWERS,
-        metric=base.metric,
-        direction=base.direction,
         license="CC0-1.0",
         tags=("planted", "synthetic"),
         note=seed.note,
