@@ -292,7 +292,7 @@ def _once(instance: Instance, methods: list[CvMethod], number: int) -> list[floa
     whole, rows, test = remembered(dataset, f"rows {number}", lambda: _rows(dataset, number))
     classes = dataset.problem != "regression"
     y, codes = outputs(dataset, whole)
-    one = Pool(dataset, whole, y, codes, class_names(dataset) if classes else (), (), 0.0, "")
+    one = Pool(dataset, whole, y, codes, class_names(dataset) if classes else ())
     train = whole.iloc[rows].reset_index(drop=True)
 
     def loss_of(rest: Array, held: Array) -> float:

@@ -79,16 +79,13 @@ def _level(dataset: Dataset, cause: str | None) -> Array | None:
 
 def _gone(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:
     """Choose the values to remove, with a logistic probability that increases with the level and has the given mean."""
+    from scipy.optimize import brentq
+    from scipy.special import expit
+
     if level is None:
         return np.asarray(rng.random(count) < share)
-    low, high = -20.0, 20.0
-    for _ in range(60):  # the intercept that yields the share
-        middle = (low + high) / 2
-        if (1 / (1 + np.exp(-(steepness * level + middle)))).mean() < share:
-            low = middle
-        else:
-            high = middle
-    return np.asarray(rng.random(count) < 1 / (1 + np.exp(-(steepness * level + low))))
+    middle = brentq(lambda middle: expit(steepness * level + middle).mean() - share, -20, 20, xtol=1e-14)
+    return np.asarray(rng.random(count) < expit(steepness * level + middle))
 
 
 def _telling(dataset: Dataset, column: str, driver: str) -> list[str]:

@@ -34,9 +34,7 @@ def separation(ranked: Array, positive: Array, fewest: int = 1) -> float:
 def spearman(values: Array, others: Array) -> float:
     """Return |Spearman's rank correlation|; 0 if either input is constant."""
     a, b = ranks(values), ranks(others)
-    a, b = a - a.mean(), b - b.mean()
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(abs(a @ b) / scale) if scale else 0.0
+    return float(abs(np.corrcoef(a, b)[0, 1])) if np.ptp(a) and np.ptp(b) else 0.0
 
 
 def strength(values: Array, dataset: Dataset) -> float:

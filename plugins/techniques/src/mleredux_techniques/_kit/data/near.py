@@ -163,11 +163,5 @@ def _alike(frame: Frame, other: Frame, names: list[str]) -> Array:
     """Return, for each row, whether most of the other columns are equal."""
     if not names:
         return np.ones(len(frame), dtype=bool)
-    import pandas as pd
-
-    same = np.zeros(len(frame))
-    for name in names:
-        a, b = frame[name].reset_index(drop=True), other[name].reset_index(drop=True)
-        equal = (a == b) | (pd.isna(a) & pd.isna(b))
-        same += equal.to_numpy(dtype=float)
-    return np.asarray(same >= SAME * len(names))
+    ours, theirs = (rows[names].reset_index(drop=True) for rows in (frame, other))
+    return np.asarray(((ours == theirs) | (ours.isna() & theirs.isna())).sum(axis=1) >= SAME * len(names))

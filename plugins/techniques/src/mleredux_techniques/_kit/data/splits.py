@@ -51,10 +51,12 @@ class Pool:
     y: Array
     codes: Array
     names: tuple[str, ...]
-    splits: tuple[Split, ...]
+    splits: tuple[Split, ...] = ()
     """The splits, ordered by seed."""
-    overlap: float
-    sample: str
+    overlap: float = 0.0
+    sample: str = ""
+    rows: Array | None = None
+    """The rows' numbers in the training table; None if others are among them."""
 
 
 def pool(
@@ -85,7 +87,7 @@ def pool(
         if not later.any():
             later = np.arange(len(rows)) >= (1 - FUTURE) * len(rows)
         parts = tuple(_future(later, one * count + number) for one in seeds for number in range(count))
-        return Pool(dataset, frame, y, codes, names, parts, 0.5, sample.strip())
+        return Pool(dataset, frame, y, codes, names, parts, 0.5, sample.strip(), rows)
     strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
     folds = [assign_folds(strata, groups[rows] if dataset.group else None, count, seed=one) for one in seeds]
     parts = tuple(
@@ -94,7 +96,7 @@ def pool(
         for k in range(count)
         if (held == k).any()
     )
-    return Pool(dataset, frame, y, codes, names, parts, 1 / (count - 1), sample.strip())
+    return Pool(dataset, frame, y, codes, names, parts, 1 / (count - 1), sample.strip(), rows)
 
 
 def class_names(dataset: Dataset) -> tuple[str, ...]:

@@ -125,7 +125,7 @@ def across(dataset: Dataset, plan: Plan) -> tuple[Pool, Rows]:
     places = np.arange(len(frame))
     split = Split(places[: len(dataset.train)], places[len(dataset.train) :], 0)
     names = () if dataset.problem == "regression" else class_names(dataset)
-    one = Pool(dataset, frame, y, codes, names, (split,), 0.0, "")
+    one = Pool(dataset, frame, y, codes, names, (split,))
     return one, rows_of(one, split, plan)
 
 

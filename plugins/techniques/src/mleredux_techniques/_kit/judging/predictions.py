@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from mleredux.errors import NotApplicable
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instance, remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.splits import assign_folds, class_names, outputs, pool, sampled
 from mleredux_techniques._kit.judging.plans import across, predicted, restored, rows_of
 from mleredux_techniques._kit.judging.postprocessing import Known, powered, weighted
@@ -58,9 +58,13 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
             for model, told in zip(MODELS, predicted(one, split, matrices(rows_of(one, split, {}))), strict=True):
                 found[model][split.held_out] = restored(one, told)
         held = np.flatnonzero(~np.isnan(found[MODELS[0]][:, 0]))
-        rows = _places(small, one.frame)[held]
+        assert one.rows is not None
         values = {name: told[held] for name, told in found.items()}
-        return {"rows": rows.tolist(), "values": values, "truth": one.y[held] if classes else one.codes[held, None]}
+        return {
+            "rows": one.rows[held].tolist(),
+            "values": values,
+            "truth": one.y[held] if classes else one.codes[held, None],
+        }
 
     told: dict[str, Any] = remembered(dataset, KEY, find)
     return told
@@ -73,13 +77,6 @@ def of_test(dataset: Dataset) -> dict[str, Any]:
     one, rows = across(replace(small, train=train, test=test), {})
     told = [restored(one, values, one.splits[0].train) for values in predicted(one, one.splits[0], matrices(rows))]
     return {"rows": list(range(len(test))), "values": dict(zip(MODELS, told, strict=True)), "truth": None}
-
-
-def _places(dataset: Dataset, frame: Frame) -> Array:
-    """Return the training table row numbers of a pool's rows, which `pool` draws in order."""
-    from mleredux_techniques._kit.data.splits import draw, group_codes
-
-    return draw(group_codes(dataset, dataset.train), len(dataset.train), ROWS, seed=0)
 
 
 def each_model(found: dict[str, Any], dataset: Dataset) -> dict[str, Any]:

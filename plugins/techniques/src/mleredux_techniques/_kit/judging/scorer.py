@@ -13,7 +13,7 @@ import io
 import math
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -279,10 +279,7 @@ def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
         return None
     if draft.asked == "scores" and sign * draft.score(frame, truth, soft) <= sign * draft.score(frame, truth, opposite):
         return None
-    values = {**vars(draft), "perfect": perfect, "constant": constant}
-    for cached in ("_grader", "_texts"):
-        values.pop(cached, None)
-    return Scorer(**values)
+    return replace(draft, perfect=perfect, constant=constant)
 
 
 def _probe_rows(dataset: Dataset) -> Array:

@@ -67,18 +67,25 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
         if not undecided:
             break
         since = undecided[attempt % len(undecided)]
-    return _with_ids(made, next(iter(base.submission.id_columns), ID))
+    # its grader may expect the names of the competition
+    return renamed(made, {ID: next(iter(base.submission.id_columns), ID)})
 
 
-def _with_ids(dataset: Dataset, name: str) -> Dataset:
-    """Name the ids as in the competition, since its grader may expect these names."""
-    names = {ID: name}
+def renamed(dataset: Dataset, names: dict[str, str]) -> Dataset:
+    """Rename columns, also in the facts."""
+
+    def new(name: str) -> str:
+        return names.get(name, name)
+
     return replace(
         dataset,
         train=dataset.train.rename(columns=names),
         test=dataset.test.rename(columns=names),
-        ids=(name,),
-        kinds={names.get(key, key): kind for key, kind in dataset.kinds.items()},
+        ids=tuple(map(new, dataset.ids)),
+        features=tuple(map(new, dataset.features)),
+        kinds={new(name): kind for name, kind in dataset.kinds.items()},
+        group=GroupColumn(new(dataset.group.column)) if dataset.group else None,
+        time=new(dataset.time) if dataset.time else None,
         planted=_renamed(dataset.planted, names),
     )
 
@@ -119,17 +126,9 @@ def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         train[ID], test[ID], kinds[ID] = numbers[: len(train)], numbers[len(train) :], "number"
     row = dataset.ids[0] if dataset.ids else ID
     columns = [row, *order, *dataset.targets]
-    return replace(
-        dataset,
-        train=train[columns].rename(columns=names),
-        test=test[columns].rename(columns=names),
-        ids=(row,),
-        features=tuple(names.values()),
-        kinds={names.get(name, name): kind for name, kind in kinds.items() if name in names or name == row},
-        group=GroupColumn(names[dataset.group.column]) if dataset.group else None,
-        time=names[dataset.time] if dataset.time else None,
-        planted=_renamed(dataset.planted, names),
-    )
+    kept = {name: kind for name, kind in kinds.items() if name in names or name == row}
+    made = replace(dataset, train=train[columns], test=test[columns], ids=(row,), features=tuple(order), kinds=kept)
+    return renamed(made, names)
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
