@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from zlib import crc32
-
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import is_free_text
@@ -115,34 +111,29 @@ def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
     """Do the same as `_near` for prose: texts are near if they share at least `ALIKE` of their word trigrams (A.
     Broder, "On the Resemblance and Containment of Documents", 1997).
     """
+    import pandas as pd
+
     repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
     prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])]
     if not prose or max(len(dataset.train), len(dataset.test)) > MAX_ROWS:
         return repeated, shared
-    others = [name for name in dataset.features if name not in prose]
-    held: dict[int, list[int]] = {}
-    runs: list[set[int]] = []
+    from sklearn.feature_extraction.text import CountVectorizer
 
-    def most_alike(own: set[int]) -> int | None:
-        """Return the known text that shares the most trigrams, if it shares enough."""
-        met = Counter(row for run in own for row in held.get(run, ())[:_FREQUENT])
-        for row, both in met.most_common(1):
-            if both >= ALIKE * (len(own) + len(runs[row]) - both):
-                return row
-        return None
-
-    for frame, marks in ((dataset.train, repeated), (dataset.test, shared)):
-        for row, text in enumerate(frame[prose].fillna("").astype(str).agg(" ".join, axis=1)):
-            words = re.findall(r"\w+", text.lower())
-            own = {crc32(" ".join(words[k : k + 3]).encode()) for k in range(len(words) - 2)}
-            twin = most_alike(own)
-            if twin is not None:
-                marks[row] = bool(_alike(frame.iloc[[row]], dataset.train.iloc[[twin]], others)[0])
-            if frame is dataset.train:
-                runs.append(own)
-                for run in own:
-                    held.setdefault(run, []).append(row)
-    return repeated, shared
+    columns = [name for name in dataset.features if name not in prose]
+    rows, first = pd.concat([dataset.train, dataset.test], ignore_index=True), len(dataset.train)
+    texts = rows[prose].fillna("").astype(str).agg(" ".join, axis=1)
+    try:
+        runs = CountVectorizer(
+            binary=True, ngram_range=(3, 3), token_pattern=r"\w+", max_df=_FREQUENT, dtype=np.int32
+        ).fit_transform(texts)
+    except ValueError:  # no three words
+        return repeated, shared
+    sizes, both = np.asarray(runs.sum(axis=1)).ravel(), (runs @ runs[:first].T).tocoo()
+    row, twin = both.row, both.col
+    near = (row > twin) & (both.data >= ALIKE * (sizes[row] + sizes[twin] - both.data))
+    row, twin = row[near], twin[near]
+    marks = np.isin(np.arange(len(rows)), row[_alike(rows.iloc[row], rows.iloc[twin], columns)])
+    return marks[:first], marks[first:]
 
 
 def _is_measured(values: Series) -> bool:

@@ -86,23 +86,16 @@ def fill(train: Frame, held_out: Frame, imputations: dict[str, Imputation], *, s
 
 def fill_texts(train: Frame, held_out: Frame, imputations: dict[str, Imputation]) -> tuple[Frame, Frame]:
     """Impute text columns; imputations that apply only to numbers are replaced by `most_frequent`."""
-    import pandas as pd
-
-    filled: tuple[dict[str, Any], dict[str, Any]] = {}, {}
+    filled = train.astype(object), held_out.astype(object)
     for name, imputation in imputations.items():
         value = MISSING
         if isinstance(imputation, SimpleImputer) and imputation.strategy == "constant":
             value = MISSING if imputation.fill_value is None else str(imputation.fill_value)
         elif train[name].notna().any():
             value = str(train[name].mode()[0])
-        for part, source in zip(filled, (train, held_out), strict=True):
-            gaps = source[name].isna()
-            part[name] = [value if gap else str(text) for text, gap in zip(source[name], gaps, strict=True)]
-    ours, theirs = (
-        pd.DataFrame(part, index=source.index, columns=list(imputations), dtype=object)
-        for part, source in zip(filled, (train, held_out), strict=True)
-    )
-    return ours, theirs
+        for frame in filled:
+            frame[name] = frame[name].where(frame[name].notna(), value)
+    return filled
 
 
 def imputer_of(imputation: Imputation, *, columns: int, seed: int) -> Any:
