@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import threading
 from dataclasses import asdict, replace
 from functools import partial
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from mleredux.errors import SandboxError, one_line
 from mleredux.plugin.grader import Grader, GradingInput, Score
 from mleredux.plugin.technique import read_document
+from pydantic_core import from_json, to_json
 
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.declaration.preparation import TRUTH_FILE
@@ -76,7 +76,9 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
         "sample": dataset.sample or None,
         "planted": dataset.planted.get("kinds") if dataset.planted else None,
     }
-    return Score(value=round(combined(facts.score, efficacy.score, decided=facts.decided), 6), details=_plain(details))
+    # plain JSON: numbers of numpy become numbers, NaN becomes null
+    plain = from_json(to_json(details, inf_nan_mode="null", fallback=lambda value: value.item()))
+    return Score(value=round(combined(facts.score, efficacy.score, decided=facts.decided), 6), details=plain)
 
 
 class _Opened(threading.local):
@@ -126,16 +128,3 @@ def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) 
     except Exception as error:  # errors that a document causes in the models count against the document
         told = f"The recommendation could not be executed ({one_line(error)})."
         return Efficacy(0.0, 0.0, parts=[Figure("carried out", False, told[:500], 0.0, 1.0)])
-
-
-def _plain(value: Any) -> Any:
-    """Convert values to JSON types: numpy numbers to numbers, NaN to null."""
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(item) for item in value]
-    if hasattr(value, "item"):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
