@@ -113,7 +113,8 @@ def restored(one: Pool, predictions: Array, rows: Array | slice = _EVERY) -> Arr
     if one.dataset.problem != "regression":
         return predictions
     known = one.codes[rows]
-    return np.clip(predictions * (one.codes.std() + 1e-12) + one.codes.mean(), known.min(), known.max())
+    numbers = predictions * (one.codes.std() + 1e-12) + one.codes.mean()
+    return np.asarray(np.clip(numbers, known.min(), known.max()))
 
 
 def across(dataset: Dataset, plan: Plan) -> tuple[Pool, Rows]:
