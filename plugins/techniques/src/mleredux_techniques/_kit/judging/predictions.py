@@ -8,19 +8,18 @@ shifted by a share of their standard deviation, or moved close to the truth.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
-from mleredux_techniques._kit.data.splits import assign_folds, class_names, outputs, pool, sampled
-from mleredux_techniques._kit.judging.plans import across, predicted, restored, rows_of
+from mleredux_techniques._kit.data.splits import Split, assign_folds, class_names, outputs, pool, sampled
+from mleredux_techniques._kit.judging.plans import predicted, restored, rows_of
 from mleredux_techniques._kit.judging.postprocessing import Known, powered, weighted
 from mleredux_techniques._kit.judging.reference import MODELS
 from mleredux_techniques._kit.judging.scorer import Scorer
-from mleredux_techniques._kit.vocabulary.preprocessing import matrices
+from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
 
 FILE = "predictions.csv"
 ROWS = 1_200
@@ -73,10 +72,12 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
 def of_test(dataset: Dataset) -> dict[str, Any]:
     """Return rows of the (sampled) test table, and the predictions of each reference model fitted on training rows."""
     small = sampled(dataset)
-    train, test = pool(small, max_rows=ROWS, repeats=1).frame, small.test.head(ROWS).reset_index(drop=True)
-    one, rows = across(replace(small, train=train, test=test), {})
-    told = [restored(one, values, one.splits[0].train) for values in predicted(one, one.splits[0], matrices(rows))]
-    return {"rows": list(range(len(test))), "values": dict(zip(MODELS, told, strict=True)), "truth": None}
+    one, test = pool(small, max_rows=ROWS, repeats=1), small.test.head(ROWS).reset_index(drop=True)
+    columns = {name: dataset.kinds[name] for name in dataset.features}
+    x = matrices(Rows(one.frame, test, columns, one.codes, dataset.problem != "regression", 0))
+    whole = Split(np.arange(len(one.frame)), np.arange(len(test)), 0)
+    values = {model: restored(one, told) for model, told in zip(MODELS, predicted(one, whole, x), strict=True)}
+    return {"rows": list(range(len(test))), "values": values, "truth": None}
 
 
 def each_model(found: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
