@@ -29,7 +29,9 @@ _GRACE = 3.0
 
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, techniques@wine, …).")
+@click.option(
+    "--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, techniques@wine, …)."
+)
 @click.option("--all", "everything", is_flag=True, help="All tasks.")
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="A folder or zip file with the raw data of the task."

@@ -50,7 +50,9 @@ _EXECUTION = (
 @click.option(
     "--agent", "agents", multiple=True, metavar="ID", help="The agent; repeat the option for one run per agent."
 )
-@click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, techniques@wine, …).")
+@click.option(
+    "--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, techniques@wine, …)."
+)
 @click.option("--sandbox", metavar="ID", help="Sandbox to run in.  [default: the best that meets the agent's needs]")
 @click.option(
     "--seed",
