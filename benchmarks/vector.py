@@ -1,75 +1,356 @@
-"""Measure many concurrent Gymnasium environments: `uv run python benchmarks/vector.py`; with CPU of all processes."""
+"""Measure many concurrent episodes through the Gymnasium, OpenEnv and verifiers bridges.
+
+`uv run python benchmarks/vector.py` prints the curve; `--soak SECONDS` plays episodes until this CPU time is used, and
+counts what is lost or leaked. OpenEnv and verifiers need the environments that `.ci/validators` has created.
+"""
 
 from __future__ import annotations
 
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Protocol
 
-import gymnasium
-import mleredux_bridge_gymnasium.environment  # registers the environment
-import numpy as np
 import psutil
-from _measuring import machine, table
+from mleredux_agents import fair_share
 
-SIZES = (1, 8, 64)
+BRIDGES = ("gymnasium", "openenv", "verifiers")
+SIZES = (1, 16, 64, 128, 256, 512)
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
-SUBMIT = mleredux_bridge_gymnasium.environment.SUBMIT
+HEAD = ("bridge", "episodes", "resets/s", "CPU ms/reset", "steps/s", "CPU ms/step", "p50 ms", "p99 ms", "MB each")
+
+
+class Episode(Protocol):
+    """An episode through one of the bridges."""
+
+    def reset(self, seed: int) -> None:
+        """Start a run."""
+
+    def step(self, command: str) -> str:
+        """Execute a shell command; return its output."""
+
+    def end(self) -> bool:
+        """Submit; return whether the submission was valid and its reward positive."""
+
+    def close(self) -> None:
+        """Cancel the run, unless it has ended."""
+
+
+class GymnasiumEpisode:
+    """An episode of `TaskEnvironment`."""
+
+    def __init__(self, places: dict[str, Any]) -> None:
+        from mleredux_bridge_gymnasium.environment import TaskEnvironment
+
+        self._env = TaskEnvironment("wine", slot_timeout=600, **places)
+        self.close = self._env.close
+
+    def reset(self, seed: int) -> None:
+        """Start a run."""
+        self._env.reset(seed=seed)
+
+    def step(self, command: str) -> str:
+        """Execute a shell command; return its output."""
+        return str(self._env.step({"kind": 0, "text": command})[0]["text"])
+
+    def end(self) -> bool:
+        """Submit; return whether the submission was valid and its reward positive."""
+        _, reward, over, _, info = self._env.step({"kind": 2, "text": ""})
+        return over and info["valid"] and reward > 0
+
+
+class OpenEnvEpisode:
+    """An episode of the environment that the OpenEnv server serves."""
+
+    def __init__(self, places: dict[str, Any]) -> None:
+        from mleredux_bridge_openenv.environment import TaskAction, TaskEnvironment
+
+        self._env, self._action = TaskEnvironment(["wine"], places=places), TaskAction
+        self.close = self._env.close
+
+    def reset(self, seed: int) -> None:
+        """Start a run."""
+        self._env.reset(seed=seed)
+
+    def step(self, command: str) -> str:
+        """Execute a shell command; return its output."""
+        return self._env.step(self._action(kind="shell", text=command)).text
+
+    def end(self) -> bool:
+        """Submit; return whether the submission was valid and its reward positive."""
+        seen = self._env.step(self._action(kind="submit"))
+        return bool(seen.done and seen.valid and seen.reward and seen.reward > 0)
+
+
+class VerifiersEpisode:
+    """A rollout of the taskset; commands are sent as its tools send them."""
+
+    def __init__(self, places: dict[str, Any]) -> None:
+        from mleredux_bridge_verifiers.taskset import MlereduxTaskConfig
+
+        fields = {name: str(places[name]) for name in ("sandbox", "runs_dir", "data_dir")}
+        self._config = MlereduxTaskConfig(concurrent=places["concurrent"], **fields)
+        self._trace: Any = None
+
+    def reset(self, seed: int) -> None:
+        """Start a run."""
+        from mleredux_bridge_verifiers.taskset import MlereduxData, MlereduxTask
+
+        self._task = MlereduxTask(MlereduxData(name="wine", prompt="", task="wine", seed=seed), self._config)
+        self._trace = SimpleNamespace(id=f"{id(self)}-{seed}", state=SimpleNamespace(run=""), info={})
+        asyncio.run(self._task.setup(self._trace, None))
+
+    def step(self, command: str) -> str:
+        """Execute a shell command; return its output."""
+        from mleredux import Run
+        from mleredux_agents import Attached
+
+        return Attached(Run(Path(self._trace.state.run))).execute(command).output
+
+    def end(self) -> bool:
+        """Submit; return whether the submission was valid and its reward positive."""
+        asyncio.run(self._task.finalize(self._trace, None))
+        return asyncio.run(self._task.reward(self._trace)) > 0
+
+    def close(self) -> None:
+        """Cancel the run, unless it has ended."""
+        from mleredux_bridge_verifiers import taskset
+
+        if self._trace is not None and (session := taskset._open.pop(self._trace.id, None)) is not None:
+            session.close()
+
+
+MAKERS: dict[str, Callable[[dict[str, Any]], Episode]] = {
+    "gymnasium": GymnasiumEpisode,
+    "openenv": OpenEnvEpisode,
+    "verifiers": VerifiersEpisode,
+}
+
+
+def family() -> list[psutil.Process]:
+    """Return this process and its descendants."""
+    return [psutil.Process(), *psutil.Process().children(recursive=True)]
 
 
 def cpu() -> float:
-    """Return CPU seconds of this process, its descendants, and those that ended."""
+    """Return CPU seconds of this process, its descendants, and those that have ended and were waited for."""
     total = 0.0
-    for process in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        try:
-            total += sum(process.cpu_times()[:4])
-        except psutil.Error:
-            continue
+    for process in family():
+        with contextlib.suppress(psutil.Error, OSError):
+            used = process.cpu_times()
+            own = time.clock_gettime((~process.pid << 3) | 2) if sys.platform == "linux" else used.user + used.system
+            total += own + used.children_user + used.children_system
     return total
 
 
 def memory() -> float:
     """Return the proportional set size of this process and its descendants in MB."""
-    processes = (psutil.Process(), *psutil.Process().children(recursive=True))
-    return sum(float(process.memory_full_info().pss) for process in processes) / 2**20
+    total = 0.0
+    for process in family():
+        with contextlib.suppress(psutil.Error):
+            total += process.memory_full_info().pss / 2**20
+    return total
 
 
-def measured(size: int, folder: str, base: float) -> tuple[str, ...]:
-    """Return a line of the table: environments, resets, steps and ends per second, CPU time of each, and memory."""
-    places = {"sandbox": "process", "runs_dir": f"{folder}/runs-{size}", "data_dir": f"{folder}/data"}
-    mode = "vector_entry_point"
-    envs: Any = gymnasium.make_vec("mleredux/Task-v0", num_envs=size, vectorization_mode=mode, task="wine", **places)
+def settled() -> None:
+    """Wait until no command and no reaping is under way."""
+    until, before = time.monotonic() + 20, -1
+    while (count := len(family())) != before and time.monotonic() < until:
+        before = count
+        time.sleep(1.2)
 
-    def step(kind: int, text: str) -> Any:
-        return envs.step({"kind": np.full(size, kind), "text": (text,) * size})
 
-    def timed(call: Callable[[], Any], times: int = 1) -> str:
-        wall, before = time.perf_counter(), cpu()
-        for _ in range(times):
-            call()
-        each = size * times
-        used = 1000 * (cpu() - before) / each
-        return f"{each / (time.perf_counter() - wall):.1f} ({used:.0f} ms)"
+def at_once(episodes: Sequence[Episode], call: Callable[[int, Episode], object]) -> tuple[float, float, list[float]]:
+    """Call a function for all episodes at once; return wall and CPU seconds, and sorted latencies."""
 
-    resets = timed(lambda: envs.reset(seed=0))
-    steps = timed(lambda: step(0, "true"), max(3, 64 // size))
-    used = memory()
-    step(0, COPY)
-    ends = timed(lambda: step(SUBMIT, ""))
-    envs.close()
-    return str(size), resets, steps, ends, f"{used:.0f}", f"{(used - base) / size:.1f}"
+    def timed(number: int, episode: Episode) -> float:
+        began = time.perf_counter()
+        call(number, episode)
+        return time.perf_counter() - began
+
+    before, began = cpu(), time.perf_counter()
+    with ThreadPoolExecutor(len(episodes)) as pool:
+        taken = sorted(pool.map(timed, range(len(episodes)), episodes))
+    wall = time.perf_counter() - began
+    settled()
+    return wall, cpu() - before, taken
+
+
+def places_of(folder: str, size: int) -> dict[str, Any]:
+    """Return the arguments of environments of which this many share the machine."""
+    return {
+        "sandbox": "process",
+        "runs_dir": f"{folder}/runs-{size}",
+        "data_dir": f"{folder}/data",
+        "limits": fair_share(size),
+    }
+
+
+def made(bridge: str, size: int, folder: str) -> list[Episode]:
+    """Return episodes that have not begun."""
+    places = places_of(folder, size)
+    if bridge == "verifiers":
+        places["concurrent"] = size
+    return [MAKERS[bridge](places) for _ in range(size)]
+
+
+def command_seconds() -> float:
+    """Return the CPU seconds of the command of a step, started by a program that does nothing else."""
+    code = (
+        "import resource, subprocess\n"
+        "for _ in range(100): subprocess.run(['sh', '-c', 'true'])\n"
+        "used = resource.getrusage(resource.RUSAGE_CHILDREN); print((used.ru_utime + used.ru_stime) / 100)"
+    )
+    return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+
+
+def measured(bridge: str, size: int, folder: str) -> dict[str, Any]:
+    """Return a line of the curve."""
+    [first] = made(bridge, 1, folder)
+    first.reset(0)  # prepares the data, and starts the processes that are forked
+    first.step("true")
+    settled()
+    first.close()
+    base = memory()
+    episodes, rounds = made(bridge, size, folder), max(2, 64 // size)
+    wall, used, _ = at_once(episodes, lambda number, episode: episode.reset(number))
+    each = (memory() - base) / size
+    steps = [at_once(episodes, lambda _, episode: episode.step("true")) for _ in range(rounds)]
+    taken = sorted(value for _, _, some in steps for value in some)
+    count = rounds * size
+    command = command_seconds()
+    with ThreadPoolExecutor(64) as pool:
+        list(pool.map(lambda episode: episode.close(), episodes))
+    return {
+        "bridge": bridge,
+        "episodes": size,
+        "resets/s": size / wall,
+        "CPU ms/reset": 1e3 * used / size,
+        "steps/s": count / sum(step[0] for step in steps),
+        "CPU ms/step": 1e3 * (sum(step[1] for step in steps) / count - command),
+        "p50 ms": 1e3 * taken[len(taken) // 2],
+        "p99 ms": 1e3 * taken[min(len(taken) - 1, len(taken) * 99 // 100)],
+        "MB each": each,
+    }
+
+
+def soaked(bridge: str, size: int, folder: str, seconds: float) -> dict[str, Any]:
+    """Play episodes with this many at once until the CPU time is used; return counts of what was lost or leaked."""
+    [first] = made(bridge, 1, folder)
+    first.reset(0)
+    first.step(COPY)
+    first.end()
+    settled()
+    before, limit = _holdings(), cpu() + seconds
+    played, lost, lock = 0, list[str](), threading.Lock()
+
+    def play(number: int) -> None:
+        nonlocal played
+        chance = random.Random(number)
+        [episode] = made_for[number : number + 1]
+        seed = number
+        while not over.is_set():
+            try:
+                episode.reset(seed)
+                token = f"{number}-{seed}"
+                episode.step(f"echo {token} > mine; sleep 300 & sleep 300 & true")
+                for _ in range(chance.randrange(1, 6)):
+                    seen = episode.step("cat mine")
+                    if seen != f"{token}\n":
+                        raise AssertionError(f"{token} saw {seen!r}")
+                if chance.random() < 0.3:
+                    episode.close()
+                elif episode.step(COPY) or not episode.end():
+                    raise AssertionError(f"{token} has no reward")
+                with lock:
+                    played += 1
+            except Exception as error:
+                with lock:
+                    lost.append(f"{type(error).__name__}: {error}")
+            seed += size
+        episode.close()
+
+    over, made_for = threading.Event(), made(bridge, size, folder)
+    with ThreadPoolExecutor(size) as pool:
+        running = [pool.submit(play, number) for number in range(size)]
+        while cpu() < limit and not all(future.done() for future in running):
+            time.sleep(0.5)
+        over.set()
+    for future in running:
+        future.result()
+    settled()
+    after = _holdings()
+    leaked = {name: after[name] - before[name] for name in before}
+    return {"bridge": bridge, "episodes": size, "played": played, "lost": len(lost), "why": lost[:3], "leaked": leaked}
+
+
+def _holdings() -> dict[str, int]:
+    """Count what episodes must not leave behind; the processes that are forked end by themselves when idle."""
+    mounts = Path("/proc/self/mounts").read_text() if Path("/proc/self/mounts").exists() else ""
+    return {
+        "processes": sum("forkserver" not in " ".join(_command(one)) for one in family()),
+        "descriptors": psutil.Process().num_fds(),
+        "threads": psutil.Process().num_threads(),
+        "mounts": mounts.count("/runs-"),
+        "folders": len(list(Path(tempfile.gettempdir()).glob(f"mleredux-{os.getuid()}-????????????????"))),
+    }
+
+
+def _command(process: psutil.Process) -> list[str]:
+    with contextlib.suppress(psutil.Error):
+        return process.cmdline()
+    return ["forkserver"]  # it has just ended
 
 
 def main() -> None:
-    """Measure and print."""
-    with tempfile.TemporaryDirectory() as folder:
-        measured(1, folder, 0)  # prepares the data, and starts the process that graders are forked from
-        base = memory()
-        rows = [measured(size, folder, base) for size in SIZES]
-    head = ("environments", "resets/s (CPU each)", "steps/s (CPU each)", "ends with grade/s (CPU each)")
-    sys.stdout.write(f"{machine()}\n\n{table((*head, 'memory (MB)', 'each (MB)'), *rows)}\n")
+    """Measure in this process the bridges that it has, and the others in their environments; print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--bridge", choices=BRIDGES, action="append")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--soak", type=float, help="CPU seconds of each bridge")
+    parser.add_argument("--inner", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.inner:
+        with tempfile.TemporaryDirectory() as folder:
+            for size in asked.sizes:
+                line = (
+                    soaked(*asked.bridge, size, folder, asked.soak)
+                    if asked.soak
+                    else measured(*asked.bridge, size, folder)
+                )
+                sys.stdout.write(json.dumps(line) + "\n")
+                sys.stdout.flush()
+        return
+    from _measuring import machine, table
+    from bridges import programs_of
+
+    lines = []
+    for bridge in asked.bridge or BRIDGES:
+        programs = Path(sys.executable).parent if bridge == "gymnasium" else programs_of(bridge)
+        if programs is None:
+            sys.stderr.write(f"{bridge} is not installed; run `.ci/validators`.\n")
+            continue
+        words = [programs / "python", __file__, "--inner", "--bridge", bridge, "--sizes", *map(str, asked.sizes)]
+        words += ["--soak", str(asked.soak)] if asked.soak else []
+        told = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
+        lines += [json.loads(line) for line in told.stdout.splitlines()]
+    if asked.soak:
+        sys.stdout.writelines(json.dumps(line) + "\n" for line in lines)
+    else:
+        rows = [tuple(value if isinstance(value, str) else f"{value:.4g}" for value in line.values()) for line in lines]
+        sys.stdout.write(f"{machine()}\n\n{table(HEAD, *rows)}\n")
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def test_whoever_asks_a_server_that_was_killed_gets_a_child_of_the_next(
     monkeypatch.setattr(subprocess, "Popen", lambda *args, **kwargs: started.append(1) or start(*args, **kwargs))
     all_here = threading.Barrier(8)
     ask = forkserver._control
-    monkeypatch.setattr(forkserver, "_control", lambda environment: (ask(environment), all_here.wait(10))[0])
+    monkeypatch.setattr(forkserver, "_control", lambda *given: (ask(*given), all_here.wait(10))[0])
     for number in range(3):
         with ThreadPoolExecutor(8) as pool:
             codes = list(pool.map(code_of, [tmp_path / f"{number}-{one}" for one in range(8)]))

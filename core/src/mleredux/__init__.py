@@ -81,7 +81,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
-        return version("mleredux")
+        return globals().setdefault(name, version("mleredux"))
     if name not in __all__:
         raise AttributeError(f"module 'mleredux' has no attribute {name!r}")
     return getattr(importlib.import_module(_WHERE.get(name, "mleredux.models")), name)

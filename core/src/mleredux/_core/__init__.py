@@ -15,7 +15,7 @@ Listed from the command line down to the lowest layer, `mleredux.models`; `.impo
 | `sandboxes`, `disuse` | agents as processes, with their images, tools and hosts; unused images |
 | `known_files`, `redirects`, `places`, `plain` | files that hold answers; redirects; names of places |
 | `submissions`, `forkserver` | submissions, checked in a child process |
-| `faults` | machine faults in the output of programs |
+| `launcher` | the process that limits an agent, and outlives this program |
 | `masks` | masking of secrets |
 | `store` | runs on disk: state, events, files |
 | `plugins`, `protocols`, `moved` | discovery and import of plugins; roles with methods; names that have moved to kits |

@@ -20,9 +20,11 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from mleredux._core.launcher import PR_SET_CHILD_SUBREAPER, end_all, prctl
 from mleredux._core.plain import plain_path
 from mleredux._core.plugins.discovery import LOAD_VARIABLE, entry_points, names_in
 
@@ -41,10 +43,11 @@ PRELOADED = (
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables that make sums have the same order on every machine, and keep concurrent children from competing for
 threads."""
-_IDLE_SECONDS = 60.0
+_IDLE_SECONDS, _REAP_SECONDS = 60.0, 1.0
 _MOST_FILES = 8
-_ACKNOWLEDGED = b"\n"
-_INHERITED = ("PYTHON", "LD_", "DYLD_", "OMP_", "OPENBLAS_", "MKL_")
+_RESUME_SECONDS = 0.2
+_ID_BYTES = 16
+INHERITED = ("PYTHON", "LD_", "DYLD_", "OMP_", "OPENBLAS_", "MKL_")
 """Prefixes of variables that take effect when a process starts: different values need another server."""
 
 _lock = threading.Lock()
@@ -52,27 +55,36 @@ _servers: dict[Any, tuple[socket.socket, subprocess.Popen[bytes]]] = {}
 
 
 class Child:
-    """A function that runs in a separate process, without this process's input and output."""
+    """A function that runs in a separate process, without this process's input and output.
 
-    def __init__(self, connection: socket.socket) -> None:
-        self._connection = connection
+    Attributes:
+        pid: The id of its parent, the guard.
+    """
+
+    def __init__(self, connection: socket.socket, pid: int) -> None:
+        self._connection, self.pid = connection, pid
         self.code: int | None = None
 
     def wait(self, seconds: float) -> bool:
         """Wait until the child has ended; return False if it has not within this many seconds."""
         if self.code is None:
-            if not select.select([self._connection], [], [], seconds)[0]:
+            if not _readable(self._connection, seconds):
                 return False
             said = self._connection.recv(64)
             self.code = int(said) if said else -signal.SIGKILL
         return True
 
-    def close(self) -> None:
-        """End the child and all processes that it started."""
+    def kill(self) -> None:
+        """Kill the child and all processes that it started, without waiting."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
-        while not self.wait(_IDLE_SECONDS):
-            pass
+
+    def close(self) -> None:
+        """End the child and all processes that it started."""
+        self.kill()
+        while not self.wait(_RESUME_SECONDS):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGCONT)  # the child may have stopped it
         self._connection.close()
 
 
@@ -84,6 +96,8 @@ def start(
     errors: int,
     files: Sequence[int] = (),
     environment: Mapping[str, str] | None = None,
+    server: Mapping[str, str] | None = None,
+    modules: tuple[str, ...] = (),
 ) -> Child:
     """Call `module:function(request, files)` in a child process.
 
@@ -94,6 +108,8 @@ def start(
         errors: The open file that becomes the child's standard error.
         files: Open files passed to the function.
         environment: The child's variables, of which `PYTHONPATH` is its import path; None: `child_environment()`.
+        server: All variables of the process that is forked, which children can read; None: `environment`.
+        modules: What that process imports in place of `PRELOADED`, as far as it is installed.
 
     Raises:
         OSError: No process can be started.
@@ -103,13 +119,13 @@ def start(
     for last in (False, True):
         ours, theirs = socket.socketpair()
         with theirs:
-            control = _control(environment)
+            control = _control(environment if server is None else server, modules)
             with contextlib.suppress(OSError):  # it was idle, and has just ended
                 socket.send_fds(control, [b"\0"], [theirs.fileno(), errors, *files])
         with contextlib.suppress(OSError):
             ours.sendall(json.dumps(task).encode() + b"\n")
-            if ours.recv(1) == _ACKNOWLEDGED:
-                return Child(ours)
+            if pid := ours.recv(_ID_BYTES):
+                return Child(ours, int(pid))
         ours.close()
         if last:
             break
@@ -127,30 +143,35 @@ def same_plugins(catalogue: Catalogue) -> dict[str, Any]:
 def child_environment() -> dict[str, str]:
     """Return the current environment with this process's import path, without the requested plugins."""
     environment = {name: value for name, value in os.environ.items() if name != LOAD_VARIABLE}
-    folders = [Path(entry or ".").resolve() for entry in sys.path]
-    importable = dict.fromkeys(str(plain_path(path) if os.pathsep in str(path) else path) for path in folders)
-    return {**ONE_THREAD, **environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(importable)}
+    return {**ONE_THREAD, **environment, "PYTHONSAFEPATH": "1", "PYTHONPATH": _joined(Path.cwd(), *sys.path)}
 
 
-def warm() -> None:
-    """Start the server now, so that it imports modules while the caller waits for something else."""
-    _control(child_environment())
+@cache
+def _joined(folder: Path, *entries: str) -> str:
+    paths = dict.fromkeys(Path(folder, entry).resolve() for entry in entries)
+    plain = dict.fromkeys(str(plain_path(path) if os.pathsep in str(path) else path) for path in paths)
+    return os.pathsep.join(plain)
+
+
+def warm(environment: Mapping[str, str] | None = None, modules: tuple[str, ...] = ()) -> None:
+    """Start a server now, so that it imports modules while the caller waits for something else; see `start`."""
+    _control(child_environment() if environment is None else environment, modules)
 
 
 def _key(environment: Mapping[str, str]) -> Any:
-    given = (item for item in environment.items() if item[0].startswith(_INHERITED) and item[0] != "PYTHONPATH")
+    given = (item for item in environment.items() if item[0].startswith(INHERITED) and item[0] != "PYTHONPATH")
     return os.getpid(), *sorted(given)
 
 
-def _control(environment: Mapping[str, str]) -> socket.socket:
+def _control(environment: Mapping[str, str], modules: tuple[str, ...] = ()) -> socket.socket:
     """Return the connection to the server, which is started if necessary."""
     with _lock:
-        key = _key(environment)
+        key = (os.getpid(), modules, *sorted(environment.items())) if modules else _key(environment)
         if key not in _servers:
             ours, theirs = socket.socketpair()
             with theirs:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", __name__, str(theirs.fileno())],
+                    [sys.executable, "-m", __name__, str(theirs.fileno()), *modules],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL,
@@ -164,7 +185,12 @@ def _control(environment: Mapping[str, str]) -> socket.socket:
 
 
 def _forget(control: socket.socket) -> None:
-    """Drop a server, unless another thread already has."""
+    """Drop a server that has ended, unless another thread already has."""
+    with contextlib.suppress(OSError):
+        try:
+            control.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return  # only this child has failed
     with _lock:
         for key, (ours, process) in list(_servers.items()):
             if ours is control:
@@ -173,40 +199,62 @@ def _forget(control: socket.socket) -> None:
                 process.wait()
 
 
-def serve(control: socket.socket) -> None:
+def serve(control: socket.socket, modules: Sequence[str]) -> None:
     """Fork for each request, until the parent ends or the server has been idle for a while."""
     gc.disable()  # nothing imported so far is garbage
     if sys.platform == "linux":  # on other platforms, forks of such a process may crash
-        for name in (*PRELOADED, *(point.value for point in entry_points("mleredux.preloaded"))):
+        sys.path[:] = [entry for entry in sys.path if entry != str(Path.cwd())]
+        for name in modules or (*PRELOADED, *(point.value for point in entry_points("mleredux.preloaded"))):
             with contextlib.suppress(ImportError):
                 importlib.import_module(name)
     gc.freeze()
     gc.enable()
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    guards: set[int] = set()
     while True:
-        asked = select.select([control], [], [], _IDLE_SECONDS)[0]
-        busy = _reap()
+        asked, before = _readable(control, _REAP_SECONDS if guards else _IDLE_SECONDS), len(guards)
+        _reap(guards)
         if not asked:
-            if busy:
+            if before:
                 continue
             return
         told, given, *_ = socket.recv_fds(control, 1, _MOST_FILES)
         if not told:
+            end_all()  # guards may have been stopped
             return
-        if os.fork() == 0:
+        if (guard := os.fork()) == 0:
             control.close()
             _guard(socket.socket(fileno=given[0]), given[1], given[2:])
+        guards.add(guard)
         for file in given:
             os.close(file)
 
 
-def _reap() -> bool:
-    """Reap guards that have ended; return whether others remain."""
+def _readable(connection: socket.socket, seconds: float) -> bool:
+    """Wait until something can be read; unlike `select`, `poll` accepts descriptors above 1,023."""
+    waiting = select.poll()
+    waiting.register(connection, select.POLLIN)
+    return bool(waiting.poll(seconds * 1000))
+
+
+def _reap(guards: set[int]) -> None:
+    """Reap guards that have ended, and kill the children of those that their children have killed."""
+    ended = 1
+    while ended:
+        try:
+            guards.discard(ended := os.waitpid(-1, os.WNOHANG)[0])
+        except ChildProcessError:
+            return
+    for line in _content(f"/proc/self/task/{os.getpid()}/children").split():
+        if int(line) not in guards:
+            os.kill(int(line), signal.SIGKILL)
+
+
+def _content(path: str) -> str:
     try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-    except ChildProcessError:
-        return False
-    return True
+        return Path(path).read_text()
+    except OSError:  # only Linux has this
+        return ""
 
 
 def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoReturn:
@@ -215,8 +263,9 @@ def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoRe
     if told is None:
         os._exit(1)
     told["request"]["parent"] = os.getpid()
-    child = os.fork()
-    if child == 0:
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    connection.sendall(str(os.getpid()).encode().ljust(_ID_BYTES))  # first: the child may kill this process
+    if (child := os.fork()) == 0:
         connection.close()
         _work(told, errors, files)
     ended, lock = False, threading.Lock()
@@ -231,12 +280,12 @@ def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoRe
         connection.recv(1)
         end()
 
-    connection.sendall(_ACKNOWLEDGED)
     threading.Thread(target=watch, daemon=True).start()
     os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
     end()  # so that its own children end too
     with lock:
         ended, (_, status) = True, os.waitpid(child, 0)
+    end_all()  # what has left its group
     with contextlib.suppress(OSError):
         connection.sendall(str(os.waitstatus_to_exitcode(status)).encode())
     os._exit(0)
@@ -251,11 +300,12 @@ def _work(told: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoRetur
         os.close(errors)
         os.environ.clear()
         os.environ.update(told["environment"])
-        before = told["environment"].get("PYTHONPATH", "").split(os.pathsep)
-        sys.path[:] = [*before, *(entry for entry in sys.path if entry not in before)]
-        importlib.invalidate_caches()
         os.chdir(told["folder"])
         module, _, name = told["function"].partition(":")
+        if path := told["environment"].get("PYTHONPATH"):
+            before = path.split(os.pathsep)
+            sys.path[:] = [*before, *(entry for entry in sys.path if entry not in before)]
+            importlib.invalidate_caches()
         getattr(importlib.import_module(module), name)(told["request"], files)
         code = 0
     except SystemExit as error:
@@ -270,5 +320,5 @@ def _work(told: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoRetur
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])))
+    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
     os._exit(0)  # tearing down the imported modules takes as long as many forks

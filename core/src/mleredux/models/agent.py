@@ -34,7 +34,7 @@ class Limits(Model):
     """Seconds between SIGTERM and SIGKILL."""
     cpus: float = Field(default=1, gt=0)
     """CPU cores; fractions are allowed."""
-    memory_mb: int = Field(default=4096, ge=64)
+    memory_mb: int = Field(default=4096, ge=16)
     """Memory in MiB."""
     disk_mb: int = Field(default=10240, ge=1)
     """Disk space in MiB for everything the agent writes: output, scratch files and logs."""

@@ -7,6 +7,7 @@ Needs only the standard library, and imports nothing of mleredux. Images of agen
 - `llm`, `shell`: calls to language models; execution of their commands
 - `files`, `trajectory`: atomic writes; the agent's steps
 - `workspace`, `wire`, `session`: sessions for external clients: files, requests, the server in the sandbox
+- `hosted`: the server of a session in the process sandbox, which forks a process for each command
 """
 
 from mleredux_agentkit.clock import Clock, Ended, Stopped, exit_now, work_until

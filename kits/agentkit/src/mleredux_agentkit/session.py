@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import shlex
 import shutil
 import signal
@@ -16,17 +15,20 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mleredux_agentkit import workspace
 from mleredux_agentkit.files import write
-from mleredux_agentkit.shell import run
+from mleredux_agentkit.shell import Finished, run
 from mleredux_agentkit.task import Task
 from mleredux_agentkit.trajectory import MAX_TEXT, Trajectory
-from mleredux_agentkit.wire import FOLDER, MAX_LINE, address
+from mleredux_agentkit.wire import FOLDER, MAX_CONTENT, MAX_LINE, address
+from mleredux_agentkit.workspace import Completed
 
+HOSTED = "mleredux_agents.hosted"
+"""The module with which mleredux serves a session itself, if its sandbox does not isolate it."""
 _BLOCK = 1 << 16
 _BETWEEN_SUBMISSIONS = 2.5
 """Seconds for which a version is left unchanged, so that it is copied before the next one replaces it."""
@@ -53,10 +55,17 @@ class Session:
 
     def serve(self) -> int:
         """Serve until the session ends; return the exit code."""
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.folder.mkdir(mode=0o700, parents=True)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: self.finished.set())
+        with self.listening():
+            self.work()
+        return 0
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Answer requests during a block."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(mode=0o700, parents=True)
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
             with address(self.folder) as path:
                 server.bind(path)
@@ -65,11 +74,12 @@ class Session:
             self.begin()
             threading.Thread(target=self._accept, args=(server,), daemon=True).start()
             try:
-                self.work()
+                yield
             finally:
+                with contextlib.suppress(OSError):
+                    server.shutdown(socket.SHUT_RDWR)  # ends the thread that accepts
                 self.trajectory.say("The session ended.", stage="submit")
                 self.end()
-        return 0
 
     def begin(self) -> None:
         """Hook that is called before the first request."""
@@ -95,6 +105,17 @@ class Session:
             "validate": lambda _file, _request: self.task.verdict(),
         }
 
+    def run_text(self, text: str, cell: Path | None, timeout: float) -> Finished:
+        """Run a command in `sh`, or the file of a Python cell."""
+        command = text if cell is None else f"{shlex.quote(sys.executable)} {shlex.quote(str(cell))}"
+        return run(command, cwd=self.task.output_dir, timeout=timeout, rest=False)
+
+    def run_program(
+        self, arguments: Sequence[str], folder: Path, env: Mapping[str, str], content: bytes, timeout: float | None
+    ) -> Completed:
+        """Run a program; arguments are those of `workspace.execute`."""
+        return workspace.execute(arguments, cwd=folder, env=env, content=content, timeout=timeout)
+
     # Requests, each in a separate thread.
 
     def _accept(self, server: socket.socket) -> None:
@@ -112,6 +133,8 @@ class Session:
             connection.makefile("rb") as file,
         ):
             request: dict[str, Any] = json.loads(file.readline(MAX_LINE))
+            if request["do"] != "submit" and int(request.get("size") or 0) > MAX_CONTENT:
+                return
             answer = self.answers()[request["do"]](file, {**request, "connection": connection})
             content = answer.pop("content", b"")
             line = json.dumps({**answer, "size": len(content)} if content else answer).encode() + b"\n"
@@ -120,18 +143,19 @@ class Session:
                 self.finished.set()
 
     def _execute(self, file: BinaryIO, request: Request) -> dict[str, Any]:
-        """Run a command in `sh`, or code in a new Python process, in the output folder; each code cell is saved."""
+        """Run a command in `sh`, or code in a new Python process, in the output folder; each code cell is saved.
+
+        What a command leaves in its process group is killed.
+        """
         text = file.read(int(request["size"])).decode("utf-8", "replace")
         with self._running:
-            command = text
+            cell: Path | None = None
             if request["language"] == "python":
                 self._cells += 1
                 cell = self.task.output_dir / "code" / f"cell_{self._cells:03d}.py"
-                cell.parent.mkdir(parents=True, exist_ok=True)
                 write(cell, text)
-                command = f"{shlex.quote(sys.executable)} {shlex.quote(str(cell))}"
             started = time.monotonic()
-            ended = run(command, cwd=self.task.output_dir, timeout=float(request["timeout"]))
+            ended = self.run_text(text, cell, float(request["timeout"]))
             seconds = round(time.monotonic() - started, 3)
         self.trajectory.act(
             "",
@@ -149,13 +173,8 @@ class Session:
         head, _, content = file.read(int(request["size"])).partition(b"\n")
         asked = json.loads(head)
         started = time.monotonic()
-        ended = workspace.execute(
-            asked["arguments"],
-            cwd=self.task.output_dir / asked["cwd"],
-            env=asked["env"],
-            content=content,
-            timeout=request["timeout"],
-        )
+        folder = self.task.output_dir / asked["cwd"]
+        ended = self.run_program(asked["arguments"], folder, asked["env"], content, request["timeout"])
         shown = (ended.stdout + ended.stderr).decode("utf-8", "replace")
         self.trajectory.act(
             "",
@@ -215,13 +234,18 @@ class Session:
 
 def clock(task: Task) -> dict[str, Any]:
     """Return the remaining seconds, and a sentence that states them."""
-    left = float(os.environ.get("MLEREDUX_DEADLINE", task.deadline)) - time.time()
+    left = task.end - time.time()
     left = min(max(0.0, left), task.time_limit)  # leave a moment for the startup
     hours, minutes, seconds = int(left) // 3600, int(left) // 60 % 60, int(left) % 60
     message = f"{hours}:{minutes:02d}:{seconds:02d} left of {task.time_limit / 60:.0f} minutes."
     return {"message": message, "left": left}
 
 
+def agent_name(task: Task) -> str:
+    """Return the name of the agent in the trajectory."""
+    return str(task.options.get("name") or "session")
+
+
 if __name__ == "__main__":
     asked = Task()
-    sys.exit(Session(asked, str(asked.options.get("name") or "session")).serve())
+    sys.exit(Session(asked, agent_name(asked)).serve())

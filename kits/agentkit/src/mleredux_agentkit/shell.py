@@ -6,8 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
+import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 _REST_SECONDS = 5.0
 
@@ -30,7 +31,9 @@ class Finished(NamedTuple):
         return self.output if self.code == 0 else f"{self.output}\n{how}".lstrip("\n")
 
 
-def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, limit: int = 20_000) -> Finished:
+def run(
+    command: str, *, cwd: Path | None = None, timeout: float | None = None, limit: int = 20_000, rest: bool = True
+) -> Finished:
     """Run a command in `sh`.
 
     Args:
@@ -38,30 +41,43 @@ def run(command: str, *, cwd: Path | None = None, timeout: float | None = None, 
         cwd: The working directory; None: the current folder.
         timeout: Seconds after which the command and all processes that it started are killed.
         limit: Maximum number of characters of output to keep, half of them from its beginning.
+        rest: Whether processes that the command started in the background may remain.
     """
-    process = subprocess.Popen(
-        ["sh", "-c", command],
-        cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    )
-    code: int | None = None
-    try:
-        written, _ = process.communicate(timeout=timeout)
-        code = process.returncode
-    except subprocess.TimeoutExpired:
-        kill(process.pid)
-        written, _ = written_by(process)
-    except BaseException:
-        kill(process.pid)
-        raise
-    output = written.decode("utf-8", "replace")
-    if len(output) > limit:
-        half = limit // 2
-        output = f"{output[:half]}\n… [{len(output) - 2 * half} characters left out] …\n{output[-half:]}"
-    return Finished(code, output)
+
+    with tempfile.TemporaryFile() as written:
+        process = subprocess.Popen(
+            ["sh", "-c", command],
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        code: int | None = None
+        try:
+            code = process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            rest = False
+        except BaseException:
+            rest = False
+            raise
+        finally:
+            if not rest:
+                kill(process.pid)
+                process.wait()
+        return Finished(code, ends(written, limit))
+
+
+def ends(file: BinaryIO, limit: int) -> str:
+    """Return the text of a file, without its middle if it is longer than a number of characters."""
+    size, half = file.seek(0, os.SEEK_END), limit // 2
+    file.seek(0)
+    text = file.read(4 * limit).decode("utf-8", "replace")  # as many bytes as the characters can have
+    if size <= 4 * limit and len(text) <= limit:
+        return text
+    left = (size if size > 4 * limit else len(text)) - 2 * half
+    file.seek(max(0, size - 4 * half))
+    return f"{text[:half]}\n… [{left} characters left out] …\n{file.read(4 * half).decode('utf-8', 'replace')[-half:]}"
 
 
 def written_by(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:

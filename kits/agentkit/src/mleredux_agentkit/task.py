@@ -31,6 +31,7 @@ class Task:
         scratch_dir: The folder for temporary files.
         started: Unix time at which this object was created.
         time_limit: Seconds that the run may take.
+        end: Unix time at which the sandbox ends the run.
         deadline: Unix time at which the work should end: before the sandbox's own deadline by 3 % of the time limit,
         but at least 2 seconds, at most 60, and never more than a fifth of the time limit.
         cpus: Number of CPUs, at least 1.
@@ -50,6 +51,7 @@ class Task:
         self.seed = int(env.get("MLEREDUX_SEED", 0))
         end = float(env.get("MLEREDUX_DEADLINE", self.started + float(env.get("MLEREDUX_TIME_LIMIT", 3600))))
         self.time_limit = float(env.get("MLEREDUX_TIME_LIMIT", end - self.started))
+        self.end = end
         self.deadline = end - min(max(0.03 * self.time_limit, 2), 60, 0.2 * self.time_limit)
         self.cpus = max(1, int(float(env.get("MLEREDUX_CPUS", os.cpu_count() or 1))))
         self.memory_mb = int(float(env.get("MLEREDUX_MEMORY_MB", 4096)))

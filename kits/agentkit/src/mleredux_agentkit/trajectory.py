@@ -36,8 +36,9 @@ class Trajectory:
         self._document: dict[str, Any] = {
             "schema_version": "ATIF-v1.8",
             "agent": {"name": agent, "version": version, "extra": {"llm": llm}},
-            "steps": [],
         }
+        self._steps: list[str] = []
+        self._tokens: dict[str, int] = {}
         self._add({"source": "user", "message": (task.prompt() if prompt is None else prompt)[:MAX_TEXT]})
 
     def say(self, message: str, *, answer: Answer | None = None, **extra: Any) -> int:
@@ -67,7 +68,7 @@ class Trajectory:
 
         Other arguments and the return value are those of `say`.
         """
-        call = f"call_{len(self._document['steps']) + 1}"
+        call = f"call_{len(self._steps) + 1}"
         return self._add(
             {
                 **self._step(message, answer),
@@ -86,16 +87,19 @@ class Trajectory:
 
     def _add(self, step: dict[str, Any]) -> int:
         with self._lock:
-            steps = self._document["steps"]
-            number = len(steps) + 1
+            number = len(self._steps) + 1
             time = datetime.now(UTC).isoformat(timespec="milliseconds")
-            steps.append({"step_id": number, "timestamp": time, **_plain(step)})
-            totals = {"total_steps": number}
-            if used := [step["metrics"] for step in steps if "metrics" in step]:
-                totals |= {f"total_{name}": sum(tokens[name] for tokens in used) for name in used[0]}
-            self._document["final_metrics"] = totals
-            write(self.path, json.dumps(self._document, indent=1, allow_nan=False) + "\n")
+            self._steps.append(_json({"step_id": number, "timestamp": time, **_plain(step)}))  # only once for each
+            for name, count in step.get("metrics", {}).items():
+                self._tokens[f"total_{name}"] = self._tokens.get(f"total_{name}", 0) + count
+            head = _json({**self._document, "final_metrics": {"total_steps": number, **self._tokens}})
+            steps = ",\n".join(self._steps)
+            write(self.path, f'{head[:-1]}, "steps": [\n{steps}\n]}}\n')
         return number
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:

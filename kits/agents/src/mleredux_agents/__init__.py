@@ -24,7 +24,7 @@ from mleredux_agents.builders import AgentOptions, CliOptions, CommandRecipe, cl
 from mleredux_agents.options import Libraries, libraries, read_options
 from mleredux_agents.persons import PERSON, PERSON_RULE
 from mleredux_agents.rewards import REWARDS, RewardRule, reward_of, rule_of
-from mleredux_agents.sessions import Attached, OpenSession, open_session, session_agent
+from mleredux_agents.sessions import Attached, OpenSession, fair_share, open_session, session_agent
 
 __all__ = [
     "PERSON",
@@ -40,6 +40,7 @@ __all__ = [
     "OpenSession",
     "RewardRule",
     "cli_agent",
+    "fair_share",
     "install_parts",
     "libraries",
     "llm_agent",

@@ -7,13 +7,14 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from mleredux._core.plugins import current
+from mleredux._core.plugins import Catalogue, current
+from mleredux._core.sandboxes.slots import Slots, machine
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
 from mleredux.models import Agent, Build, Limits, State, Verdict
@@ -22,7 +23,7 @@ from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.wire import NoSession, ask
 from mleredux_agentkit.workspace import Completed
 
-_POLL = 0.05
+_POLL, _LONGEST_POLL = 0.05, 1.0
 
 
 def session_agent(name: str, title: str) -> Agent:
@@ -197,6 +198,8 @@ class OpenSession(Attached):
     def __init__(self, run: Run, execute: Callable[[Run], object]) -> None:
         super().__init__(run)
         self._error: BaseException | None = None
+        self._started = threading.Event()
+        run.observers.append(lambda _run, event: self._started.set() if event.type == "agent" else None)
         self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
         self._thread.start()
 
@@ -228,10 +231,10 @@ class OpenSession(Attached):
         Raises:
             MlereduxError: The run ended before, or did not get a slot in time.
         """
-        waited = 0.0
+        waited, pause = 0.0, _POLL
         while not self.open:
             if slot_timeout is not None and self.run.state is State.RUNNING and not self.run.log.state.attempts.started:
-                waited += _POLL
+                waited += pause
                 if waited > slot_timeout:
                     limits = self.run.spec.limits
                     raise MlereduxError(
@@ -245,7 +248,8 @@ class OpenSession(Attached):
                     f"The session could not be opened: {self.run.message or 'its run has ended.'}",
                     hint=f"See `mleredux runs show {self.run.id}`.",
                 )
-            time.sleep(_POLL)
+            pause = _POLL if self._started.wait(pause) else min(2 * pause, _LONGEST_POLL)
+            self._started.clear()
 
     def _work(self, execute: Callable[[Run], object]) -> None:
         try:
@@ -273,6 +277,24 @@ def _execute_apart(run: Run) -> None:
             start_new_session=True,
             check=False,
         )
+
+
+def fair_share(sessions: int) -> dict[str, Any]:
+    """Return `limits` with which this many sessions fit on this machine at once: an equal share of its CPUs and memory,
+    but no more than one CPU and 4 GB."""
+    has = machine()
+    return {"cpus": min(1.0, has.cpus / sessions), "memory_mb": min(4096, has.memory_mb // sessions)}
+
+
+@lru_cache(maxsize=32)
+def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], object]:
+    """Return the function that executes a session's run in this program; it has much in common for all sessions."""
+    from mleredux._core.data import DataStore
+    from mleredux._core.pipeline import Pipeline
+
+    pipeline = Pipeline(RunStore(runs), catalogue, DataStore(data), bound=True)
+    pipeline.warm_up()
+    return partial(pipeline.go_on, slots=Slots(runs))
 
 
 def open_session(
@@ -303,7 +325,6 @@ def open_session(
         MlereduxError: The request is invalid, or the sandbox can't be opened.
     """
     from mleredux._core.data import DataStore
-    from mleredux._core.pipeline import Pipeline
     from mleredux._core.planning.plans import plan
     from mleredux.models.request import Request
 
@@ -315,9 +336,7 @@ def open_session(
     if detached:
         session = OpenSession(run, _execute_apart)
     else:
-        pipeline = Pipeline(store, current(), data, bound=True)
-        pipeline.warm_up()
-        session = OpenSession(run, pipeline.go_on)
+        session = OpenSession(run, _executor(store.path, data.path, current()))
     try:
         session.wait_until_open(slot_timeout)
     except BaseException:

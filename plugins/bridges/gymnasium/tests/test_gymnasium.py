@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -158,13 +157,12 @@ def test_a_killed_program_leaves_no_agent_that_heeds_or_ignores_sigterm(places: 
     words = (sys.executable, "-c", work, str(places["runs_dir"]), str(places["data_dir"]), command)
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
-        path = Path(program.stdout.readline().strip())
-        launcher = json.loads((path / ".control" / "process.json").read_text())["pid"]
+        program.stdout.readline()
         below: list[psutil.Process] = []
         until = time.monotonic() + 60
         while not any("sleep" in process.name() for process in below) and time.monotonic() < until:
             time.sleep(0.1)
-            below = [psutil.Process(launcher), *psutil.Process(launcher).children(recursive=True)]
+            below = psutil.Process(program.pid).children(recursive=True)
         assert any("sleep" in process.name() for process in below)
         program.kill()
     _, left = psutil.wait_procs(below, 30)

@@ -6,6 +6,7 @@
 | `environments`, `task_images` | the Python environment of an agent; the images of tasks |
 | `variables`, `tools`, `egress` | an agent's variables, tools, and access to allowed hosts |
 | `mounts`, `volume` | mounting file systems; the disk of a run |
-| `process`, `launched`, `launcher` | the process sandbox; agents started by a launcher; the launcher itself |
+| `process`, `launched` | the process sandbox; agents started by a launcher |
+| `faults` | machine faults in the output of programs |
 | `supervise`, `timeline`, `processes` | limits while an agent runs; its resource use; its processes |
 """

@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-from mleredux._core.faults import machine_fault
 from mleredux._core.locations import cache_dir
 from mleredux._core.plain import plain_path
 from mleredux._core.protocols import BuildRequest
+from mleredux._core.sandboxes.faults import machine_fault
 from mleredux._core.store.files import FileLock
 from mleredux.errors import BuildFailed
 from mleredux.models.agent import AgentFolder

@@ -21,7 +21,7 @@ from mleredux._core.sandboxes.processes import birth, contained, end_family, liv
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import SandboxError
 
-_LAUNCHER = Path(__file__).with_name("launcher.py")
+_LAUNCHER = Path(__file__).parents[1] / "launcher.py"
 _FILE_SLACK = 8 << 20
 _KILL_SECONDS = 5
 _OWNER_VARIABLE = "MLEREDUX_OWNER"
@@ -48,7 +48,7 @@ def start_launcher(
     asked = {
         "command": list(command),
         "cwd": str(launch.output_dir),
-        "limits": _resource_limits(launch),
+        "limits": resource_limits(launch),
         "pipe": in_container,
         "parent": os.getpid() if launch.bound else None,
         "grace": launch.limits.grace,
@@ -261,7 +261,7 @@ def _send(pid: int, number: int) -> None:
         os.kill(pid, number)
 
 
-def _resource_limits(launch: Launch) -> dict[str, int]:
+def resource_limits(launch: Launch) -> dict[str, int]:
     """Return hard limits as a backstop; the supervisor watches memory and processes of the whole tree."""
     memory = launch.limits.memory_mb * 2**20
     return {

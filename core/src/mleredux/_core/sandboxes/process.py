@@ -7,15 +7,17 @@ user on the same file system, so it could read the answers. Use it only for agen
 from __future__ import annotations
 
 import hashlib
+import importlib
 import os
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+from mleredux._core.forkserver import INHERITED
 from mleredux._core.plain import SOCKETS, plain_path
 from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.plugins.discovery import installation
@@ -78,16 +80,14 @@ class ProcessSandbox:
         if not data.is_symlink():
             data.rmdir()
             data.symlink_to(launch.data_dir.resolve(), target_is_directory=True)
-        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        environment |= {
-            "PATH": os.pathsep.join([str(_programs(launch)), "/usr/local/bin", "/usr/bin", "/bin"]),
-            "HOME": str(_scratch(launch)),
-            "TMPDIR": str(_scratch(launch)),
-            "PWD": str(plain_path(launch.output_dir)),
-            "PYTHONUNBUFFERED": "1",
-            **launch.env,
-        }
-        return start_launcher(launch, _command(launch, environment), environment)
+        base = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        base["PATH"] = os.pathsep.join([str(_programs(launch)), "/usr/local/bin", "/usr/bin", "/bin"])
+        base["PYTHONUNBUFFERED"] = "1"
+        scratch = str(_scratch(launch))
+        places = {"HOME": scratch, "TMPDIR": scratch, "PWD": str(plain_path(launch.output_dir))}
+        environment = {**base, **places, **launch.env}
+        command = _command(launch, environment)
+        return _served_here(launch, command, environment, base) or start_launcher(launch, command, environment)
 
     def attach(self, launch: Launch) -> Handle | None:
         """Return the agent if its launcher is alive or has recorded how the agent ended."""
@@ -96,6 +96,25 @@ class ProcessSandbox:
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
         """End processes of this owner's runs that are no longer supervised."""
         return sweep_launchers(owner, alive)
+
+
+def _served_here(
+    launch: Launch, command: Sequence[str], environment: dict[str, str], base: dict[str, str]
+) -> Handle | None:
+    """Open a session in this program if the module that would serve it names another one for that, as `HOSTED`.
+
+    Args:
+        launch: The agent's launch.
+        command: The command; only `python -m MODULE` can be served here.
+        environment: All variables of the agent.
+        base: Those that all agents have.
+    """
+    changed = any(name.startswith(INHERITED) and base.get(name) != value for name, value in environment.items())
+    mine = launch.bound and launch.built.reference == sys.executable and sys.platform == "linux"
+    if not mine or changed or tuple(command[:-1]) != ("python", "-m"):
+        return None
+    module = getattr(importlib.import_module(command[-1]), "HOSTED", None)
+    return importlib.import_module(module).host(launch, environment, base) if module else None
 
 
 def _scratch(launch: Launch) -> Path:

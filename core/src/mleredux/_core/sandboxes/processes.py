@@ -25,12 +25,14 @@ class Member(NamedTuple):
         born: Its `birth`.
         memory: Resident bytes.
         cpu_seconds: User and system time.
+        stack: Where its stack begins: the same only in forks of one process; 0 if unknown.
     """
 
     pid: int
     born: float
     memory: int
     cpu_seconds: float
+    stack: int = 0
 
 
 def members(pid: int) -> list[Member]:
@@ -47,7 +49,7 @@ def members(pid: int) -> list[Member]:
         with contextlib.suppress(OSError):
             for thread in os.listdir(parent):  # noqa: PTH208  # ten times a second for each run
                 for child in _content(f"{parent}/{thread}/children").split():
-                    if (one := _stat(int(child))) is not None:
+                    if (one := stat(int(child))) is not None:
                         found.append(one)
                         left.append(one.pid)
     return found
@@ -71,12 +73,13 @@ def _content(path: str) -> bytes:
         os.close(opened)
 
 
-def _stat(pid: int) -> Member | None:
-    """Return a process from its line in /proc; None if it has ended."""
+def stat(pid: int) -> Member | None:
+    """Return a process from its line in /proc; None if it has ended, or if there is no /proc."""
     facts = _content(f"/proc/{pid}/stat").rpartition(b")")[2].split()
     if len(facts) < 22 or facts[0] == _ZOMBIE:
         return None
-    return Member(pid, float(facts[19]), int(facts[21]) * _PAGE, (int(facts[11]) + int(facts[12])) / _TICKS)
+    seconds = (int(facts[11]) + int(facts[12])) / _TICKS
+    return Member(pid, float(facts[19]), int(facts[21]) * _PAGE, seconds, int(facts[25]))
 
 
 def _member(process: psutil.Process) -> Member | None:

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -190,15 +190,12 @@ class Slots:
                     f"The ledger of slots {path} is damaged ({type(error).__name__}).",
                     hint="Delete it when no run is alive.",
                 ) from error
-            held = [slot for slot in listed if _lives(slot)]
+            born = {pid: birth(pid) for pid in {slot.pid for slot in listed}}
+            held = [slot for slot in listed if born[slot.pid] == slot.started]
             before = list(held)
             yield held
             if held != before or len(before) != len(listed):
-                write_atomically(path, json.dumps([asdict(slot) for slot in held]))
-
-
-def _lives(slot: Slot) -> bool:
-    return birth(slot.pid) == slot.started
+                write_atomically(path, json.dumps([vars(slot) for slot in held]))
 
 
 DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"

@@ -20,6 +20,9 @@ from mleredux.models.formats import plain
 _POLL = 0.1
 _QUICK_POLL = 0.02
 _LOOK_SECONDS = 1.0
+_SHARE = 0.1
+"""Share of a processor that measuring all agents of this program may take."""
+_watched: set[int] = set()
 
 Emit = Callable[[Payload], Any]
 
@@ -70,6 +73,14 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
             may be changed.
     """
     watch.started = time.monotonic() - (max(0.0, time.time() - handle.started_at) if age is None else age)
+    _watched.add(id(watch))
+    try:
+        return _supervised(handle, limits, watch)
+    finally:
+        _watched.discard(id(watch))
+
+
+def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
     told = watch.notice.exists()
     while True:
         ended = handle.poll()
@@ -94,18 +105,32 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
             with contextlib.suppress(OSError):  # an agent without isolation may have removed the folder
                 watch.notice.write_text(f"{left:.0f} seconds are left. The files in the output folder then count.\n")
             watch.emit(Notice(seconds_left=round(left, 1)))
-        if now >= watch._next_usage:
-            watch._next_usage = now + _POLL
-            if over := _over_limit(handle, limits, watch, now):
-                cause, limit, message = over
-                watch.emit(LimitReached(limit=limit, message=message))
-                return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
-        next_event = min(deadline, notice_at if not told else deadline) - now
-        young = now - watch.started < 1.0
-        time.sleep(max(0.005, min(_QUICK_POLL if young else _POLL, next_event)))
+        if now >= watch._next_usage and (over := _over_limit(handle, limits, watch, now)):
+            cause, limit, message = over
+            watch.emit(LimitReached(limit=limit, message=message))
+            return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
+        next_event = min(deadline, watch._next_usage, notice_at if not told else deadline) - now
+        quick = now - watch.started < 1.0 and not hasattr(handle, "wait")
+        _rest(handle, max(0.005, min(_QUICK_POLL, next_event) if quick else next_event))
+
+
+def _rest(handle: Handle, seconds: float) -> None:
+    """Wait, for handles with `wait` only until the agent ends."""
+    getattr(handle, "wait", time.sleep)(seconds)
+
+
+def _pause(least: float, began: float) -> float:
+    """Return the seconds until the next measurement of an agent.
+
+    Args:
+        least: The minimum.
+        began: CPU time of this thread before this measurement.
+    """
+    return max(least, (time.thread_time() - began) * len(_watched) / _SHARE)
 
 
 def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tuple[Cause, str, str] | None:
+    began = time.thread_time()
     usage = handle.usage()
     watch.measure(now - watch.started, usage)
     if usage.memory_mb is not None:
@@ -121,13 +146,14 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
         return over
     if watch.disk is not None:
         watch.disk.check_host()
+    watch._next_usage = now + _pause(_POLL, began)
     if now < watch._next_look:
         return None
+    begun, began = time.monotonic(), time.thread_time()
     watch.look()
-    begun = time.monotonic()
     over = _over_disk(limits, watch)
     # Measuring a large tree takes long: spend no more than a tenth of the time on it.
-    watch._next_look = time.monotonic() + max(_LOOK_SECONDS, 10 * (time.monotonic() - begun))
+    watch._next_look = time.monotonic() + _pause(max(_LOOK_SECONDS, 10 * (time.monotonic() - begun)), began)
     return over
 
 
@@ -163,13 +189,13 @@ def _stop(
         handle.terminate()
         until = time.monotonic() + grace
         while (ended := handle.poll()) is None and time.monotonic() < until:
-            time.sleep(_QUICK_POLL)
+            _rest(handle, _QUICK_POLL)
     if ended is None:
         watch.emit(Signal(signal="SIGKILL"))
         handle.kill()
         until = time.monotonic() + 30
         while (ended := handle.poll()) is None and time.monotonic() < until:
-            time.sleep(_QUICK_POLL)
+            _rest(handle, _QUICK_POLL)
     if cause is Cause.AGENT_TIMED_OUT and ended is not None and ended.out_of_memory:
         # The kernel killed one of its processes for lack of memory, and the others waited for it until the time limit.
         watch.emit(LimitReached(limit="memory", message=_hungry(limits)))

@@ -13,8 +13,10 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -282,10 +284,19 @@ def make_image(image: Path, megabytes: int, most_files: int = MAX_FILES) -> None
     """
     size = megabytes * _MIB
     files = max(_FEWEST_FILES, min(size // _BYTES_PER_FILE, most_files))
+    length = size + size // 256 + files * _INODE + (256 << 10)
     with image.open("wb") as file:
-        file.truncate(size + size // 256 + files * _INODE + (256 << 10))
+        copy(_empty_image(length, files), file.fileno(), length)
+
+
+@cache
+def _empty_image(size: int, files: int) -> int:
+    """Return a nameless file with an empty file system: copying it is faster than creating one for each run."""
     options = ("-b4096", "-m0", "-O^has_journal,^resize_inode", f"-N{files}", "-Elazy_itable_init=1,nodiscard")
-    subprocess.run(["mkfs.ext4", "-F", "-q", *options, image], check=True, capture_output=True)
+    with tempfile.NamedTemporaryFile(prefix="mleredux-disk-") as file:
+        file.truncate(size)
+        subprocess.run(["mkfs.ext4", "-F", "-q", *options, file.name], check=True, capture_output=True)
+        return os.dup(file.fileno())
 
 
 def _mount(path: Path) -> None:

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from mleredux._core.faults import machine_fault
 from mleredux._core.masks import Mask
+from mleredux._core.sandboxes.faults import machine_fault
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import (
     AgentBroken,

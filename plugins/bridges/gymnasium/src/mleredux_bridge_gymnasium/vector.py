@@ -12,7 +12,7 @@ import gymnasium
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.vector.utils import iterate
 from gymnasium.wrappers import TimeLimit
-from mleredux.plugin.host import machine_slots
+from mleredux_agents import fair_share
 
 from mleredux_bridge_gymnasium.environment import TaskEnvironment
 
@@ -63,9 +63,7 @@ class TaskVectorEnvironment(SyncVectorEnv):
         limits: Mapping[str, Any] | None = None,
         **others: Any,
     ) -> None:
-        has = machine_slots()
-        share = {"cpus": min(1.0, has.cpus / num_envs), "memory_mb": min(4096, has.memory_mb // num_envs)}
-        make = partial(TaskEnvironment, limits={**share, **(limits or {})}, **others)
+        make = partial(TaskEnvironment, limits={**fair_share(num_envs), **(limits or {})}, **others)
         self._pool = ThreadPoolExecutor(workers or os.cpu_count() or 1, thread_name_prefix="environment")
         self._ahead = [_Ahead(TimeLimit(make(), max_episode_steps)) for _ in range(num_envs)]
         super().__init__([lambda env=env: env for env in self._ahead])  # type: ignore[misc]

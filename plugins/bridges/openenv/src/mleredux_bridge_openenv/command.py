@@ -18,7 +18,7 @@ from mleredux_agents import REWARDS, rule_of
     type=click.IntRange(min=1),
     default=4,
     show_default=True,
-    help="Maximum number of concurrent sessions.",
+    help="Maximum number of concurrent sessions, which share the CPUs and the memory of this machine equally.",
 )
 @click.option(
     "--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Rule of rewards."

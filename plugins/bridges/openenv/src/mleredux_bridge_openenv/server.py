@@ -10,6 +10,7 @@ from typing import Any
 import click
 import uvicorn
 from mleredux import MlereduxError
+from mleredux_agents import fair_share
 from openenv.core.env_server.http_server import create_fastapi_app
 from openenv.core.env_server.types import State
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -60,7 +61,8 @@ def serve(
     Raises:
         MlereduxError: The port can't be used.
     """
-    make = partial(TaskEnvironment, tasks, reward=reward, invalid=invalid, places=places)
+    shared = {"limits": fair_share(sessions), **places}
+    make = partial(TaskEnvironment, tasks, reward=reward, invalid=invalid, places=shared)
     app = create_fastapi_app(make, TaskAction, TaskObservation, max_concurrent_envs=sessions, state_cls=State)
     app.add_middleware(SameOrigin)
     if host in _LOOPBACK:

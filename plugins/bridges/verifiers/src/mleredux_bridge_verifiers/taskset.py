@@ -7,11 +7,12 @@ import atexit
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 
 import verifiers.v1 as vf
-from mleredux import grade, prepare
+from mleredux import Run, grade, prepare
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, open_session, rule_of
+from mleredux_agents import OpenSession, fair_share, open_session, rule_of
 
 from mleredux_bridge_verifiers.state import RunState
 from mleredux_bridge_verifiers.toolset import SandboxTools
@@ -38,10 +39,10 @@ class MlereduxTaskConfig(vf.TaskConfig):
     """Id of a sandbox; None for the best available sandbox."""
     time_limit: float | None = None
     """Time limit in seconds; None for the default of one hour."""
+    concurrent: int | None = None
+    """Number of rollouts at once that share this machine equally; None: each takes one CPU and 4 GB."""
     runs_dir: str | None = None
     data_dir: str | None = None
-    tools: vf.ToolsetConfig = vf.ToolsetConfig()
-    """Where the process of the tools runs: on this machine, where the sandbox is."""
 
 
 class MlereduxTasksetConfig(vf.TasksetConfig):
@@ -49,6 +50,8 @@ class MlereduxTasksetConfig(vf.TasksetConfig):
 
     tasks: list[str] = ["digits"]
     seeds: int = 1
+    tools: vf.SharedToolsetConfig = vf.SharedToolsetConfig()
+    """Where the process of all rollouts' tools runs: on this machine, which has the sandbox."""
     task: MlereduxTaskConfig = MlereduxTaskConfig()
 
 
@@ -66,11 +69,6 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
     def key(self) -> str:
         """The task and the seed."""
         return f"{self.data.task}-seed-{self.data.seed}"
-
-    @classmethod
-    def toolsets(cls, config: MlereduxTaskConfig) -> list[vf.Toolset]:
-        """Return the tools of the sandbox."""
-        return [SandboxTools(config.tools)]
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
         """Return whether the task's sample submission is valid (`vf-validate`); None if there is no sample."""
@@ -92,6 +90,7 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
             sandbox=self.config.sandbox,
             seed=self.data.seed,
             time_limit=self.config.time_limit,
+            limits=fair_share(self.config.concurrent) if self.config.concurrent else None,
             runs_dir=self.config.runs_dir,
             data_dir=self.config.data_dir,
         )
@@ -102,23 +101,38 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
 
     async def finalize(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
         """End the session and grade it; if no model replied at all, the run is cancelled."""
-        await asyncio.to_thread(_open[trace.id].finish)
+        await asyncio.to_thread(_finished, trace)
 
     @vf.reward
     async def reward(self, trace: vf.Trace) -> float:
         """Return the reward of the run according to the configured rule."""
-        run = await asyncio.to_thread(_open[trace.id].finish)
+        run = await asyncio.to_thread(_finished, trace)
         return rule_of(self.config.reward, self.config.invalid).of(run, shown_by="verifiers")
 
     @vf.metric
     async def valid(self, trace: vf.Trace) -> float:
         """Return 1 for a valid submission, else 0."""
-        run = await asyncio.to_thread(_open[trace.id].finish)
+        run = await asyncio.to_thread(_finished, trace)
         return rule_of("valid").of(run)
+
+
+def _finished(trace: vf.Trace) -> Run:
+    """Return the run of a rollout, after ending its session."""
+    session = _open.get(trace.id)
+    if session is None:
+        return Run(Path(trace.state.run))
+    run = session.finish()
+    _open.pop(trace.id, None)
+    return run
 
 
 class MlereduxTaskset(vf.Taskset[MlereduxTask, MlereduxTasksetConfig]):
     """Our tasks, by id, each with its seeds."""
+
+    @classmethod
+    def toolsets(cls, config: MlereduxTasksetConfig) -> list[vf.Toolset]:
+        """Return the tools of the sandbox, in one process for all rollouts."""
+        return [SandboxTools(config.tools)]
 
     def load(self) -> Iterator[MlereduxTask]:
         """Yield the tasks, seed by seed.

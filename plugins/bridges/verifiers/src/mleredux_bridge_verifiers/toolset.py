@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import verifiers.v1 as vf
@@ -12,8 +13,11 @@ from mleredux_agents import Attached
 
 from mleredux_bridge_verifiers.state import RunState
 
+_CALLS = ThreadPoolExecutor(1024, thread_name_prefix="call")
+"""Threads that wait for commands of all rollouts."""
 
-class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
+
+class SandboxTools(vf.Toolset[vf.SharedToolsetConfig, RunState]):
     """Tools that run in the sandbox of the run. No tool reveals a score."""
 
     TOOL_PREFIX = None
@@ -43,7 +47,7 @@ class SandboxTools(vf.Toolset[vf.ToolsetConfig, RunState]):
     async def _asked(self, ask: Callable[[Attached], str]) -> str:
         session = Attached(Run(Path(self.state.run)))
         try:
-            return await asyncio.to_thread(ask, session)
+            return await asyncio.get_running_loop().run_in_executor(_CALLS, ask, session)
         except MlereduxError as error:
             return str(error)
 

@@ -9,29 +9,29 @@ killed. It imports nothing but the standard library.
 """
 
 import ctypes
+import importlib
 import json
 import os
 import resource
 import signal
 import sys
 import time
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LIBC = ctypes.CDLL(None)
 AWAITED = {signal.SIGTERM, signal.SIGUSR1}
+MAX_MESSAGE = 200_000
+"""Bytes of a request to `execute`."""
 
 
 def main(control: str) -> int:
     """Run the agent of `CONTROL_DIR/launch.json` until it ends."""
     with open(os.path.join(control, "launch.json"), encoding="utf-8") as file:
         launch = json.load(file)
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    for name, limit in launch["limits"].items():
-        number = getattr(resource, name, None)
-        if number is not None:
-            hard = resource.getrlimit(number)[1]
-            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
-            resource.setrlimit(number, (limit, limit))
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    restrict(launch["limits"])
     child = writer = 0
     pipe = os.pipe() if launch.get("pipe") else None
     if pipe:
@@ -65,7 +65,7 @@ def main(control: str) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if launch.get("parent") is not None and sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGUSR1, 0, 0, 0)
+        prctl(PR_SET_PDEATHSIG, signal.SIGUSR1)
         if os.getppid() != launch["parent"]:
             return 1
     # Between the fork and the recording of the process id, signals wait.
@@ -82,13 +82,94 @@ def main(control: str) -> int:
     status = wait_for(child)
     for number in (*AWAITED, signal.SIGALRM):
         signal.signal(number, signal.SIG_IGN)
-    end_all(child, writer)
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except OSError:
+        pass
+    end_all(writer)
     code = os.waitstatus_to_exitcode(status)
     temporary = os.path.join(control, ".exit.json")
     with open(temporary, "w", encoding="utf-8") as file:
         json.dump({"code": code if code >= 0 else None, "signal": -code if code < 0 else None}, file)
     os.replace(temporary, os.path.join(control, "exit.json"))
     return 0
+
+
+def prctl(option: int, value: int) -> None:
+    """Change an attribute of this process, if this is Linux."""
+    if sys.platform == "linux":
+        LIBC.prctl(option, value, 0, 0, 0)
+
+
+def restrict(limits: dict[str, int]) -> None:
+    """Limit the resources of this process and all that it starts."""
+    for name, limit in limits.items():
+        number = getattr(resource, name, None)
+        if number is not None:
+            hard = resource.getrlimit(number)[1]
+            limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+            resource.setrlimit(number, (limit, limit))
+
+
+def work(request: Mapping[str, Any], files: Sequence[int]) -> None:
+    """Call `work(request, files)` of a module with limits, in a fork; see `mleredux_agents.hosted`."""
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    restrict(request["limits"])
+    importlib.import_module(request["module"]).work(request, files)
+
+
+def execute(request: Mapping[str, Any], files: Sequence[int]) -> None:
+    """Start programs with limits, one after the other, until the connection is closed; a fork, as `work` is.
+
+    A message is a JSON object with `program`, `folder` and `env`, and comes with three open files. The reply is the
+    exit code and the CPU time in seconds, once the program and all processes that it started have ended. A message
+    without files ends the program.
+    """
+    import socket
+
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_CHILD_SUBREAPER, 1)
+    restrict(request["limits"])
+    with socket.socket(fileno=files[0]) as control:
+        while (received := socket.recv_fds(control, MAX_MESSAGE, 3))[0]:
+            if opened := received[1]:
+                control.send(json.dumps(_execute(json.loads(received[0]), opened, control)).encode())
+                for file in opened:
+                    os.close(file)
+
+
+def _execute(asked: Mapping[str, Any], files: Sequence[int], control: Any) -> tuple[int, float]:
+    import select
+    import subprocess
+
+    words, began = asked["program"], sum(os.times()[2:4])
+    try:
+        process = subprocess.Popen(
+            words,
+            stdin=files[0],
+            stdout=files[1],
+            stderr=files[2],
+            cwd=asked["folder"],
+            env={**os.environ, **asked["env"]},
+            start_new_session=True,
+        )
+    except (OSError, ValueError, IndexError) as error:
+        os.write(files[2], f"{words[0] if words else ''}: {error}\n".encode(errors="replace"))
+        return (127 if isinstance(error, FileNotFoundError) else 126), 0.0
+    ended = os.pidfd_open(process.pid)
+    waiting = select.poll()
+    for file in (ended, control):
+        waiting.register(file, select.POLLIN)
+    waiting.poll()
+    os.close(ended)
+    for send in (os.killpg, os.kill):
+        try:
+            send(process.pid, signal.SIGKILL)
+        except OSError:
+            pass
+    code = process.wait()
+    end_all()
+    return code, sum(os.times()[2:4]) - began
 
 
 def start(command: list[str], folder: str) -> None:
@@ -128,27 +209,23 @@ def wait_for(child: int) -> int:
             return status
 
 
-def end_all(group: int, writer: int) -> None:
-    """Kill all descendants of the agent; orphans become our children when their parents end.
+def end_all(writer: int = 0) -> None:
+    """Kill all descendants; orphans become our children when their parents end.
 
     All are stopped first, until no new ones appear, so that none forks faster than it is killed. The log writer ends by
     itself, when it has read everything.
     """
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except OSError:
-        pass
     while True:
-        stopped: set[int] = set()
-        while new := descendants() - stopped - {writer}:
-            send_all(new, signal.SIGSTOP)
-            stopped |= new
-        send_all(stopped, signal.SIGKILL)
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
             return
+        stopped: set[int] = set()
+        while new := descendants() - stopped - {writer}:
+            send_all(new, signal.SIGSTOP)
+            stopped |= new
+        send_all(stopped, signal.SIGKILL)
         if sys.platform != "linux":
             return
         time.sleep(0.005)

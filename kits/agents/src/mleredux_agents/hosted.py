@@ -1,0 +1,243 @@
+"""Sessions in this program: each of their commands is a process with the agent's limits, and nothing waits in between.
+
+A process that has imported what agents' code usually imports is forked for each command (`mleredux._core.forkserver`),
+so that neither a session nor a step starts an interpreter. It has the variables that all agents have, and no others.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mleredux._core import forkserver
+from mleredux._core.launcher import MAX_MESSAGE
+from mleredux._core.protocols import Exit, Handle, Launch, Usage
+from mleredux._core.sandboxes.launched import resource_limits
+from mleredux._core.sandboxes.processes import members, stat
+from mleredux_agentkit.hosted import HostedSession
+from mleredux_agentkit.task import Task
+
+_LIBRARIES = ("numpy", "pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.pipeline")
+_MODULE = "mleredux_agentkit.hosted"
+_BARE = ("mleredux._core.launcher", _MODULE)
+_KILL, _FOREVER = signal.SIGKILL, 1e6
+_CANNOT_EXECUTE = 126
+
+
+def host(launch: Launch, environment: dict[str, str], base: dict[str, str]) -> Handle:
+    """Open the session of a launch in this program.
+
+    Args:
+        launch: The agent's launch.
+        environment: All variables of the agent.
+        base: Those that all agents have.
+    """
+    threads = forkserver.ONE_THREAD if launch.limits.cpus <= 1 else {}
+    steps = _Steps(resource_limits(launch), {**threads, **environment}, {**threads, **base})
+    return _Hosted(HostedSession(Task(steps.environment), steps.call), steps)
+
+
+class _Steps:
+    """The commands of a session.
+
+    Args:
+        limits: The limits of each process.
+        environment: The variables of commands.
+        base: The variables of the process that is forked.
+    """
+
+    def __init__(self, limits: dict[str, int], environment: dict[str, str], base: dict[str, str]) -> None:
+        self.environment = environment
+        self._limits, self._base = limits, base
+        self._running = dict[forkserver.Child, float]()  # with the CPU seconds that were measured last
+        self._idle, self._closed, self._used = list[_Starter](), False, 0.0
+        forkserver.warm(base, (*_BARE, *_LIBRARIES))
+
+    def call(
+        self,
+        request: Mapping[str, Any],
+        files: Sequence[int],
+        folder: str,
+        env: Mapping[str, str],
+        seconds: float | None,
+    ) -> int | None:
+        """Execute a program, or call the module's `work(request, files)`, in a process with limits; return the exit
+        code, or None if it took longer than these seconds. All processes that it started have ended, too.
+
+        Args:
+            request: The request, JSON-serializable; `program` is a command.
+            files: Open files, of which the last becomes standard error; for a program, three.
+            folder: The working directory.
+            env: More variables.
+            seconds: The time limit; None: as long as the session lasts.
+        """
+        seconds = _FOREVER if seconds is None else seconds
+        if "program" in request:
+            return self._execute({**request, "folder": folder, "env": dict(env)}, files, seconds)
+        modules = (*_BARE, *(_LIBRARIES if request.get("libraries") else ()))
+        child = self._fork("work", {**request, "module": _MODULE}, files, folder, env, modules)
+        try:
+            ended = self._begun(child).wait(seconds)
+        finally:
+            child.close()
+            self._used += self._running.pop(child, 0.0)
+        return child.code if ended else None
+
+    def _begun(self, child: forkserver.Child) -> forkserver.Child:
+        self._running[child] = 0.0
+        if self._closed:
+            child.kill()
+        return child
+
+    def _fork(
+        self,
+        function: str,
+        request: Mapping[str, Any],
+        files: Sequence[int],
+        folder: str,
+        env: Mapping[str, str],
+        modules: tuple[str, ...],
+    ) -> forkserver.Child:
+        return forkserver.start(
+            f"mleredux._core.launcher:{function}",
+            {**request, "limits": self._limits},
+            folder=folder,
+            errors=files[-1],
+            files=files[:-1],
+            environment={**self.environment, **env},
+            server=self._base,
+            modules=modules,
+        )
+
+    def _execute(self, request: Mapping[str, Any], files: Sequence[int], seconds: float) -> int | None:
+        message = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")
+        if len(message) > MAX_MESSAGE:
+            os.write(files[-1], b"The command is too long; write it to a file.\n")
+            return _CANNOT_EXECUTE
+        try:
+            starter = self._idle.pop()
+        except IndexError:
+            starter = _Starter(lambda *theirs: self._fork("execute", {}, theirs, "/", {}, _BARE))
+        self._begun(starter.child)
+        try:
+            ended, (code, cpu) = starter.execute(message, files, seconds)
+        except BaseException:
+            starter.close()
+            raise
+        finally:
+            sampled = self._running.pop(starter.child, 0.0)
+        if code is None:  # the program killed the process that had started it
+            starter.close()
+            code, cpu = -_KILL, sampled
+        else:
+            self._idle.append(starter)
+            if self._closed:
+                self.close()
+        self._used += cpu
+        return code if ended else None
+
+    def close(self) -> None:
+        """End all processes; running commands are killed."""
+        self._closed = True
+        while self._running:
+            for child in tuple(self._running):
+                child.kill()
+            time.sleep(0.005)
+        with contextlib.suppress(IndexError):
+            while True:
+                self._idle.pop().close()
+
+    def usage(self) -> Usage:
+        """Return the memory of all running commands, without what they share with the process they are forked from."""
+        memory = count = 0
+        for child in tuple(self._running):
+            found, guard = members(child.pid), stat(child.pid)
+            if child in self._running:
+                self._running[child] = max(self._running[child], sum(one.cpu_seconds for one in found))
+            memory += sum(one.memory for one in found)
+            if guard and any(one.stack == guard.stack != 0 for one in found):
+                memory -= guard.memory
+            count += len(found)
+        return Usage(max(0, memory) / 2**20, self._used + sum(self._running.values()), count)
+
+
+class _Hosted:
+    """A session in this program."""
+
+    def __init__(self, session: Any, steps: _Steps) -> None:
+        self.id, self.started_at = str(os.getpid()), time.time()
+        self._session, self._steps = session, steps
+        self._killed = False
+        self._open = contextlib.ExitStack()
+        self._open.enter_context(session.listening())
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the session ends, but no longer than this."""
+        self._session.finished.wait(seconds)
+
+    def poll(self) -> Exit | None:
+        """Return how the session ended."""
+        if not self._session.finished.is_set():
+            return None
+        return Exit(None, _KILL) if self._killed else Exit(0)
+
+    def usage(self) -> Usage:
+        """Return the use of all running commands."""
+        return self._steps.usage()
+
+    def terminate(self) -> None:
+        """End the session."""
+        self._session.finished.set()
+
+    def kill(self) -> None:
+        """End the session at once."""
+        self._killed = not self._session.finished.is_set()
+        self.close()
+
+    def close(self) -> None:
+        """End the session and all its commands."""
+        self._session.finished.set()
+        self._open.close()
+        self._steps.close()
+
+
+class _Starter:
+    """A process that starts programs, one after the other: it is forked once per session, not once per command.
+
+    Args:
+        fork: Calls `mleredux._core.launcher.execute` in a child, with these files; the last one is its standard error.
+    """
+
+    def __init__(self, fork: Callable[[int, int], forkserver.Child]) -> None:
+        self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs, Path(os.devnull).open("wb") as nowhere:
+            self.child = fork(theirs.fileno(), nowhere.fileno())
+
+    def execute(self, message: bytes, files: Sequence[int], seconds: float) -> tuple[bool, tuple[int | None, float]]:
+        """Execute a program; return whether it ended by itself in time, its exit code, and its CPU time in seconds.
+
+        The exit code is None if this process has ended.
+        """
+        try:
+            socket.send_fds(self._connection, [message], files)
+            waiting = select.poll()
+            waiting.register(self._connection, select.POLLIN)
+            if not (ended := bool(waiting.poll(seconds * 1000))):
+                self._connection.send(b"end")
+            reply = self._connection.recv(MAX_MESSAGE)
+        except (BrokenPipeError, ConnectionResetError):
+            ended, reply = True, b""
+        return ended, json.loads(reply) if reply else (None, 0.0)
+
+    def close(self) -> None:
+        """End the process and what it has started."""
+        self._connection.close()
+        self.child.close()

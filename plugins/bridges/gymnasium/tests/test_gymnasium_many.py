@@ -1,0 +1,105 @@
+"""Many episodes at once: none is lost, nothing is left behind, and a step sees only its own episode."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from mleredux_bridge_gymnasium.environment import PYTHON, SHELL, TaskEnvironment
+
+VECTOR = Path(__file__).parents[4] / "benchmarks" / "vector.py"
+EPISODES = 128
+
+
+@pytest.fixture
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TaskEnvironment]:
+    monkeypatch.setenv("SECRET_OF_THE_TRAINER", "hunter2")
+    limits = {"memory_mb": 300, "cpus": 0.1}
+    places: dict[str, Any] = {"runs_dir": tmp_path / "runs", "data_dir": tmp_path / "data", "limits": limits}
+    with_run = TaskEnvironment("wine", sandbox="process", **places)
+    with_run.reset(seed=0)
+    yield with_run
+    with_run.close()
+
+
+def step(env: TaskEnvironment, text: str, kind: int = SHELL) -> str:
+    return str(env.step({"kind": kind, "text": text})[0]["text"])
+
+
+def measured(*words: str) -> dict[str, Any]:
+    words = (sys.executable, str(VECTOR), "--inner", "--bridge", "gymnasium", "--sizes", str(EPISODES), *words)
+    said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+    found: dict[str, Any] = json.loads(said)
+    return found
+
+
+def test_many_episodes_lose_and_leak_nothing() -> None:
+    found = measured("--soak", "25")
+    assert found["lost"] == 0, found["why"]
+    assert found["played"] >= EPISODES and max(found["leaked"].values()) <= 4, found
+
+
+def test_a_reset_and_a_step_cost_about_as_much_as_an_interpreter() -> None:
+    before = psutil.Process().cpu_times()
+    for _ in range(20):
+        subprocess.run([sys.executable, "-c", "import json"], check=True)
+    after = psutil.Process().cpu_times()
+    interpreter = 1e3 * sum(after[at] - before[at] for at in (2, 3)) / 20
+    found = measured()
+    assert found["CPU ms/reset"] < 5 * interpreter and found["CPU ms/step"] < 2 * interpreter, (found, interpreter)
+    assert found["MB each"] < 2
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 987 & sleep 987 & true",
+        "setsid sleep 987 & true",
+        "(setsid sh -c 'sleep 987 & sleep 987' &) ; true",
+        "setsid sleep 987 & kill -9 $PPID",
+    ],
+    ids=["background", "own-session", "orphan", "kills-its-guard"],
+)
+def test_nothing_survives_its_step(env: TaskEnvironment, command: str) -> None:
+    step(env, command)
+    until = time.monotonic() + 30
+    while left := [one for one in psutil.Process().children(recursive=True) if "987" in cmdline(one)]:
+        assert time.monotonic() < until, left
+        time.sleep(0.1)
+    assert step(env, "echo on") == "on\n"
+
+
+def cmdline(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+@pytest.mark.parametrize("library", ["", "import numpy, pandas, sklearn"], ids=["bare", "with-libraries"])
+def test_forked_code_has_the_limits_and_the_privacy_of_a_new_interpreter(env: TaskEnvironment, library: str) -> None:
+    code = f"""{library}
+import json, os, resource, sys, tempfile
+if "numpy" in sys.modules:
+    print(sys.modules["numpy"].random.rand(), file=open("drawn", "a"))
+print(json.dumps([__name__, sorted(map(int, os.listdir("/proc/self/fd")))[:3], len(os.listdir("/proc/self/fd")),
+    resource.getrlimit(resource.RLIMIT_DATA)[0], tempfile.gettempdir() == os.environ["TMPDIR"], sys.argv == [__file__],
+    "SECRET_OF_THE_TRAINER" in os.environ, "hunter2" in open("/proc/self/environ").read()]))
+sys.exit(3)
+"""
+    for _ in range(2):
+        seen, _, _, _, _ = env.step({"kind": PYTHON, "text": code})
+        assert seen["failed"]
+        expected = ["__main__", [0, 1, 2], 4, 2 * 300 * 2**20 + 2**29, True, True, False, False]
+        assert json.loads(seen["text"]) == expected
+    if library:
+        assert len(set(step(env, "cat drawn").split())) == 2, "forks draw the same numbers"
+    assert "MemoryError" in step(env, "x = bytes(2 * 10**9)", PYTHON)
+    assert step(env, "1 / 0", PYTHON).endswith("ZeroDivisionError: division by zero\n")
