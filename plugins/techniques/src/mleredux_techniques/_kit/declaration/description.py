@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 TEXTS = Path(__file__).with_name("texts")
 _MEASURE = (
-    "The measure is the competition's own metric, {metric} ({better} is better), on held-out training rows, of the "
-    f"predictions that it asks for by {NAMES}."
+    "The measure is the competition's own metric, {metric} ({better} is better), on held-out training rows, for "
+    f"the kind of predictions that it asks for, made by {NAMES}."
 )
 
 
