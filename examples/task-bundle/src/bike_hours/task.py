@@ -1,4 +1,4 @@
-"""Bikes rented per hour: a season of realistic synthetic data, split by time."""
+"""Bike rentals per hour: a season of realistic synthetic data, split by time."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def one_week(base: Competition) -> Competition:
 task = Competition(
     id="bike-hours",
     version="1",
-    title="Bikes rented per hour",
+    title="Bike rentals per hour",
     description=HERE / "description.md",
     description_obfuscated=HERE / "description_obfuscated.md",
     fetch=fetch,

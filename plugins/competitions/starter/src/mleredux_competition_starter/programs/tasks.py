@@ -65,7 +65,7 @@ digits_code = program_task(
 )
 breast_cancer_model = program_task(
     "breast-cancer-model",
-    title="Breast tumours, as a model of at most 64 KiB",
+    title="Breast tumors, as a model of at most 64 KiB",
     fetch=breast_cancer.fetch,
     prepare=held(breast_cancer.prepare, "breast-cancer-model"),
     targets=("malignant",),
@@ -95,7 +95,7 @@ wine_service = program_task(
 )
 wine_tasting = program_task(
     "wine-tasting",
-    title="Wine cultivars by few measurements, as a policy",
+    title="Wine cultivars from few measurements, as a policy",
     fetch=wine.fetch,
     prepare=prepare_tasting,
     ids=("seed",),
