@@ -15,12 +15,12 @@ COMPETITION = competition(
         group=look_alikes("train_images", "{id_code}.png"),
         metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [0, 4]}),
         wrong=(
-            "Copies of images, some with another grade, are in training and test, and whole numbers that are "
-            "not grades are graded."
+            "Copies of images, some with a different grade, occur in both training and test data, and "
+            "whole numbers that are not grades are accepted."
         ),
         done=(
-            "Images that look the same on a grid of 17 by 16 cells are held out together, and only grades from 0 to "
-            "4 are taken."
+            "Images that look the same on a grid of 17 by 16 cells are held out together, and only grades "
+            "from 0 to 4 are accepted."
         ),
     ),
 )

@@ -69,7 +69,7 @@ COMPETITION = competition(
     metric=Metric(grader="levenshtein"),
     fixed=corrected(
         partial(prepare, repeats=False),
-        wrong="Sentences of the test may be in training, too.",
-        done="Sentences that are held out are left out of training wherever they stand.",
+        wrong="Sentences of the test set may also occur in the training data.",
+        done="Sentences that are held out are removed from the training data wherever they occur.",
     ),
 )

@@ -90,12 +90,13 @@ COMPETITION = competition(
         partial(prepare, corrected=True),
         metric=Metric(grader="map-boxes-3d", options={"absent_classes_count": True}),
         wrong=(
-            "The maps of the training part list the test drives, test samples may list their annotations, which tells "
-            "how many objects they hold, and boxes of classes that a sample does not have cost nothing."
+            "The maps of the training data list the test drives, test samples may list their annotations, "
+            "which reveals how many objects they contain, and boxes of classes that a sample does not "
+            "contain are not penalized."
         ),
         done=(
-            "Each part's maps list its own drives, test samples name no annotations, and boxes of such classes are "
-            "false positives: the class counts 0 in the sample's mean."
+            "The maps of each part list only its own drives, test samples list no annotations, and boxes "
+            "of such classes are false positives: the class counts 0 in the sample's mean."
         ),
     ),
 )

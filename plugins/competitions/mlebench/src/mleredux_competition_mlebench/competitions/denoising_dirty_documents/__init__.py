@@ -73,7 +73,7 @@ COMPETITION = competition(
     metric=Metric(grader="rmse"),
     fixed=corrected(
         partial(prepare, by_page=True),
-        wrong="The clean version of a test page may be in training, under another number.",
-        done="Images with the same clean page, to the pixel, are held out together.",
+        wrong="The clean version of a test page may be in the training data, under another number.",
+        done="Images whose clean pages are identical to the pixel are held out together.",
     ),
 )

@@ -63,9 +63,9 @@ COMPETITION = competition(
         replace(SPLIT, group=QUESTION, after=whole_questions),
         metric=Metric(grader="spearman"),
         wrong=(
-            "Answers to one question, which share its labels, are in training and test; ids are not compared, and a "
-            "constant column makes the score NaN."
+            "Answers to the same question, which share its labels, occur in both training and test data; "
+            "ids are not compared, and a constant column makes the score NaN."
         ),
-        done="Questions are held out as a unit, ids are compared, and what can't be ranked is refused.",
+        done="Questions are held out as a unit, ids are compared, and columns that can't be ranked are refused.",
     ),
 )

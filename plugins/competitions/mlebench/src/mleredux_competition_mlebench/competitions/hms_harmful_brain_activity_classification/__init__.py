@@ -60,12 +60,12 @@ COMPETITION = competition(
         submission={"id_columns": ("label_id",)},
         metric=Metric(grader="kl-divergence", options=SUMS),
         wrong=(
-            "Recordings of one patient are in training and test, empty cells are graded as better than the truth, "
-            "and windows of one test recording can't be distinguished."
+            "Recordings of the same patient occur in both training and test data, empty cells are graded "
+            "as better than the truth, and windows of a test recording can't be distinguished."
         ),
         done=(
-            "Patients are held out as a unit, a missing probability is rejected, and each window has its `label_id`, "
-            "which submissions name, and its place in the recordings."
+            "Patients are held out as a unit, a missing probability is refused, and each window has a "
+            "`label_id`, which submissions use, and its position in the recording."
         ),
     ),
 )

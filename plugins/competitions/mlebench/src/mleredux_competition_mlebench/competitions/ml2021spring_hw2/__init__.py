@@ -74,8 +74,8 @@ COMPETITION = competition(
     fixed=corrected(
         partial(prepare, stretch=STRETCH),
         wrong=(
-            "Overlapping windows of speech are split one by one, so frames of the test and their neighbours' labels "
-            "are in the training part."
+            "Overlapping windows of speech are split one by one, so frames of the test set and their "
+            "neighbors' labels occur in the training data."
         ),
         done="Stretches of 1,000 windows are held out, and windows that overlap them are left out.",
     ),

@@ -91,7 +91,10 @@ COMPETITION = competition(
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=corrected(
         partial(prepare, by_day=True),
-        wrong="Recordings of one site and day are in training and test, and two tables have the header of a third.",
-        done="Recordings of one site and day are held out together, and tables have their own headers.",
+        wrong=(
+            "Recordings of the same site and day occur in both training and test data, and two tables "
+            "have the header of a third."
+        ),
+        done="Recordings of the same site and day are held out together, and tables have their own headers.",
     ),
 )

@@ -38,6 +38,8 @@ COMPETITION = competition(
     ),
     metric=Metric(grader="matthews-correlation"),
     fixed=corrected(
-        group=games, wrong="Plays of one game are in training and test.", done="Games are held out as a unit."
+        group=games,
+        wrong="Plays of the same game occur in both training and test data.",
+        done="Games are held out as a unit.",
     ),
 )

@@ -43,9 +43,8 @@ COMPETITION = competition(
         metric=Metric(grader="laplace-log-likelihood", options={"last": 3}),
         submission={"ids_fixed": True},
         wrong=(
-            "Rows that are left out are not scored, so leaving out hard patients raises the score; an empty value "
-            "makes it NaN."
+            "Omitted rows are not scored, so omitting difficult patients raises the score; an empty value makes it NaN."
         ),
-        done="Every scored row must be there, with a value.",
+        done="Every scored row must be present and have a value.",
     ),
 )

@@ -15,6 +15,6 @@ COMPETITION = competition(
     fixed=corrected(
         metric=Metric(grader="mae", options={"decimals": 0}),
         wrong="Rows may be repeated, which lowers the mean error.",
-        done="Every segment must occur once.",
+        done="Every segment must occur exactly once.",
     ),
 )

@@ -46,7 +46,7 @@ COMPETITION = competition(
     known_leaks=(KnownLeak(columns=(GIVER,), explanation="Only who got a pizza has a giver."),),
     fixed=corrected(
         partial(prepare, givers=False),
-        wrong="Records of the test name the giver of the pizza where known, and only who got one has a giver.",
+        wrong="Test records name the giver of the pizza if known, and only requesters who received one have a giver.",
         done="No record names the giver.",
         known_leaks=(),
     ),

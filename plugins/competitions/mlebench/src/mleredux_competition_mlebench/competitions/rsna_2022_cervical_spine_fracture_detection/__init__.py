@@ -63,7 +63,9 @@ COMPETITION = competition(
     ),
     fixed=corrected(
         partial(prepare, train_share=0.9),
-        wrong="The share meant for the test is that of the training part: a tenth is left to train on.",
-        done="Nine tenths are training studies.",
+        wrong=(
+            "The share intended for the test set is used for the training data, so only a tenth is left for training."
+        ),
+        done="Nine tenths of the studies are used for training.",
     ),
 )

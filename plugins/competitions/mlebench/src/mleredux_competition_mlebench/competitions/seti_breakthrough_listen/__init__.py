@@ -30,8 +30,9 @@ COMPETITION = competition(
     fixed=corrected(
         replace(SPLIT, files=[SAMPLES]),
         wrong=(
-            "The withdrawn first version of the data is public with its labels, and may hold signals of test samples."
+            "The withdrawn first version of the data is public with its labels, and may contain signals "
+            "of test samples."
         ),
-        done="It is left out.",
+        done="That version is left out.",
     ),
 )

@@ -56,7 +56,13 @@ COMPETITION = competition(
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=corrected(
         partial(prepare, divide=by_patient),
-        wrong="The TFRecord files of the test hold its labels, and images of one patient may be on both sides.",
-        done="Patients are held out as a unit, and TFRecord files left out; the images are there as JPEG and DICOM.",
+        wrong=(
+            "The TFRecord files of the test set contain its labels, and images of the same patient may be "
+            "on both sides."
+        ),
+        done=(
+            "Patients are held out as a unit, and TFRecord files are left out; the images are available "
+            "as JPEG and DICOM."
+        ),
     ),
 )

@@ -59,8 +59,8 @@ COMPETITION = competition(
         partial(prepare, hidden=(TRUTH, TRACK)),
         metric=Metric(grader="haversine-percentiles", options=PERCENTILES),
         wrong=(
-            "A log in the folders of test drives holds the true track; time stamps are never compared, and an empty "
-            "coordinate makes the score NaN."
+            "A log in the folders of test drives contains the true track; timestamps are never compared, "
+            "and an empty coordinate makes the score NaN."
         ),
         done="That log is left out, rows are matched by trip and time, and empty coordinates are refused.",
     ),

@@ -80,12 +80,13 @@ COMPETITION = competition(
         partial(prepare, by_family=True),
         metric=Metric(grader="mcrmse", options=SCORED),
         wrong=(
-            "Molecules that are nearly the same are in training and test, and which rows are scored is taken by their "
-            "place in the submission, so rows in another order are graded wrongly."
+            "Nearly identical molecules occur in both training and test data, and the rows to be scored "
+            "are selected by their position in the submission, so rows in another order are graded "
+            "incorrectly."
         ),
         done=(
-            "Molecules that agree at four of five bases are held out together, those of poor quality left out with "
-            "them, and which rows are scored follows from their ids."
+            "Molecules that agree in four of five bases are held out together, those of poor quality are "
+            "left out with them, and the rows to be scored are selected by their ids."
         ),
     ),
 )

@@ -67,7 +67,10 @@ COMPETITION = competition(
     metric=Metric(grader="log-loss"),
     fixed=corrected(
         partial(prepare, scenes=True),
-        wrong="Images of one scene, which share angle and mostly label, are in training and test.",
-        done="Images of one angle are held out together.",
+        wrong=(
+            "Images of the same scene, which share the angle and usually the label, occur in both "
+            "training and test data."
+        ),
+        done="Images with the same angle are held out together.",
     ),
 )

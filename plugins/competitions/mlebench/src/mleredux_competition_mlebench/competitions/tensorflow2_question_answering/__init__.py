@@ -93,9 +93,9 @@ COMPETITION = competition(
         partial(prepare, by_article=True),
         metric=Metric(grader="natural-questions-f1", options={"blank": "ignored"}),
         wrong=(
-            "Questions on one article, and the article's annotations, are in training and test, and rightly blank rows "
-            "are hits."
+            "Questions about the same article, and the article's annotations, occur in both training and "
+            "test data, and rows that are correctly left blank count as hits."
         ),
-        done="Articles are held out as a unit, and only given and missed answers count in F1.",
+        done="Articles are held out as a unit, and only given and missed answers count towards F1.",
     ),
 )

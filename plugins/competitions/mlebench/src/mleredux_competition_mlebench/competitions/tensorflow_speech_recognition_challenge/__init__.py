@@ -48,11 +48,12 @@ COMPETITION = competition(
     fixed=corrected(
         partial(prepare, speakers=True),
         wrong=(
-            "The true labels are all the folder names instead of the twelve labels of the contest, and speakers are "
-            "in training and test."
+            "The true labels are the names of all folders instead of the twelve labels of the "
+            "competition, and the same speakers occur in both training and test data."
         ),
         done=(
-            "The true labels are ten command words and unknown; silence is excluded. Speakers are held out as a unit."
+            "The true labels are the ten command words and unknown; silence is excluded. Speakers are "
+            "held out as a unit."
         ),
     ),
 )

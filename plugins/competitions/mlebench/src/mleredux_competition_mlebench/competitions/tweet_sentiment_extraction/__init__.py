@@ -13,7 +13,9 @@ COMPETITION = competition(
     fixed=corrected(
         replace(SPLIT, read={"keep_default_na": False}),
         metric=Metric(grader="word-jaccard", options={"missing": "blank", "numbers": "text", "both_empty": "one"}),
-        wrong='Messages such as "null" become empty cells, and one that is empty on both sides ends the grading.',
-        done="Words stay as they are; two empty texts agree.",
+        wrong=(
+            'Messages such as "null" become empty cells, and a text that is empty on both sides makes grading fail.'
+        ),
+        done="Words remain unchanged, and two empty texts agree.",
     ),
 )

@@ -59,9 +59,9 @@ COMPETITION = competition(
         leaderboard=None,
         fetch_leaderboard=KaggleLeaderboard(ID),
         wrong=(
-            "Thresholds and leaderboard are those of Kaggle's public board, which ranked by other fragments than the "
-            "final one."
+            "The thresholds and the leaderboard are those of Kaggle's public leaderboard, which is based "
+            "on other fragments than the final one."
         ),
-        done="The final leaderboard is used where it has been fetched; without it there are no medals.",
+        done="The final leaderboard is used if it has been fetched; without it, there are no medals.",
     ),
 )
