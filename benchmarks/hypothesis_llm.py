@@ -109,9 +109,9 @@ Mean gap to the median: {mean}.
 {table}
 
 This shows that findings of techniques get into the prompt of a language-model agent, through sandbox and gateway, in a
-form that a rule can read, and that the advice is carried out in code and changes the score. It does **not** show that
-a language model would read, believe or understand them: the rules were written for these lines. {tasks} tables say
-nothing about the size of the effect. """
+form that a rule can read, and that the agent turns their content into code, which changes the score. It does **not**
+show that a language model would read, believe or understand them: the rules were written for these lines. {tasks}
+tables say nothing about the size of the effect. """
 
 if __name__ == "__main__":
     main()

@@ -57,8 +57,8 @@ PLAIN = {
 """Patterns that read as translated, in texts for users; inside `…` are names."""
 _FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.sh", "*.yml", "*.yaml", ".ci/*")
 _QUOTED = re.compile(r"(^|/)(LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
-_MADE = re.compile(r"^(changes/|docs/reference/api/)|description\w*\.md$")
-"""Pages of names, and texts that describe data: people in it are persons, photographs are pictures."""
+_MADE = re.compile(r"^(changes/|docs/reference/api/)")
+"""Pages of names, and fragments that a release rewrites."""
 
 
 def _texts() -> list[str]:
