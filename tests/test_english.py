@@ -58,7 +58,7 @@ PLAIN = {
 _FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.sh", "*.yml", "*.yaml", ".ci/*")
 _QUOTED = re.compile(r"(^|/)(LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
 _MADE = re.compile(r"^(changes/|docs/reference/api/)")
-"""Pages of names, and fragments that a release rewrites."""
+"""Generated pages, and fragments of the changelog."""
 
 
 def _texts() -> list[str]:
