@@ -156,7 +156,7 @@ class Attached:
 
     @property
     def ending(self) -> str:
-        """A sentence on how the session ended, and on the state of the submission file."""
+        """A sentence about how the session ended, and about the state of the submission file."""
         outcome, report = self.run.outcome, self.run.report
         how = f" at its {outcome.limit} limit" if outcome is not None and outcome.limit else ""
         if self.run.state is State.CANCELLED:

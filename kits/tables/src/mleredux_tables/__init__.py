@@ -4,17 +4,17 @@ Names other than `make_grader` and `find_function` are imported on first use, be
 
 | module | content |
 |---|---|
-| `plain_functions` | graders of functions, for `Metric(grader=…)` |
-| `table` | reading of a table |
+| `plain_functions` | graders made from functions, for `Metric(grader=…)` |
+| `table` | reading a table |
 | `columns` | columns as arrays of numbers, labels or texts |
 | `utf8`, `cells` | columns of text as arrays of bytes, and their cells |
 | `ids` | ids of rows, and their comparison |
-| `matching` | rows of a submission next to those of the answers |
+| `matching` | matching rows of a submission with those of the answers |
 | `options` | options of metrics that match rows |
-| `definition` | definition of a grader from functions that read and score |
-| `functions` | graders of functions, and grading of two files |
+| `definition` | defining a grader by functions that read and score |
+| `functions` | graders made from functions, and grading a pair of files |
 
-A grader of a function of arrays::
+A grader made from a function of arrays::
 
     from mleredux_tables import make_grader
 

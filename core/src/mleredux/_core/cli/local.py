@@ -308,7 +308,7 @@ class LocalBackend:
                 yield f"{run.id} is not being executed; `mleredux run --resume` continues it, `runs delete` deletes it."
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
-        """Return None: experiments of this machine are folders."""
+        """Return None, because experiments on this machine are folders."""
         raise NotFound(f"There is no experiment {name} on a server.", hint="Give a server with --server URL.")
 
     def check(self, request: RunRequest) -> Record:

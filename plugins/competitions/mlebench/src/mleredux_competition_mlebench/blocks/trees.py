@@ -41,7 +41,7 @@ class Files:
     folders: Sequence[str] = ()
 
     def pairs(self, target: Path) -> list[tuple[str, str]]:
-        """Yield each file's name in the tree and its path under `target`, as texts, since there may be millions."""
+        """Yield each file's name in the tree and its path under `target`: strings, because there may be millions."""
         folder = str(target)
         return [(source, f"{folder}/{name}") for source, name in self.members]
 
