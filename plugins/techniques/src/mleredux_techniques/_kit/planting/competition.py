@@ -28,12 +28,12 @@ TRAIN, TEST, SAMPLE, ANSWERS, BOARD = (
 _ABOUT = """\
 # {title}
 
-Predict `{target}` of the rows in `test.csv` from those in `train.csv`. The metric is {metric} ({better} is better).
+Predict `{target}` for the rows in `test.csv` from those in `train.csv`. The metric is {metric} ({better} is better).
 Write a file like `sample_submission.csv`. Other files are not provided.
 
 The rows were generated: they resemble those of {origin}, but none of them was ever published. Columns were added,
-changed and renamed. Not every column is of use, some may mislead, and rows may depend on one another: inspect the
-tables first.
+changed and renamed. Not every column is useful, some may be misleading, and rows may depend on one another: inspect
+the tables first.
 """
 
 

@@ -20,8 +20,8 @@ _ABOUT = """
 
 ---
 
-This is a validation: the rows of `test.csv` are rows held back from the training table, `train.csv` has others of them,
-and `sample_submission.csv` names those to predict. Other files are not provided.
+This is a validation task: the rows of `test.csv` were held out from the training table, `train.csv` contains its other
+rows, and `sample_submission.csv` lists the rows to predict. Other files are not provided.
 """
 
 
@@ -52,7 +52,7 @@ def shadow_competition(base: Task) -> ShadowCompetition:
         base=base,
         known_answers=base.known_answers,
         license=base.license,
-        note=f"Scored on rows held back from the training table of {base.id}, none of its private test.",
+        note=f"Scored on rows held out from the training table of {base.id}, not on its private test set.",
         **shared(base),
     )
 
