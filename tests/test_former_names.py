@@ -91,7 +91,8 @@ def test_a_former_option_works_with_a_warning(path: tuple[str, ...], old: str, n
     after = CliRunner().invoke(root, [*path, "--help", "--", *words])
 
     assert asked.exit_code == 0 and old not in re.findall(r"(?<!\S)--?[\w-]+", asked.stdout)
-    assert asked.stderr == f"`{old}` of `mleredux {' '.join(path)}` is now `{new}`; the old name goes in 0.4.\n"
+    goes = "the old name will be removed in 0.4."
+    assert asked.stderr == f"`{old}` of `mleredux {' '.join(path)}` is now `{new}`; {goes}\n"
     assert after.exit_code == 0 and not after.stderr
 
 
@@ -105,7 +106,7 @@ def test_a_former_variable_works_with_a_warning_unless_the_present_one_is_set(
 ):
     monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv(former, "/before")
-    with pytest.warns(FutureWarning, match=f"^{former} is now {name}; the old name goes in 0.4.$"):
+    with pytest.warns(FutureWarning, match=f"^{former} is now {name}; the old name will be removed in 0.4.$"):
         assert variable(name) == "/before"
     monkeypatch.setenv(name, "/now")
     assert variable(name) == "/now"
@@ -129,6 +130,6 @@ def test_methods_have_their_former_names_too_with_a_warning():
 
     pairs = METHODS["executors"].items()
     assert [str(one.message) for one in warned] == [
-        f"Former.{old} is {new}; the old name goes in 0.4." for old, new in pairs
+        f"Former.{old} is {new}; the old name will be removed in 0.4." for old, new in pairs
     ]
     assert all(getattr(executor, new)("a job") == ("a job",) for _, new in pairs)

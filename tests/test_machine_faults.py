@@ -17,7 +17,7 @@ from mleredux._core.stages.failures import failure_of
 from mleredux.models import Cause
 
 FULL = "The disk is full (No space left on device). Free some space, or choose a folder on another disk."
-NO_NAMES = "Names of hosts can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
+NO_NAMES = "Host names can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
 FAULTS = {
     "write /var/tmp/storage/layer: no space left on device": FULL,
     "tar: ./model.bin: Cannot write: No space left on device": FULL,

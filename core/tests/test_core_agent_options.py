@@ -63,7 +63,7 @@ def test_a_preset_stands_for_its_values_and_options_beside_it_win(catalogue: Cat
 def test_a_fault_of_the_agent_names_it(catalogue: Catalogue) -> None:
     broken = agent.model_copy(update={"configure": lambda options: options["nothing"]})
     catalogue.entries("agents")["sized"] = Entry("sized", "agents", Plugin("x", "given"), Ref("sized"), broken)
-    with pytest.raises(PluginError, match="Agent sized fails on its options"):
+    with pytest.raises(PluginError, match="Agent sized rejected its options"):
         catalogue.agent("sized", {})
 
 
@@ -83,8 +83,8 @@ class Known(BaseModel):
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"steps": 0}, "Agent a can't have steps=0: input should be greater than or equal to 1."),
-        ({"steps": "many"}, "Agent a can't have steps='many': input should be a valid integer"),
+        ({"steps": 0}, "Agent a does not accept steps=0: input should be greater than or equal to 1."),
+        ({"steps": "many"}, "Agent a does not accept steps='many': input should be a valid integer"),
         ({"libraries": "tabular; pandas"}, "libraries='tabular; pandas': 'pandas' is neither a set of libraries"),
         ({"libraries": "-r /etc/passwd"}, "is neither a set of libraries"),
         ({"libraries": "a==1\n-r x"}, "is neither a set of libraries"),

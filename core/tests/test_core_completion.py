@@ -55,8 +55,8 @@ def test_runs_of_a_folder_that_is_named_before_are_completed(toy: Any) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("toy", "--agent", "crash"), "is of agent copy, not crash: name copy."),
-        (("toy", "--agent", "copy"), "Agent copy calls no model through the gateway: leave out --replay."),
+        (("toy", "--agent", "crash"), "used agent copy, not crash; specify copy."),
+        (("toy", "--agent", "copy"), "Agent copy does not call models through the gateway; omit --replay."),
         (("toy", "--agent", "copy", "--seed", "1", "--seed", "2"), "repeats one run; give one task, agent and seed."),
         (("toy", "--agent", "copy", "--agent", "crash"), "repeats one run; give one task, agent and seed."),
     ],

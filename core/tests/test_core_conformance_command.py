@@ -50,7 +50,7 @@ def test_what_cannot_be_checked_here_says_why() -> None:
 
 
 @pytest.mark.parametrize(
-    ("package", "said"), [("no-such-package", "Install it into this environment"), ("rich", "entry point belongs into")]
+    ("package", "said"), [("no-such-package", "Install it into this environment"), ("rich", "entry point belongs in")]
 )
 def test_packages_without_plugins_are_told_apart(package: str, said: str) -> None:
     told = conformance(package)
@@ -74,6 +74,6 @@ def test_the_oracle_shows_the_ceiling_and_its_result_counts_nowhere(mleredux_hom
 
 def test_the_oracle_is_refused_where_its_user_is_not_the_machine_s(mleredux_home: Path) -> None:
     """A server plans runs without `own_machine`."""
-    with pytest.raises(NotGranted, match="on its user's own machine only"):
+    with pytest.raises(NotGranted, match="only runs on its user's own machine"):
         plan_of(current(), "wine", "oracle")
     assert plan_of(current(), "wine", "oracle", own_machine=True).agent == "oracle"

@@ -79,7 +79,7 @@ def test_who_asks_at_once_prepares_once(toy: Any) -> None:
 def test_data_of_another_version_are_refused_with_the_remedy(toy: Any) -> None:
     prepared(toy)
     newer = toy.task().model_copy(update={"version": "2"})
-    with pytest.raises(DataError, match=r"is of version 1, the task is of version 2\. Prepare it again: .*--force"):
+    with pytest.raises(DataError, match=r"has version 1, but the task has version 2\. Prepare it again: .*--force"):
         prepared(toy, newer)
     assert prepared(toy, newer, force=True).public.is_dir()
 
@@ -108,7 +108,9 @@ def test_a_record_of_another_version_of_mleredux_is_refused_in_a_sentence(
         json.dumps({name: value for name, value in record.items() if value is not ...} if changed else None)
     )
     if refused:
-        with pytest.raises(DataError, match=r"is of another version of mleredux\. Use that version, or .*--force"):
+        with pytest.raises(
+            DataError, match=r"was prepared by another version of mleredux\. Use that version, or .*--force"
+        ):
             toy.data.find(toy.task())
     else:
         assert toy.data.find(toy.task()) is not None

@@ -55,9 +55,9 @@ def test_a_good_document_is_well_formed(schema: SubmissionSchema, tmp_path: Path
 
 BAD = {
     "": "is empty",
-    "[1": "is not JSON",
-    "[1]": "must hold one JSON object",
-    '{"ratio": NaN, "steps": []}': "is not JSON",
+    "[1": "is not valid JSON",
+    "[1]": "must contain one JSON object",
+    '{"ratio": NaN, "steps": []}': "is not valid JSON",
     '{"ratio": 1e999, "steps": []}': "ratio",
     '{"ratio": 1, "steps": [], "ratio": 2}': "'ratio' twice",
     '{"ratio": 1, "steps": [{"name": "fit", "rows": 1, "rows": 2}]}': "'rows' twice",
@@ -66,9 +66,9 @@ BAD = {
     '{"ratio": 1, "steps": [{"name": "fit", "rows": -1}]}': "steps[0].rows: Input should be greater than",
     '{"ratio": 1, "steps": [], "more": 1}': "more: Extra inputs are not permitted",
     '{"ratio": 1}': "steps: Field required",
-    '{"ratio": ' + "[" * 5000 + "]" * 5000 + ', "steps": []}': "is not JSON",
+    '{"ratio": ' + "[" * 5000 + "]" * 5000 + ', "steps": []}': "is not valid JSON",
     '{"ratio": ' + "9" * 5000 + ', "steps": []}': "plan.json",
-    "\udcff{}": "is not JSON",
+    "\udcff{}": "is not valid JSON",
     '{"ratio": 1, "steps": []}' + " " * (1 << 20): "is larger than 1 MiB",
 }
 

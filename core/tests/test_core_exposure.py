@@ -40,15 +40,15 @@ def test_the_canary_lies_beside_the_answers_and_is_found_wherever_it_turns_up(do
     (run.output_dir / "notes.bin").write_bytes(b"\0" + text.encode())
     run.agent_log.write_text(f"found: {text}")
     assert sentences(run, private) == [
-        "output/notes.bin holds the canary that is next to the answers.",
-        "logs/agent.log holds the canary that is next to the answers.",
+        "output/notes.bin contains the canary stored next to the answers.",
+        "logs/agent.log contains the canary stored next to the answers.",
     ]
 
 
 def test_a_copy_of_the_answers_is_found_under_any_name(done: Any) -> None:
     run, private = done
     shutil.copyfile(private / "answers.csv", run.output_dir / "my_predictions.txt")
-    assert sentences(run, private) == ["output/my_predictions.txt equals the private file answers.csv."]
+    assert sentences(run, private) == ["output/my_predictions.txt is identical to the private file answers.csv."]
     shutil.copyfile(private / "answers.csv", private.parent / "public" / "hint.csv")
     assert sentences(run, private) == [], "what is public too is no secret"
 
@@ -75,14 +75,14 @@ def test_the_report_says_so(toy: Any, tmp_path: Path) -> None:
     private = prepare(toy.task(), toy.catalogue, toy.data).private
     run = toy.run("steals", options={})
     assert run.report.ledger.answers_exposed and run.report.ledger.answers_seen
-    assert "output/stolen.csv equals the private file answers.csv." in run.report.ledger.notes
+    assert "output/stolen.csv is identical to the private file answers.csv." in run.report.ledger.notes
     assert private.is_dir()
 
 
 def test_a_tainted_run_has_no_medal_anywhere(toy: Any) -> None:
     run = toy.run("copies")
     verdict = run.report.verdict
-    assert (verdict.status, verdict.trusted) == ("tainted", False) and "equals the private file" in verdict.why
+    assert (verdict.status, verdict.trusted) == ("tainted", False) and "is identical to the private file" in verdict.why
     assert verdict.withheld["gold_medal"] and run.report.score == 1.0
     assert not (run.report.any_medal or run.report.medal or run.report.above_median or run.report.percentile)
     assert {score.medal for score in run.scores} == {None}

@@ -67,7 +67,7 @@ def test_a_hundred_thousand_files_are_counted_and_ten_thousand_taken(tmp_path: P
     began = time.process_time()
     artifacts, left = take(tmp_path, "output/", "agent", LIMITS)
     assert len(artifacts) == 10_000 and len(left) == 1_001
-    assert left[-1]["reason"] == "89,000 more things were left out"
+    assert left[-1]["reason"] == "89,000 more files were skipped"
     assert left[0]["reason"] == "there are more than 10,000 files"
     assert disk_usage(tmp_path)[1] == 100_101, "folders too"
     assert time.process_time() - began < 60
@@ -95,7 +95,7 @@ def test_what_lies_too_deep_is_left_out_whole(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "file").touch()
     files, left = taken(tmp_path)
-    assert len(files) == 39 and list(left.values()) == ["lies deeper than 40 folders"]
+    assert len(files) == 39 and list(left.values()) == ["is nested more than 40 folders deep"]
 
 
 def test_long_names_that_make_a_path_too_long_are_named(tmp_path: Path) -> None:

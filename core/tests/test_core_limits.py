@@ -134,7 +134,7 @@ def test_a_tree_deeper_than_any_recursion_is_no_matter(toy: Any) -> None:
     run = toy.run("deep")
     assert run.state is State.DONE, run.message
     assert not (run.path / ".scratch").exists()
-    assert any("deeper than" in item["reason"] for item in run.manifest.left_out)
+    assert any("nested more than" in item["reason"] for item in run.manifest.left_out)
     toy.store.delete(run)
 
 

@@ -310,11 +310,11 @@ def test_resuming_is_refused_with_the_reason(toy: Any, monkeypatch: pytest.Monke
     pipeline.execute([run])
     used = run.use
     for field, value, sentence in (
-        ("packages", {"mleredux": "0.0.1"}, "mleredux was 0.0.1, is "),
-        ("task_version", "7", "task toy was version 7, is 1"),
-        ("agent_version", "7", "agent copy was version 7, is 1"),
-        ("python", "2.7", r"Python was 2\.7, is "),
-        ("image", "sha256:other", "environment was sha256:other, is process:"),
+        ("packages", {"mleredux": "0.0.1"}, "mleredux was 0.0.1, now "),
+        ("task_version", "7", "task toy had version 7, now 1"),
+        ("agent_version", "7", "agent copy had version 7, now 1"),
+        ("python", "2.7", r"Python was 2\.7, now "),
+        ("image", "sha256:other", "environment was sha256:other, now process:"),
     ):
         run.record_use(**{field: value})
         with pytest.raises(ResumeRefused, match=f"with other versions: .*{sentence}"):

@@ -67,7 +67,7 @@ def test_texts_of_tasks_come_before_the_text_of_all(toy: Any) -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"seed": -1}, r"^The seed is -1; libraries take seeds from 0 to 4294967295\."),
+        ({"seed": -1}, r"^The seed is -1; seeds must be from 0 to 4294967295\."),
         ({"seed": 2**32}, r"^The seed is 4294967296"),
         ({"limits": {"cpus": 0}}, r"^The limit cpus is 0; it should be greater than 0\."),
         ({"limits": {"time_limit": "soon"}}, r"^The limit time_limit is 'soon'"),
@@ -82,5 +82,5 @@ def test_an_invalid_request_is_refused_in_one_sentence(fields: dict[str, Any], s
 
 
 def test_tools_at_paths_are_of_the_user_s_own_machine(toy: Any) -> None:
-    with pytest.raises(NotGranted, match="is a path of another machine"):
+    with pytest.raises(NotGranted, match="is a path on another machine"):
         plan_of(toy.catalogue, "toy", "copy", sandbox="process", grants=Grants(tools=("./skill",)))

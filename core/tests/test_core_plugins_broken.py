@@ -40,7 +40,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "wordy": ("mleredux_contract = 'two'", "which is not an integer"),
     "declaration": (
         "from mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): return ['a task']",
-        "a str was given instead of a mleredux.plugin.task.Task (or a Ref to one)); fix mleredux_register_tasks",
+        "a str was registered instead of a mleredux.plugin.task.Task (or a Ref to one)); fix mleredux_register_tasks",
     ),
     "exits later": (
         "import sys\nfrom mleredux import hookimpl\n@hookimpl\ndef mleredux_register_tasks(): sys.exit(1)",

@@ -118,7 +118,7 @@ def test_what_the_machine_never_has_is_refused_at_once(tmp_path: Path) -> None:
 
 def test_a_damaged_ledger_is_an_error_and_no_licence(tmp_path: Path) -> None:
     (tmp_path / ".slots.json").write_text('[{"run": 1}]')
-    with pytest.raises(SandboxError, match=r"ledger of slots .* is damaged"):
+    with pytest.raises(SandboxError, match=r"slot ledger .* is damaged"):
         Slots(tmp_path, HAS).held()
 
 

@@ -54,7 +54,7 @@ class RunMachine(RuleBasedStateMachine):
             self.state = state
             self.path.append(state)
         else:
-            with pytest.raises(MlereduxError, match="can't go from"):
+            with pytest.raises(MlereduxError, match="can't change from"):
                 self.run_.enter(state)
 
     @rule()
@@ -348,7 +348,7 @@ def test_a_run_under_another_name_is_refused_and_deleting_it_deletes_nothing_els
             run.path.rename(target)
         other.symlink_to(target)
     for name in ("other", str(other)):
-        with pytest.raises(MlereduxError, match="a copy is not a run"):
+        with pytest.raises(MlereduxError, match="copies are not runs"):
             store.get(name)
     before = {path for path in store.path.iterdir() if path.is_dir() and path != other}
     assert {row["id"]: row["status"] for row in store.rows()}["other"] == "damaged"

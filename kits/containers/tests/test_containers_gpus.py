@@ -83,10 +83,10 @@ def test_a_run_without_gpus_needs_none_of_this(machine: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "specified", "listed", "message"),
     [
-        (["GPU-a"], None, [], "GPU GPU-a is unknown to a CDI specification, which is missing, and to the driver"),
-        ([SLICE], None, ["GPU-a"], "MIG slice MIG-5a2c is unknown to a CDI specification, which is missing"),
-        ([SLICE], ["GPU-a"], [], "MIG slice MIG-5a2c is unknown to the CDI specification in"),
-        (["0", "7"], ["0"], [], "GPU 7 is unknown to the CDI specification"),
+        (["GPU-a"], None, [], "GPU GPU-a is not known to a CDI specification, which is missing, or the driver"),
+        ([SLICE], None, ["GPU-a"], "MIG slice MIG-5a2c is not known to a CDI specification, which is missing"),
+        ([SLICE], ["GPU-a"], [], "MIG slice MIG-5a2c is not known to the CDI specification in"),
+        (["0", "7"], ["0"], [], "GPU 7 is not known to the CDI specification"),
         (["5", "GPU-a"], ["5"], ["GPU-a"], "Only some of the GPUs 5, GPU-a are in the CDI specification"),
     ],
 )
@@ -105,7 +105,7 @@ def test_unknown_gpus_are_refused_in_a_sentence(
 @pytest.mark.parametrize("host", ["/dev/gone", "/etc/passwd", "/tmp"])
 def test_a_device_that_is_gone_or_none_is_refused(machine: Path, host: str) -> None:
     specify(machine, device("0", 0, host))
-    with pytest.raises(SandboxError, match=f"The device {host} of GPU 0 is gone"):
+    with pytest.raises(SandboxError, match=f"The device {host} of GPU 0 no longer exists"):
         find_gpus(("0",))
 
 

@@ -44,10 +44,10 @@ def test_an_npm_package_of_this_machine_is_copied_without_what_it_installed(tmp_
 @pytest.mark.parametrize(
     ("build", "sentence"),
     [
-        ({"debian": ("git; curl evil",)}, "is not a valid name of a Debian package"),
-        ({"npm": ("tool && curl evil",)}, "is not a valid name of an npm package"),
-        ({"npm": ("--unsafe-perm",)}, "is not a valid name of an npm package"),
-        ({"npm": ("tool\nRUN evil",)}, "is not a valid name of an npm package"),
+        ({"debian": ("git; curl evil",)}, "is not a valid name for a Debian package"),
+        ({"npm": ("tool && curl evil",)}, "is not a valid name for an npm package"),
+        ({"npm": ("--unsafe-perm",)}, "is not a valid name for an npm package"),
+        ({"npm": ("tool\nRUN evil",)}, "is not a valid name for an npm package"),
         ({"npm": ("/nowhere/tool",)}, "neither a packed npm package"),
     ],
 )

@@ -82,12 +82,12 @@ BROKEN = {
     "unknown field": (document(score=1), "$.score: the format has no such field"),
     "unknown field of a name that is no word": (document(**{"a b": 1}), '$["a b"]: the format has no such'),
     "no steps": (document(steps=[]), "$.steps: must not be empty"),
-    "steps are no array": (document(steps={"0": 1}), "$.steps: an array belongs here, this is an object"),
-    "step is no object": (document(steps=[7]), "$.steps[0]: an object belongs here, this is an integer"),
+    "steps are no array": (document(steps={"0": 1}), "$.steps: an array is expected here, not an object"),
+    "step is no object": (document(steps=[7]), "$.steps[0]: an object is expected here, not an integer"),
     "agent without version": (document(agent={"name": "a"}), "$.agent: `version` is missing"),
     "steps from zero": (document(step={"step_id": 0}), "$.steps[0].step_id: must be 1 or more, is 0"),
     "gap in the steps": (document(step={"step_id": 2}), "$.steps[0].step_id: must be 1, is 2"),
-    "number as text": (document(step={"step_id": "1"}), "$.steps[0].step_id: an integer belongs here"),
+    "number as text": (document(step={"step_id": "1"}), "$.steps[0].step_id: an integer is expected here"),
     "unknown source": (document(step={"source": "tool"}), "$.steps[0].source: must be 'system', 'user' or"),
     "no message": (document(step={"message": None}), "$.steps[0].message: a message is text, or an array"),
     "effort as an object": (
@@ -104,11 +104,11 @@ BROKEN = {
     ),
     "metrics without a call": (
         document(step={"llm_call_count": 0, "metrics": {}}),
-        "$.steps[0].metrics: can't be there where `llm_call_count` is 0",
+        "$.steps[0].metrics: is not allowed if `llm_call_count` is 0",
     ),
     "reasoning without a call": (
         document(step={"llm_call_count": 0, "reasoning_content": ""}),
-        "$.steps[0].reasoning_content: can't be there",
+        "$.steps[0].reasoning_content: is not allowed",
     ),
     "negative count of calls": (
         document(step={"llm_call_count": -1}),
@@ -116,11 +116,11 @@ BROKEN = {
     ),
     "answer to another step's call": (
         document(step={"observation": {"results": [{"content": "x"}, {"source_call_id": "c9"}]}}),
-        "$.steps[0].observation.results[1].source_call_id: names no tool call of this step",
+        "$.steps[0].observation.results[1].source_call_id: does not match a tool call of this step",
     ),
     "arguments are no object": (
         document(step={"tool_calls": [{**CALL, "arguments": "x"}]}),
-        "$.steps[0].tool_calls[0].arguments: an object belongs here, this is text",
+        "$.steps[0].tool_calls[0].arguments: an object is expected here, not text",
     ),
     "text part without text": (
         document(step={"message": [{"type": "text"}]}),
@@ -144,11 +144,11 @@ BROKEN = {
     ),
     "embedded without id": (
         document(subagent_trajectories=[PLAIN]),
-        "$.subagent_trajectories[0].trajectory_id: an embedded trajectory needs one",
+        "$.subagent_trajectories[0].trajectory_id: is required in an embedded trajectory",
     ),
     "embedded with the same id": (
         document(subagent_trajectories=[EMBEDDED, EMBEDDED]),
-        "$.subagent_trajectories[1].trajectory_id: another embedded trajectory has the same",
+        "$.subagent_trajectories[1].trajectory_id: is also used by another embedded trajectory",
     ),
     "fault within an embedded one": (
         document(subagent_trajectories=[{**EMBEDDED, "steps": [{"step_id": 1, "source": "user"}]}]),

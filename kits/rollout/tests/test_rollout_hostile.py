@@ -55,13 +55,13 @@ def test_what_is_not_json_is_one_problem_of_the_whole_document(name: str) -> Non
     if name in ODD:
         assert [step.source for step in parse_rollout(NOT_JSON[name]).steps] == ["user"]
         return
-    with pytest.raises(InvalidRollout, match=r"is not JSON|agent: an object belongs here, this is text"):
+    with pytest.raises(InvalidRollout, match=r"is not (valid )?JSON|agent: an object is expected here, not text"):
         parse_rollout(NOT_JSON[name])
 
 
 @pytest.mark.parametrize("value", ["[]", "null", "7", '"text"', "true"])
 def test_a_rollout_is_an_object(value: str) -> None:
-    assert problems_in(value.encode())[0].message.startswith("a rollout is an object, this is ")
+    assert problems_in(value.encode())[0].message.startswith("a rollout must be an object, not ")
 
 
 def test_a_file_above_the_size_limit_is_not_read(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_many_faults_are_cut_off_with_a_last_word_on_it() -> None:
     steps = ",".join('{"step_id":1}' for _ in range(1_000)).encode()
     found = problems_in(b'{"agent":{"name":"a","version":"1"},"steps":[' + steps + b"]}")
     assert len(found) == MAX_PROBLEMS + 1
-    assert found[-1].message == "there are more problems than the 100 named"
+    assert found[-1].message == "there are more problems than the 100 listed"
 
 
 def test_a_long_list_of_wrong_items_is_one_problem() -> None:

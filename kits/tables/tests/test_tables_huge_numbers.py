@@ -49,5 +49,5 @@ def test_other_numbers_stay_numbers(cells: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("cell", ["NAN", "Nan", "naN", "+nan", " nan", "-NAN", "nan "])
 def test_only_what_pandas_calls_missing_is_missing(cell: str) -> None:
-    with pytest.raises(InvalidSubmission, match="must hold numbers only; row 2 does not"):
+    with pytest.raises(InvalidSubmission, match="must contain numbers only; row 2 does not"):
         numbers(column("0.5", cell), "v", finite=False)

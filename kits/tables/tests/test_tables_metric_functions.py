@@ -110,7 +110,7 @@ def test_two_files_are_graded_by_ids_or_by_position(tmp_path: Path) -> None:
     [
         ("none.py:f", "id,y\n1,1\n", "There is no file"),
         ("metric.py:other", "id,y\n1,1\n", "no function 'other'"),
-        ("metric.py:mean_error", "id,y\n1,x\n", "must hold numbers only"),
+        ("metric.py:mean_error", "id,y\n1,x\n", "must contain numbers only"),
         ("metric.py:mean_error", "a,b\n1,2\n", "no target column in common"),
         ("metric.py:fails", "id,y\n1,1\n", "of no use"),
     ],

@@ -108,7 +108,7 @@ def test_f1_of_answers_without_rightly_blank_rows(changed: dict[str, object], sc
         ({"1_short": "yes"}, "row 2: an answer must be"),
         ({"1_short": "1:2:3"}, "row 2: an answer must be"),
         ({"1_short": "1:x"}, "row 2: an answer must be"),
-        ({"3_long": ""}, "5 rows where 4"),
+        ({"3_long": ""}, "5 rows; 4"),
     ],
 )
 def test_answers_in_another_form_are_refused(changed: dict[str, object], said: str, tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def test_pages_with_too_many_points_are_refused(tmp_path: Path) -> None:
     options = {"missing": "blank", "most_points": 2}
     assert grade("located-f1", answers, full, tmp_path, **options) == 1
     assert grade("located-f1", answers, empty, tmp_path, missing="blank") == pytest.approx(2 * 1 / (4 + 2))
-    with pytest.raises(InvalidSubmission, match=r"row 2: there are 3 points, where a page may have 2\."):
+    with pytest.raises(InvalidSubmission, match=r"row 2: there are 3 points; a page may have at most 2\."):
         grade("located-f1", answers, empty, tmp_path, **options)
     with pytest.raises(InvalidSubmission, match=r"row 1: there are 3 points"):
         grade("located-f1", answers, cells(a="X 5 5 X 5 5 X 5 5", b=""), tmp_path, **options)

@@ -73,7 +73,7 @@ def test_what_the_decoder_lets_through(text: str, pixels: list[int]) -> None:
         ("1 x", "not a whole number"),
         ("1.0 2", "not a whole number"),
         ("1 1 5 1 9", "odd number"),
-        ("5 1 1 1", "do not rise"),
+        ("5 1 1 1", "are not increasing"),
         ("0 1", "start below 1"),
         ("1 0", "length below 1"),
         ("1 3 2 1", "overlap"),

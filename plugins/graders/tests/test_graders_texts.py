@@ -195,6 +195,6 @@ def test_negative_truth_is_dropped_however_rows_are_matched(match: str, tmp_path
 def test_infinite_predictions_are_ranked_only_where_anything_is(tmp_path: Path) -> None:
     answers = {"id": [1, 2, 3], "y": [1, 2, 3]}
     submission = {"id": [1, 2, 3], "y": [0.5, 0.7, float("inf")]}
-    with pytest.raises(InvalidSubmission, match="finite numbers only; row 3"):
+    with pytest.raises(InvalidSubmission, match="finite numbers; row 3"):
         grade(SPEARMAN, answers, submission, tmp_path)
     assert grade(SPEARMAN, answers, submission, tmp_path, rank_text=True) == pytest.approx(1.0)

@@ -180,7 +180,7 @@ def open_nodes(catalogue: Catalogue) -> Nodes:
     nodes: Nodes | None = catalogue.hook("mleredux_open_nodes")(catalogue=catalogue)
     if nodes is None:
         raise ExecutorError(
-            "No installed plugin gives runs to executors.", hint="Install it: pip install mleredux-executor-nodes"
+            "No installed plugin can submit runs to executors.", hint="Install it: pip install mleredux-executor-nodes"
         )
     return nodes
 

@@ -130,7 +130,7 @@ def start(
         if last:
             break
         _forget(control)
-    raise OSError("the process that starts graders ended")
+    raise OSError("the process that starts graders has ended")
 
 
 def same_plugins(catalogue: Catalogue) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
-GOES = "the old name goes in 0.4."
+GOES = "the old name will be removed in 0.4."
 OPTIONS = {
     **dict.fromkeys(("--output-dir", "--into", "--path", "--download", "--export"), "--output"),
     "-o": "-O",

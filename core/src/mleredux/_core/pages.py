@@ -122,7 +122,7 @@ class Page:
 
     def __post_init__(self) -> None:
         if not self.path.startswith("/"):
-            raise ValueError(f"the path {self.path!r} of a page does not begin with /")
+            raise ValueError(f"the path {self.path!r} of a page must begin with /")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ def recorded_path(path: Path) -> Path:
     found = path.absolute()
     if os.fsencode(found).decode("utf-8", "replace") != str(found):
         shown = os.fsencode(found).decode("utf-8", "backslashreplace")
-        raise MlereduxError(f"The path {shown} is not UTF-8.", hint="Rename the folder, or name another one.")
+        raise MlereduxError(f"The path {shown} is not UTF-8.", hint="Rename the folder, or choose another one.")
     return found
 
 

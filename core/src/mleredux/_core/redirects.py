@@ -35,7 +35,7 @@ def redirected(origin: str, location: str) -> tuple[str, tuple[str, ...]]:
     except ValueError:
         raise PermissionError("the address is malformed") from None
     if new.username is not None or new.password is not None:
-        raise PermissionError("the address has credentials")
+        raise PermissionError("the address contains credentials")
     if after == before:
         return target, ()
     same_host = new.hostname == old.hostname

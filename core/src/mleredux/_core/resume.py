@@ -36,16 +36,16 @@ def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_
         raise ResumeRefused(f"Run {run.id} is finished ({run.state}).", hint="Start a new one.")
     spec, used, now = run.spec, run.use, versions_of(run, catalogue)
     differing = [
-        f"{name} was {before}, is {now.get(name, 'not installed')}"
+        f"{name} was {before}, now {now.get(name, 'not installed')}"
         for name, before in used.packages.items()
         if now.get(name) != before
     ]
     if used.task_version and (version := catalogue.task(spec.task).version) != used.task_version:
-        differing.append(f"task {spec.task} was version {used.task_version}, is {version}")
+        differing.append(f"task {spec.task} had version {used.task_version}, now {version}")
     if used.agent_version and (version := catalogue.agent(spec.agent).version) != used.agent_version:
-        differing.append(f"agent {spec.agent} was version {used.agent_version}, is {version}")
+        differing.append(f"agent {spec.agent} had version {used.agent_version}, now {version}")
     if used.python and used.python != platform.python_version():
-        differing.append(f"Python was {used.python}, is {platform.python_version()}")
+        differing.append(f"Python was {used.python}, now {platform.python_version()}")
     if build and used.image and not differing:
         with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
             task, sandbox = catalogue.task(spec.task), catalogue.sandbox(spec.sandbox)
@@ -53,7 +53,7 @@ def check_resumable(run: Run, catalogue: Catalogue, *, build: bool = True, base_
             hosts = spec.grants.build_hosts if is_foreign(agent) else None
             request = BuildRequest(agent, Path(folder) / "build.log", base_image=base_image, hosts=hosts)
             if (image := build_in(task, sandbox, request).identity) != used.image:
-                differing.append(f"the agent's environment was {used.image}, is {image}")
+                differing.append(f"the agent's environment was {used.image}, now {image}")
     if differing:
         raise ResumeRefused(
             f"Run {run.id} was started with other versions: {'; '.join(differing)}.",

@@ -66,7 +66,7 @@ def parse(content: bytes) -> Any:
         document = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=lambda _name: None)
         return from_json(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError:
-        raise ValueError("it nests too deeply") from None
+        raise ValueError("it is nested too deeply") from None
 
 
 class Problem(NamedTuple):

@@ -43,7 +43,7 @@ class Design(Model):
     @model_validator(mode="after")
     def _check_margin(self) -> Design:
         if self.analysis == "equivalence" and not self.margin:
-            raise ValueError('analysis = "equivalence" needs a margin above 0')
+            raise ValueError('analysis = "equivalence" requires a margin above 0')
         return self
 
 

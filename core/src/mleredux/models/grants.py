@@ -33,7 +33,7 @@ HostName = Annotated[
 ]
 """`NAME`, `NAME:PORT` or `*.DOMAIN`; without a port, ports 80 and 443. `NAME=ADDRESS` or a plain address reaches
 exactly that address, even a private one."""
-_A_FIELD = "a field of requests: write its name as refusals state it"
+_A_FIELD = "a request field: write its name as in the refusal"
 FieldName = Annotated[str, _name(re.compile(r"[\w$:.*?\[\]-]{1,128}").fullmatch, _A_FIELD)]
 """A field of LLM requests, as named in the gateway's error messages, or a pattern: `tools.web_search*`."""
 

@@ -162,7 +162,7 @@ class Request(Model):
 
         chosen = tuple(seeds)
         if wrong := [seed for seed in chosen if not 0 <= seed <= MAX_SEED]:
-            message = f"The seed is {wrong[0]}; libraries take seeds from 0 to {MAX_SEED}."
+            message = f"The seed is {wrong[0]}; seeds must be from 0 to {MAX_SEED}."
             raise MlereduxError(message, hint="Choose another.")
         arm |= {"limits": checked_limits(PlanLimits, limits), "contexts": {} if context is None else {"*": context}}
         try:

@@ -116,7 +116,7 @@ def main() -> None:
     space = Space(train, columns)
     points = [space.point(row) for row in train]
     rollout.say(
-        f"Read {len(train)} rows to learn from, {len(columns)} columns, targets {', '.join(targets)}.", stage="inspect"
+        f"Read {len(train)} training rows, {len(columns)} columns, targets {', '.join(targets)}.", stage="inspect"
     )
     plans = {}
     for target in targets:
@@ -135,7 +135,7 @@ def main() -> None:
     found: dict[tuple[str, ...], Row] = {}
     for row in test:
         if TASK.left < 0:
-            rollout.say("The time is nearly over; the rest keeps the sample's values.", stage="submit")
+            rollout.say("Time is nearly up; the remaining rows keep the sample's values.", stage="submit")
             break
         near = nearest(space.point(row), points, max(number for _, _, number in plans.values()))
         found[tuple(row[column] for column in ids)] = {

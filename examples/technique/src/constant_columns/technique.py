@@ -45,7 +45,7 @@ class ConstantColumn(Part):
     """One feature."""
 
     column: Name
-    share: Share = Field(description="Training rows with its most frequent value (missing is one), of all.")
+    share: Share = Field(description="Share of rows with its most frequent value; missing counts as a value.")
     drop: bool = Field(description="Whether to leave it out.")
 
 
@@ -112,7 +112,7 @@ def measure(document: ConstantColumnsAnalysis, instance: Instance) -> Efficacy:
         instance,
         naive=("nothing is left out", {}),
         strong=("all constant columns are left out", without(instance.truth["shares"])),
-        given=("what was recommended is left out", without(dropped)),
+        given=("the recommended columns are left out", without(dropped)),
     )
 
 
@@ -142,7 +142,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 technique = TechniqueSpec(
     id="constant-columns",
-    title="Constant columns: which say nothing, and what to do",
+    title="Constant columns: which ones carry no information, and what to do",
     folder=Path(__file__).parent,
     document=ConstantColumnsAnalysis,
     tolerances=TOLERANCES,

@@ -51,7 +51,7 @@ class Clock:
 
     def _over(self, _number: int, _frame: FrameType | None) -> None:
         self.close()
-        raise Stopped("the time is nearly over")
+        raise Stopped("time is nearly up")
 
 
 def _forget() -> None:

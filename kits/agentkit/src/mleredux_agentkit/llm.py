@@ -140,7 +140,7 @@ def _post(url: str, body: dict[str, Any], headers: dict[str, str], retries: int)
             said = f"{type(error).__name__}: {error}"
         if not left:
             raise NoMoreCalls(said)
-        print(f"The model does not answer ({said}); asking again in {wait:.1f} s.", file=sys.stderr, flush=True)
+        print(f"The model does not respond ({said}); retrying in {wait:.1f} s.", file=sys.stderr, flush=True)
         time.sleep(wait)
         wait = min(wait * 2, _LONGEST_WAIT)
     raise AssertionError

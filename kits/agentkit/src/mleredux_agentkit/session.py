@@ -222,7 +222,7 @@ class Session:
                     return {"valid": False, "message": f"{target.name} can't be written: {error.strerror}."}
                 if left:
                     part.unlink(missing_ok=True)
-                    return {"valid": False, "message": "The file broke off; nothing was submitted."}
+                    return {"valid": False, "message": "The transfer was interrupted; nothing was submitted."}
                 time.sleep(max(0.0, self._submitted_at + _BETWEEN_SUBMISSIONS - time.monotonic()))
                 part.replace(target)
                 self._submitted_at = time.monotonic()

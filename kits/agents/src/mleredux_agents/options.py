@@ -28,7 +28,7 @@ def read_options(agent: str, model: type[_Options], given: dict[str, Any]) -> _O
     except ValidationError as error:
         name, message, value = first_problem(error)
         raise MlereduxError(
-            f"Agent {agent} can't have {name or 'options'}={value!r}: {message[:1].lower() + message[1:]}.",
+            f"Agent {agent} does not accept {name or 'options'}={value!r}: {message[:1].lower() + message[1:]}.",
             hint=f"`mleredux agent show {agent}` shows its options and their defaults.",
         ) from None
 

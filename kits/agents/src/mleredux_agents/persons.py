@@ -6,5 +6,5 @@ import re
 
 PERSON = re.compile(r"[^\W_][\w.@-]{0,63}")
 """The regular expression of a whole name."""
-PERSON_RULE = "Names have letters, digits, `.`, `_`, `@` and `-`, no spaces, and at most 64 characters."
+PERSON_RULE = "Use at most 64 letters, digits, `.`, `_`, `@` and `-`, without spaces."
 """The rule for names, as shown to users."""

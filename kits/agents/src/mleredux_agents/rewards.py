@@ -157,7 +157,7 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError):
         known = ", ".join(REWARDS)
-        hint = f"Use {known}, or package.module:function of a function of a run that is installed."
+        hint = f"Use {known}, or name an installed function of a run as package.module:function."
         raise MlereduxError(f"There is no reward {reward!r}.", hint=hint) from None
     return RewardRule(reward, invalid or 0.0, found)
 

@@ -82,7 +82,7 @@ class Attached:
             MlereduxError: The session has ended, or the language is not supported.
         """
         if language not in ("sh", "python"):
-            raise MlereduxError(f"There is no language {language!r} here.", hint="Use sh or python.")
+            raise MlereduxError(f"The language {language!r} is not supported.", hint="Use sh or python.")
         answer = self._ask("execute", text.encode(), language=language, timeout=timeout)
         code = answer.get("code")
         return Finished(code if isinstance(code, int) else None, str(answer.get("output", "")))
@@ -183,7 +183,7 @@ class Attached:
             raise MlereduxError(self.ending, hint="Open another session to continue.") from None
         except OSError as error:
             told = f"{source!r} can't be read: {error.strerror}."
-            raise MlereduxError(told, hint="Name a file that exists.") from None
+            raise MlereduxError(told, hint="Choose an existing file.") from None
 
     def _file(self, do: str, path: str, content: bytes) -> dict[str, Any]:
         answer = self._ask(do, content)
@@ -238,9 +238,9 @@ class OpenSession(Attached):
                 if waited > slot_timeout:
                     limits = self.run.spec.limits
                     raise MlereduxError(
-                        f"For {plain(slot_timeout)} seconds, other runs held what this one needs: {plain(limits.cpus)} "
+                        f"For {plain(slot_timeout)} seconds, other runs used what this one needs: {plain(limits.cpus)} "
                         f"CPUs and {limits.memory_mb} MB of memory.",
-                        hint="Give each a smaller share by `limits`, or close sessions.",
+                        hint="Give each session lower `limits`, or close some sessions.",
                     )
             if not self._thread.is_alive():
                 self._join()

@@ -27,7 +27,7 @@ def images_of(text: str) -> list[str]:
     def note(name: str, what: str) -> None:
         image = filled(name, arguments)
         if image is None:
-            raise _bad(f"{what} {name}: its variable has no value before the build", "Write the name out.")
+            raise _bad(f"{what} {name}: its variable has no value before the build", "Use a literal name.")
         if image and image.lower() not in stages and not image.isdecimal() and image != "scratch":
             found[image] = None
 
@@ -50,7 +50,7 @@ def images_of(text: str) -> list[str]:
                 raise _bad(f"ADD {' '.join(words)}: the engine would fetch it", "Fetch it in a RUN instruction.")
         elif word == "RUN":
             if flags.keys() - {"mount"}:
-                raise _bad(f"RUN --{sorted(flags.keys() - {'mount'})[0]}", "Leave this option out.")
+                raise _bad(f"RUN --{sorted(flags.keys() - {'mount'})[0]}", "Remove this option.")
             for mount in flags.get("mount", ()):
                 facts = dict(part.partition("=")[::2] for part in mount.split(","))
                 if facts.get("type", "bind") not in ("bind", "cache", "tmpfs") or "$" in mount:
@@ -70,7 +70,7 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
     for line in text.removeprefix("\ufeff").split("\n"):
         line = line.rstrip("\r")
         if _DIRECTIVE.match(line):
-            raise _bad(line.strip(), "Leave this directive out.")
+            raise _bad(line.strip(), "Remove this directive.")
         if line.lstrip().startswith("#") or (whole and not line.strip()):
             continue
         joined = re.sub(r"\\[ \t]*$", "", line)
@@ -79,7 +79,7 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
             continue
         if words := whole.split(None, 1):
             if "<<" in whole:
-                raise _bad(whole.strip()[:80], "Write no here-documents.")
+                raise _bad(whole.strip()[:80], "Do not use here-documents.")
             yield words[0].upper(), words[1] if len(words) > 1 else ""
         whole = ""
     if words := whole.split(None, 1):
@@ -114,4 +114,4 @@ def filled(name: str, arguments: dict[str, str]) -> str | None:
 
 
 def _bad(what: str, hint: str) -> AgentBroken:
-    return AgentBroken(f"The Dockerfile has `{what[:200]}`, which builds of repositories can't have.", hint=hint)
+    return AgentBroken(f"The Dockerfile has `{what[:200]}`, which agent repositories can't use.", hint=hint)

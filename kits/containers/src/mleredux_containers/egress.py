@@ -192,7 +192,7 @@ class _Handler(socketserver.BaseRequestHandler):
         while b"\r\n\r\n" not in data:
             block = self.request.recv(8192)
             if not block or len(data) > _HEAD_BYTES:
-                raise ConnectionError("no request came")
+                raise ConnectionError("no request arrived")
             data += block
         head, _, rest = data.partition(b"\r\n\r\n")
         return head, rest
@@ -271,7 +271,7 @@ def _through(proxy: str, host: str, port: int) -> socket.socket:
         block = there.recv(1)  # read no bytes beyond the headers
         if not block or len(answer) > _HEAD_BYTES:
             there.close()
-            raise OSError("your proxy gave no answer")
+            raise OSError("your proxy did not respond")
         answer += block
     status = answer.split(None, 2)[1:2]
     if status != [b"200"]:

@@ -100,7 +100,7 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
     # Mount the folder, not the sockets: after a restart of the program, the container must see its new sockets.
     homes = {place.parent for place in _sockets(launch) if place is not None}
     if len(homes) > 1:
-        raise SandboxError("The sockets of a run are in several folders.", hint="Pass sockets of one folder.")
+        raise SandboxError("The sockets of a run are in several folders.", hint="Pass sockets from one folder.")
     binds += [Bind(home, SOCKET) for home in homes]
     return binds
 

@@ -93,7 +93,7 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
         if name not in listed and name not in whole:
             where = f"the CDI specification in {FOLDERS[0]}" if listed else "a CDI specification, which is missing,"
             what = "MIG slice" if name.startswith("MIG") else "GPU"
-            raise SandboxError(f"{what} {name} is unknown to {where} and to the driver.", hint=_HINT)
+            raise SandboxError(f"{what} {name} is not known to {where} or the driver.", hint=_HINT)
     if set(ids) <= listed.keys():
         edits += [listed[name].get("containerEdits") or {} for name in ids]
         described = [node for edit in edits for node in edit.get("deviceNodes") or ()]
@@ -110,7 +110,7 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
     for node in nodes:
         if not node.source.exists() or not stat.S_ISCHR(node.source.stat().st_mode):
             raise SandboxError(
-                f"The device {node.source} of GPU {', '.join(ids)} is gone.", hint="`nvidia-smi` shows why."
+                f"The device {node.source} of GPU {', '.join(ids)} no longer exists.", hint="`nvidia-smi` shows why."
             )
     return Gpus(tuple(ids), names, tuple(dict.fromkeys(nodes)), files)
 

@@ -93,7 +93,7 @@ class BuildLog:
         """
         self.request.check_cancelled()
         return self._failure(
-            f"The image was not built within {plain(self.request.time_limit)} s; it was at {self._step}", recipe=True
+            f"Building the image took longer than {plain(self.request.time_limit)} s, up to {self._step}", recipe=True
         )
 
     def too_large(self, limit: int) -> BuildFailed:
@@ -103,12 +103,12 @@ class BuildLog:
 
     def broken_off(self) -> BuildFailed:
         """Return the error of a build that the engine aborted without giving a reason."""
-        return self._failure(f"The engine broke the build off at {self._step}")
+        return self._failure(f"The engine aborted the build at {self._step}")
 
     def _failure(self, what: str, *, recipe: bool = False) -> BuildFailed:
         return BuildFailed(
             f"{what}. Agent {self.request.agent.id}, last lines:\n" + "\n".join(self._last),
-            hint=f"\nAll of it: {self.request.log}",
+            hint=f"\nFull log: {self.request.log}",
             by_agent=recipe and self.request.agent.build.context is not None,
         )
 
@@ -177,9 +177,9 @@ def base_finding(engine: str, image: Image | None) -> Finding:
     """Return a finding on whether an engine has the base image."""
     what, name = f"{engine} base image", base_image()
     if image is not None:
-        return Finding(what, True, f"The base image {name} is there ({image.id[:19]}).")
-    message = f"The base image {name} is not there; the first build fetches it."
-    remedy = f"Without a registry, set {BASE_VARIABLE} to an image that is there; see docs/reference/sandboxes.md."
+        return Finding(what, True, f"The base image {name} is available ({image.id[:19]}).")
+    message = f"The base image {name} is not available; the first build fetches it."
+    remedy = f"Without a registry, set {BASE_VARIABLE} to an available image; see docs/reference/sandboxes.md."
     return Finding(what, False, message, remedy)
 
 
@@ -192,7 +192,7 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
     """
     log, agent, asked = BuildLog(request), request.agent, request.agent.build
     if asked.image:
-        hint = f"Load it with `{engine.id} load`, or fix `image` of the agent."
+        hint = f"Load it with `{engine.id} load`, or fix the agent's `image`."
         image = _present(engine, log, asked.image, hint)
         tag = image.id
     else:
@@ -200,8 +200,8 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
         base = None
         if BASE_ARGUMENT in plan.text:
             hint = (
-                f"Name one that is there with --base-image or {BASE_VARIABLE}; an air-gapped site makes "
-                "one of Debian packages (see docs/reference/sandboxes.md)."
+                f"Name an available one with --base-image or {BASE_VARIABLE}; an air-gapped site can build "
+                "one from Debian packages (see docs/reference/sandboxes.md)."
             )
             base = _present(engine, log, base_image(request), hint)
         named = [_present(engine, log, name, "Fix it in the Dockerfile.") for name in plan.bases]
@@ -220,8 +220,8 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
     limit = asked.max_image_mb
     if limit is not None and image.size_mb > limit:
         raise AgentBroken(
-            f"The image of agent {agent.id} has {image.size_mb:,} MB, its limit is {limit:,} MB.",
-            hint="Install less in it, or begin with a smaller base.",
+            f"The image of agent {agent.id} has {image.size_mb:,} MB; the limit is {limit:,} MB.",
+            hint="Install fewer packages, or start from a smaller base image.",
         )
     return _open_home(engine, log, image, tag)
 
@@ -239,7 +239,7 @@ def _once(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe, tag: str, bas
         _make(engine, log, plan, tag, arguments)
     image = engine.find_image(tag)
     if image is None:
-        raise SandboxError(f"The engine built {tag} and does not have it.", hint="Is its disk full? Try again.")
+        raise SandboxError(f"The engine built {tag}, but the image is missing.", hint="Is its disk full? Try again.")
     return image
 
 
@@ -307,10 +307,10 @@ def _present(engine: ImageEngine, log: BuildLog, name: str, hint: str) -> Image:
     except BuildFailed:
         raise
     except SandboxError as error:
-        raise SandboxError(f"Image {name} is not there and can't be fetched ({error.message}).", hint=hint) from error
+        raise SandboxError(f"Image {name} is missing and can't be fetched ({error.message}).", hint=hint) from error
     image = engine.find_image(name)
     if image is None:
-        raise SandboxError(f"Image {name} was fetched and is not there.", hint=hint)
+        raise SandboxError(f"Image {name} was fetched, but is missing.", hint=hint)
     return image
 
 

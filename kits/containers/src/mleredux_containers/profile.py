@@ -167,9 +167,7 @@ def container(
         SandboxError: The image is gone, its user can't read the task, or there is no command.
     """
     if image is None:
-        raise SandboxError(
-            f"The agent's image {launch.built.reference} is not there any more.", hint="Start the run again."
-        )
+        raise SandboxError(f"The agent's image {launch.built.reference} no longer exists.", hint="Start the run again.")
     folders = prepare_folders(launch, user)
     users = user_entries(image.layers, user, launch.staging_dir or launch.control_dir) if entries else []
     withheld = withheld_binds(launch, image.id, image.layers, partial(listed, image))
@@ -230,7 +228,7 @@ def command(launch: Launch, image: Image) -> tuple[str, ...]:
         return ("bash", f"{image.agent_dir}/start.sh")
     if not image.command:
         raise SandboxError(
-            f"Neither agent {launch.agent.id} nor its image names a command.",
+            f"Neither agent {launch.agent.id} nor its image defines a command.",
             hint="Give the agent a `command`.",
         )
     return image.command

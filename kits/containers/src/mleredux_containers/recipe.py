@@ -220,7 +220,7 @@ def _words(names: Iterable[str], pattern: re.Pattern[str], kind: str) -> str:
     """
     for name in names:
         if not pattern.fullmatch(name):
-            raise BuildFailed(f"{name!r} is not a valid name of {kind}.", hint="Fix the agent's build, or its options.")
+            raise BuildFailed(f"{name!r} is not a valid name for {kind}.", hint="Fix the agent's build or options.")
     return " ".join(names)
 
 

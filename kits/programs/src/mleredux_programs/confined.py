@@ -148,7 +148,7 @@ def run_confined(
         report: dict[str, Any] = json.loads(said or b'{"code": null, "limit": "time"}')
         if "unconfined" in report:
             raise SandboxError(
-                f"This machine does not allow a program to be confined: {report['unconfined']}.",
+                f"Programs can't be confined on this machine: {report['unconfined']}.",
                 hint="Use a Linux machine that allows namespaces, or grade as root.",
             )
         files = {path.name: path.read_bytes() for path in (folder / "results").iterdir()}

@@ -11,28 +11,28 @@ from mleredux_programs.declaration import Execution
 
 _HOW = {
     "code": """\
-It is called with two arguments: the name of a CSV with inputs (as `sample_inputs.csv`), and the name of
-  the CSV of predictions to write (as `sample_predictions.csv`)""",
+It is called with two arguments: the path of a CSV file of inputs (in the format of `sample_inputs.csv`), and the
+  path of the CSV file to write predictions to (in the format of `sample_predictions.csv`)""",
     "model": """\
 It defines `load(folder)`, which loads the files next to it in the archive and returns an object with
-  `predict(rows)`: from a list of dictionaries (the rows of inputs as in `sample_inputs.csv`, values are texts) to
-  a list of predictions, each a value or a dictionary by column""",
+  `predict(rows)`. `rows` is a list of dictionaries with the columns of `sample_inputs.csv`; all values are strings.
+  It returns a list of predictions, each a value, or a dictionary with a value per column""",
     "service": """\
-It is an HTTP server on 127.0.0.1, on the port that its first argument and `PORT` name. It answers
-  `POST /predict` with a row of inputs as a JSON object (as in `sample_inputs.csv`, values are texts) by a JSON object
-  of the prediction. It gets {clients} requests at a time, and must answer each within {deadline} seconds""",
+It is an HTTP server on 127.0.0.1; its first argument and the variable `PORT` contain the port. It answers
+  `POST /predict`, whose body is a JSON object with the columns of `sample_inputs.csv` (all values are strings), with
+  the prediction as a JSON object. It gets {clients} requests at a time; each must be answered in {deadline} seconds""",
     "policy": """\
-It defines `act(observation)`, which returns an action, and perhaps `reset()`, which is called before each
+It defines `act(observation)`, which returns an action, and optionally `reset()`, which is called before each
   episode""",
 }
 _TEXT = """
 # What is submitted
 
-- `{file}` is a program, {form}. It is graded on inputs that you never see, by its results there.
+- `{file}` is a program, {form}. It is graded by its results on inputs that you never see.
 - {how}.
-- It is executed by Python {python} in its own sandbox: without network, without the data{public}, for at most
-  {seconds} seconds, {memory_mb:,} MB of memory and {disk_mb:,} MB of files. It may be {size_mb} MiB large.
-- `validate.sh` runs it on `sample_inputs.csv`, and says whether that works.
+- It is executed by Python {python} in a separate sandbox without network access or the data{public}. Its limits are
+  {seconds} seconds, {memory_mb:,} MB of memory and {disk_mb:,} MB of files. Its size is limited to {size_mb} MiB.
+- `validate.sh` runs it on `sample_inputs.csv` and reports whether that works.
 """
 
 
@@ -41,10 +41,10 @@ def contract(task: Task, execution: Execution) -> str:
     archive = task.submission.file.endswith(".zip")
     return _TEXT.format(
         file=task.submission.file,
-        form="a ZIP archive with `main.py` and what it needs" if archive else "one script",
+        form="a ZIP archive with `main.py` and all files that it needs" if archive else "one script",
         how=_HOW[execution.kind].format(clients=execution.clients, deadline=plain(execution.deadline)),
         python=platform.python_version(),
-        public=f" but {', '.join(f'`{name}`' for name in execution.public)} next to it" if execution.public else "",
+        public=f", except for {', '.join(f'`{name}`' for name in execution.public)}" if execution.public else "",
         seconds=plain(execution.seconds),
         memory_mb=execution.memory_mb,
         disk_mb=execution.disk_mb,

@@ -99,7 +99,7 @@ def score_program(task: Task, grader: Grader, submission: Path, private: Path) -
     with open_regular(submission) as file:
         executed = _execute(task, file, private, public)
     fault = _fault(task, executed.predictions, _read(private / INPUTS, public=False), public)
-    refused = f"{_whose(task)} for the private inputs are not valid. `mleredux validate` tells what is wrong."
+    refused = f"{_whose(task)} for the private inputs are not valid. `mleredux validate` shows what is wrong."
     if fault is not None:
         raise InvalidSubmission(refused)
     with tempfile.TemporaryDirectory(prefix="mleredux-predictions-") as folder:
@@ -228,7 +228,7 @@ def _act(
 ) -> Executed:
     make = execution_of(task).environment
     if make is None or "seed" not in inputs.header:
-        raise TaskBroken(f"Task {task.id} asks for a policy, but declares no environment or no seeds.")
+        raise TaskBroken(f"Task {task.id} requires a policy, but declares no environment or no seeds.")
     environment, returns = make(inputs.path.parent), list[list[str]]()
     place, invalid = inputs.header.index("seed"), False
 
@@ -297,7 +297,7 @@ def _read(path: Path, *, public: bool) -> _Inputs:
         with path.open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
     except (OSError, ValueError) as error:
-        raise TaskBroken(f"A task that executes submissions prepares {path.name}: {error}.") from None
+        raise TaskBroken(f"A task that executes submissions must prepare {path.name}: {error}.") from None
     return _Inputs(path, header, rows, public)
 
 

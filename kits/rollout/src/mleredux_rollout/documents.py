@@ -52,8 +52,8 @@ def parse_rollout(data: bytes) -> Trajectory:
         return Trajectory.model_validate(parse_json(data, parse))
     except ValidationError as error:
         raise InvalidRollout(
-            f"The rollout breaks a rule of its format: {problem_of(error)}.",
-            hint="`mleredux_rollout.check_rollout` names every problem.",
+            f"The rollout violates a rule of its format: {problem_of(error)}.",
+            hint="`mleredux_rollout.check_rollout` lists every problem.",
         ) from None
 
 
@@ -128,7 +128,7 @@ def parse_json(data: bytes, read: Callable[[bytes], Any] = _strict) -> Any:
         InvalidRollout: The document is not JSON (NaN is not JSON), is nested too deeply, or has too many values.
     """
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
-        raise InvalidRollout(f"The document holds more than {MAX_MARKS:,} values.")
+        raise InvalidRollout(f"The document contains more than {MAX_MARKS:,} values.")
     try:
         return read(data)
     except ValueError as error:

@@ -144,7 +144,7 @@ def export(
     left = [one for one in given if one.run.id not in left_out]
     if not left:
         reasons = " ".join(f"{name}: {why}." for name, why in left_out.items())
-        raise MlereduxError(f"No run is left to export. {reasons}", hint="Choose other runs or filters.")
+        raise MlereduxError(f"There are no runs to export. {reasons}", hint="Choose other runs or filters.")
     if chosen.together or (len(given) == 1 and path.suffix and not path.is_dir()):
         files = {path: left}
     else:
@@ -170,7 +170,7 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
         if getattr(one, need) is None:
             return {"public": "the public files of its task are not prepared here"}.get(need, f"it has no {need}")
     if one.quotes_canary():
-        return "it quotes the canary, which is next to the answers"
+        return "it quotes the canary, which is stored next to the answers"
     report, score = one.report, one.score
     if chosen.trusted and report is not None and not report.verdict.trusted:
         return f"its result is {report.verdict.status}"
@@ -191,7 +191,7 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
 def _why_not_by_default(one: ExportedRun, chosen: Format) -> str | None:
     """Return the reason for excluding a run from training data or published results, unless all are requested."""
     if "rollout" not in chosen.needs:
-        return "its test score was given out" if one.report is not None and not one.report.verdict.ranked else None
+        return "its test score was revealed" if one.report is not None and not one.report.verdict.ranked else None
     if one.run.state is State.CANCELLED:
         return "it was cancelled"
     steps = one.rollout.steps if one.rollout is not None else []
@@ -220,4 +220,4 @@ def _pieces(chosen: Format, members: Sequence[ExportedRun], options: Mapping[str
         raise
     except Exception as error:  # a plugin's code may raise anything
         told = one_line(error)[:300]
-        raise PluginError(f"Format {chosen.id} fails ({told}).", hint="Fix or update its plugin.") from error
+        raise PluginError(f"Format {chosen.id} failed ({told}).", hint="Fix or update its plugin.") from error

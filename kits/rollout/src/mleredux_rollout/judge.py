@@ -67,7 +67,7 @@ class Judge:
                 return str(json.loads(content)["choices"][0]["message"]["content"])
         except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError) as error:
             raise MlereduxError(
-                f"The judge {self.model} gave no valid response: {error}.", hint="Use another model."
+                f"The judge {self.model} returned no valid response: {error}.", hint="Use another model."
             ) from error
         refusal = content[:_READ].decode("utf-8", "replace")
         if _BUDGET in refusal:
@@ -96,7 +96,7 @@ def open_judge(run: Run, model: str, *, calls: int, cost_usd: float | None = Non
         agent = Agent(id="judge", title="Judge", command=("true",), network="gateway")
         opened = current().hook("mleredux_open_gateway")(run=own, agent=agent, socket=Path(folder) / "judge.sock")
         if opened is None:
-            raise MlereduxError("A judge needs a gateway.", hint="`pip install mleredux-gateway`, and set an API key.")
+            raise MlereduxError("A judge needs a gateway.", hint="Install mleredux-gateway, and set an API key.")
         judge = Judge(model, opened.environment(opened.url))
         try:
             yield judge

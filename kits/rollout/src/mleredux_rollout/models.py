@@ -102,7 +102,7 @@ class _Part(BaseModel):
     def _has_not_a_million_unknown_fields(cls, value: Any) -> Any:
         """Reject floods of unknown fields: pydantic creates an error for each, which can take gigabytes."""
         if isinstance(value, dict) and len(value) > len(cls.model_fields) + 100:
-            raise _broken("extra_forbidden_many", "the format has none of most of these {n} fields", n=len(value))
+            raise _broken("extra_forbidden_many", "most of these {n} fields are not part of the format", n=len(value))
         return value
 
 
@@ -302,7 +302,7 @@ class Step(_Part):
                 raise _broken("agent_only", sentence, at=f".{name}", source=self.source)
         for name in NO_CALL:
             if self.source == "agent" and self.llm_call_count == 0 and getattr(self, name) is not None:
-                raise _broken("llm_call_count", "can't be there where `llm_call_count` is 0", at=f".{name}")
+                raise _broken("llm_call_count", "is not allowed if `llm_call_count` is 0", at=f".{name}")
         return self
 
     @model_validator(mode="after")
@@ -311,7 +311,7 @@ class Step(_Part):
         for index, result in enumerate(self.observation.results if self.observation else ()):
             if result.source_call_id is not None and result.source_call_id not in known:
                 at = f".observation.results[{index}].source_call_id"
-                raise _broken("source_call_id", "names no tool call of this step", at=at)
+                raise _broken("source_call_id", "does not match a tool call of this step", at=at)
         return self
 
 
@@ -361,9 +361,9 @@ class Trajectory(_Part):
         for index, name in enumerate(names):
             at = f".subagent_trajectories[{index}].trajectory_id"
             if name is None:
-                raise _broken("trajectory_id", "an embedded trajectory needs one", at=at)
+                raise _broken("trajectory_id", "is required in an embedded trajectory", at=at)
             if name in seen:
-                raise _broken("trajectory_id", "another embedded trajectory has the same", at=at)
+                raise _broken("trajectory_id", "is also used by another embedded trajectory", at=at)
             seen.add(name)
         return self
 

@@ -70,7 +70,7 @@ def parse_native(data: bytes, name: str = "The log") -> Any:
         InvalidRollout: The document is not JSON, is nested too deeply, or has too many values.
     """
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
-        raise InvalidRollout(f"{name} holds more than {MAX_MARKS:,} values.")
+        raise InvalidRollout(f"{name} contains more than {MAX_MARKS:,} values.")
     try:
         return json.loads(data.decode("utf-8-sig", "replace"))
     except (ValueError, RecursionError) as error:

@@ -80,7 +80,7 @@ def main(arguments: list[str]) -> int | str:
         failure = run_in_process(sources, tolerated, start)
     else:
         wanted = "nbclient and ipykernel, or IPython" if python else f"nbclient and the kernel {kernel}"
-        return f"{place.name} needs {wanted}, which this environment lacks: install them, or make it a script."
+        return f"{place.name} needs {wanted}, which this environment lacks: install them, or convert it to a script."
     if failure is None or (failure.kind == "SystemExit" and failure.message in ("", "0", "None")):
         return 0
     return f"Error in cell {failure.cell} of {place.name}: {failure.kind}: {failure.message}".rstrip(": ")
@@ -136,7 +136,7 @@ def run_in_kernel(content: dict[str, Any], name: str, kernel: str, options: list
     except CellExecutionError as error:
         return Failure(number, error.ename, error.evalue)
     except (DeadKernelError, AssertionError, asyncio.CancelledError):  # the remaining cells, if a signal ended it
-        return Failure(number, "Killed", "the kernel was stopped, or ended for lack of memory")
+        return Failure(number, "Killed", "the kernel was stopped or ran out of memory")
     except NoSuchKernel:
         return Failure(number, "Error", f"the kernel {kernel} is not installed")
     return None

@@ -47,7 +47,7 @@ def problems_of(document: Any) -> list[Problem]:
     found: dict[Problem, None] = {}
     for problem in _problems(document, ""):
         if len(found) == MAX_PROBLEMS:
-            return [*found, Problem("$", f"there are more problems than the {MAX_PROBLEMS} named")]
+            return [*found, Problem("$", f"there are more problems than the {MAX_PROBLEMS} listed")]
         found[problem] = None
     return list(found)
 
@@ -60,7 +60,7 @@ def problem_of(error: ValidationError) -> Problem:
 def _problems(document: Any, at: str) -> Iterator[Problem]:
     """Yield problems of the fields, then of steps, of embedded documents, and of relations between them."""
     if not isinstance(document, dict):
-        yield Problem(f"${at}", f"a rollout is an object, this is {_type_of(document)}")
+        yield Problem(f"${at}", f"a rollout must be an object, not {_type_of(document)}")
         return
     clean = True
     shell = dict(document)
@@ -107,11 +107,11 @@ def _told(error: ValidationError, at: str) -> Iterator[Problem]:
 
 def _sentence(kind: str, message: str, found: Any, context: dict[str, Any]) -> str:
     if kind == "extra_forbidden":
-        return "the format has no such field; what is particular to an agent belongs into `extra`"
+        return "the format has no such field; agent-specific values belong in `extra`"
     if kind == "literal_error":
         return f"must be {context['expected']}, is {_shown(found)}"
     if kind in _WANTED:
-        return f"{_WANTED[kind]} belongs here, this is {_type_of(found)}"
+        return f"{_WANTED[kind]} is expected here, not {_type_of(found)}"
     if kind == "greater_than_equal":
         return f"must be {plain(context['ge'])} or more, is {_shown(found)}"
     if kind == "too_short":

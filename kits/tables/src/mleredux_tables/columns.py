@@ -42,17 +42,17 @@ def numbers(values: Array, name: str, *, finite: bool = True, booleans: bool = T
         InvalidSubmission: A cell is not a number (or not finite).
     """
     if values.dtype.kind == "b" and not booleans:
-        raise InvalidSubmission(f"Column {name!r} must hold numbers, but it is read as true and false.")
+        raise InvalidSubmission(f"Column {name!r} must contain numbers, but its values are read as true and false.")
     try:
         if values.dtype.kind == "O" and not all(map(_readable, values)):
             raise ValueError
         result = values.astype(np.float64)
     except (ValueError, TypeError, OverflowError):
         row = _first_text(values)
-        raise InvalidSubmission(f"Column {name!r} must hold numbers only; row {row} does not.") from None
+        raise InvalidSubmission(f"Column {name!r} must contain numbers only; row {row} does not.") from None
     if finite:
         refuse(
-            ~np.isfinite(result), f"Column {name!r} must hold finite numbers only; row {{row}} is missing or infinite."
+            ~np.isfinite(result), f"Column {name!r} must contain finite numbers; row {{row}} is missing or infinite."
         )
     return result
 
@@ -96,7 +96,7 @@ def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Num
         refuse(gaps, EMPTY.format(name=name))
     if values.dtype.kind != "O":
         if numbers == "refuse" and not gaps.all():
-            raise InvalidSubmission(f"Column {name!r} must hold text, but its cells are read as numbers.")
+            raise InvalidSubmission(f"Column {name!r} must contain text, but its cells are read as numbers.")
         values = values.astype(object)
     if not only_text(values):
         values = np.array([None, *(value if type(value) is str else str(value) for value in values)], dtype=object)[1:]
@@ -129,7 +129,7 @@ def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
         refuse(gaps, f"Column {name!r} must have a label in every row; row {{row}} is empty.")
     if values.dtype.kind != "O" and not gaps.all():
         raise InvalidSubmission(
-            f"Column {name!r} must hold labels like the sample's, but its cells are read as numbers."
+            f"Column {name!r} must contain labels like the sample's, but its cells are read as numbers."
         )
     filled = np.empty(len(values), dtype=object)
     filled[:] = values
@@ -138,7 +138,7 @@ def text_labels(values: Array, name: str, missing: str = "refuse") -> Array:
         return filled
     refuse(
         np.array([type(value) is not str for value in filled], dtype=bool),
-        f"Column {name!r} must hold labels like the sample's; row {{row}} does not.",
+        f"Column {name!r} must contain labels like the sample's; row {{row}} does not.",
     )
     return filled
 
@@ -157,12 +157,12 @@ def number_labels(values: Array, name: str) -> Array:
         gaps = is_missing(values)
         if gaps.any():
             refuse(gaps, f"Column {name!r} must have a label in every row; row {{row}} is empty.")
-        raise InvalidSubmission(f"Column {name!r} must hold labels like the sample's, but some of its cells are text.")
+        raise InvalidSubmission(f"Column {name!r} must contain labels like the sample's, but some cells are text.")
     if values.dtype.kind == "f":
         refuse(
             ~np.isfinite(values), f"Column {name!r} must have a label in every row; row {{row}} is missing or infinite."
         )
-        refuse(values != np.trunc(values), f"Column {name!r} must hold labels; row {{row}} is a fraction.")
+        refuse(values != np.trunc(values), f"Column {name!r} must contain labels; row {{row}} is a fraction.")
     _refuse_huge(values, name)
     return values
 
@@ -184,8 +184,8 @@ def integers(values: Array, name: str) -> Array:
             return np.array([int(value) for value in values], dtype=np.int64)
         except (ValueError, TypeError, OverflowError):
             row = _first_text(values)
-            raise InvalidSubmission(f"Column {name!r} must hold whole numbers only; row {row} does not.") from None
-    refuse(~np.isfinite(values), f"Column {name!r} must hold whole numbers only; row {{row}} does not.")
+            raise InvalidSubmission(f"Column {name!r} must contain whole numbers only; row {row} does not.") from None
+    refuse(~np.isfinite(values), f"Column {name!r} must contain whole numbers only; row {{row}} does not.")
     _refuse_huge(values, name)
     return values if values.dtype.kind in "iu" else np.trunc(values)
 
@@ -199,7 +199,7 @@ def _refuse_huge(values: Array, name: str) -> None:
     if values.dtype.kind in "uf":
         refuse(
             (values >= 2.0**63) | (values < -(2.0**63)),
-            f"Column {name!r} must hold labels below 2^63; row {{row}} does not.",
+            f"Column {name!r} must contain labels below 2^63; row {{row}} does not.",
         )
 
 

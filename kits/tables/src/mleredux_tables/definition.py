@@ -23,7 +23,7 @@ OptionsT = TypeVar("OptionsT", bound=Options)
 PredictionsT = TypeVar("PredictionsT")
 Drop = Callable[[Table, OptionsT, tuple[str, ...]], Any]
 
-UNEXPECTED = "The submission holds values that the metric can't handle"
+UNEXPECTED = "The submission contains values that the metric can't handle"
 """The start of the message for a problem that no check covers; a grader that shows it lacks a check."""
 
 _SCORED = "mleredux:scored"
@@ -166,8 +166,8 @@ def parse_options(model: type[OptionsT], task: Task, given: dict[str, Any] | Non
     except ValidationError as error:
         name, message, _ = first_problem(error)
         raise TaskBroken(
-            f"Task {task.id} gives its metric {task.metric.id!r} a wrong option {name!r}: {message}.",
-            hint=f"It takes: {', '.join(sorted(model.model_fields))}.",
+            f"Task {task.id}: option {name!r} of metric {task.metric.id!r} is invalid: {message}.",
+            hint=f"Its options: {', '.join(sorted(model.model_fields))}.",
         ) from None
 
 
@@ -269,9 +269,9 @@ def _check_columns(
     submission.require([*ids, *targets])
     if exact and set(submission.columns) != {*ids, *targets}:
         extra = next(name for name in submission.columns if name not in {*ids, *targets})
-        raise InvalidSubmission(f"The submission has the further column {extra!r}; write those of the sample only.")
+        raise InvalidSubmission(f"The submission has the extra column {extra!r}; write only those of the sample.")
     if options.column_order == "strict" and submission.columns != (*ids, *targets):
-        raise InvalidSubmission("The columns of the submission must be in the order of the sample's.")
+        raise InvalidSubmission("The columns of the submission must be in the same order as in the sample.")
     if options.column_order == "id-first" and submission.columns[: len(ids)] != ids:
         raise InvalidSubmission(f"The submission must begin with the column {ids[0]!r}.")
     if options.column_order == "file":

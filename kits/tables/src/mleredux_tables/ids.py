@@ -80,8 +80,8 @@ class Ids:
         """
         if self.unknown or self.missing:
             raise InvalidSubmission(
-                f"Column {self.name} must hold the ids of the sample: {self.missing} of them are missing, "
-                f"{self.unknown} rows have others."
+                f"Column {self.name} must contain the ids of the sample: {self.missing} of them are missing, "
+                f"{self.unknown} rows have unknown ids."
             )
 
 
@@ -259,7 +259,7 @@ def _order(values: Array) -> Array:
     try:
         order = filled[np.argsort(values[filled], kind="quicksort")]
     except TypeError:
-        raise InvalidSubmission("The id column mixes texts and other values; write ids as the sample does.") from None
+        raise InvalidSubmission("The id column mixes text with other values; write ids as the sample does.") from None
     return np.concatenate([order, np.flatnonzero(gaps)])
 
 

@@ -84,7 +84,7 @@ def match_rows(
         shortest = np.arange(min(rows, expected))
         return shortest, shortest
     if how not in ("join", "sorted-covering") and rows != expected:
-        raise InvalidSubmission(f"The submission has {rows} rows where {expected} are expected.")
+        raise InvalidSubmission(f"The submission has {rows} rows; {expected} are expected.")
     if how == "position":
         return np.arange(rows), np.arange(expected)
     columns = ids[:1] if how == "group-position" else ids
@@ -94,7 +94,7 @@ def match_rows(
         # Rows in the order of the answers need no matching, whatever their ids.
         return np.arange(rows), np.arange(expected)
     if how == "same-order":
-        raise InvalidSubmission(f"Column {columns[0]!r} must be that of the sample, row by row.")
+        raise InvalidSubmission(f"Column {columns[0]!r} must equal the sample's, row by row.")
     if len(columns) == 1:
         places = same_ids(answers.series(columns[0]), submission.series(columns[0]))
         if places is not None:
@@ -122,7 +122,7 @@ def _repeated(
     else:
         order, wanted = np.argsort(ids.mine, kind="stable"), np.argsort(ids.theirs, kind="stable")
     if not np.array_equal(ids.mine[order], ids.theirs[wanted]):
-        raise InvalidSubmission(f"Column {ids.name} repeats ids; each id of the sample must occur as often as there.")
+        raise InvalidSubmission(f"Column {ids.name} repeats ids; each id must occur as often as in the sample.")
     found = np.empty(len(order), dtype=np.intp)
     found[wanted] = order
     return found, np.arange(len(wanted))
@@ -140,7 +140,7 @@ def _join(ids: Ids) -> tuple[Array, Array]:
 
 def _sorted_covering(submission: Table, answers: Table, columns: tuple[str, ...], ids: Ids) -> tuple[Array, Array]:
     if ids.missing:
-        raise InvalidSubmission(f"Column {ids.name} lacks {ids.missing} of the ids that the sample has.")
+        raise InvalidSubmission(f"Column {ids.name} lacks {ids.missing} of the sample's ids.")
     if ids.unique:
         return ids.places()[ids.theirs], np.arange(len(ids.theirs))
     order = sorted_rows(submission, columns, np.flatnonzero(ids.mine >= 0))
@@ -153,14 +153,14 @@ def _sorted_known(
     submission: Table, answers: Table, columns: tuple[str, ...], ids: Ids, dropped: Array | None
 ) -> tuple[Array, Array]:
     if ids.unknown:
-        raise InvalidSubmission(f"Column {ids.name} has {ids.unknown} ids that the sample does not have.")
+        raise InvalidSubmission(f"Column {ids.name} has {ids.unknown} ids that are not in the sample.")
     kept = np.ones(len(ids.theirs), dtype=bool) if dropped is None else ~dropped
     scored = np.zeros(ids.known, dtype=bool)
     scored[ids.theirs[kept]] = True
     order, wanted = sorted_rows(submission, columns), sorted_rows(answers, columns)
     order, wanted = order[scored[ids.mine[order]]], wanted[kept[wanted]]
     if len(order) != len(wanted):
-        raise InvalidSubmission(f"The submission has {len(order)} scored rows where {len(wanted)} are expected.")
+        raise InvalidSubmission(f"The submission has {len(order)} scored rows; {len(wanted)} are expected.")
     return order, wanted
 
 

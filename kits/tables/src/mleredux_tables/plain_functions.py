@@ -79,5 +79,5 @@ def find_function(name: str) -> Callable[..., Any] | Grader:
     except Exception as error:  # the user's own code may raise anything
         raise MlereduxError(f"{path} can't be executed ({one_line(error)}).") from error
     if not isinstance(found, Grader) and not callable(found):
-        raise NotFound(f"{path} has no function {attribute!r}.", hint="Give one that accepts y_true and y_pred.")
+        raise NotFound(f"{path} has no function {attribute!r}.", hint="Define one that accepts y_true and y_pred.")
     return found

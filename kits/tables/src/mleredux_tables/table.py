@@ -83,7 +83,7 @@ class Table:
             InvalidSubmission: A column is missing, or occurs twice.
         """
         if twice := [name for name in names if name in self._repeated]:
-            raise InvalidSubmission(f"The submission has several columns {twice[0]!r}; keep the one that counts.")
+            raise InvalidSubmission(f"The submission has several columns named {twice[0]!r}; keep one of them.")
         missing = [name for name in names if name not in self]
         if missing:
             some = ", ".join(repr(name) for name in missing[:5]) + (", …" if len(missing) > 5 else "")
@@ -102,7 +102,7 @@ def read_table(source: Path | BinaryIO) -> Table:
             with open_regular(source) as file:
                 return read_table(file)
         except FileNotFoundError:
-            raise InvalidSubmission("There is no submission file; write it where the task says.") from None
+            raise InvalidSubmission("There is no submission file; write it to the path in the task.") from None
         except OSError as error:
             raise InvalidSubmission(f"The submission {error.strerror or error}.") from None
     import pandas as pd
@@ -115,15 +115,15 @@ def read_table(source: Path | BinaryIO) -> Table:
     except UnicodeDecodeError:
         raise InvalidSubmission("The submission is not encoded in UTF-8; write it as UTF-8 text.") from None
     except pd.errors.EmptyDataError:
-        raise InvalidSubmission("The submission holds no table; write a header line and a line per row.") from None
+        raise InvalidSubmission("The submission contains no table; write a header line and a line per row.") from None
     except MemoryError:
-        raise InvalidSubmission("The submission is too large to be read; write the rows of the sample only.") from None
+        raise InvalidSubmission("The submission is too large to be read; write only the rows of the sample.") from None
     except Exception as error:
         # pandas' parser raises many types of exceptions, all of which are the file's fault.
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InvalidSubmission(f"The submission can't be read as CSV ({reason}); write it like the sample.") from None
     if _names_rows(frame, start):
-        raise InvalidSubmission("Rows have more cells than the header; name each column, and end no line by a comma.")
+        raise InvalidSubmission("Rows have more cells than the header; name each column, and end no line with a comma.")
     return Table(_with_huge_numbers_as_text(frame, source), _repeated(frame, start))
 
 

@@ -99,8 +99,8 @@ def _check_declaration(findings: Findings, agent: Agent) -> None:
     findings.expect(
         "requirements",
         not pinned,
-        f"its image would get any version of {', '.join(pinned)}.",
-        "Give versions, or a range of them.",
+        f"its image does not limit the version of {', '.join(pinned)}.",
+        "Pin the versions, or give ranges.",
     )
 
 

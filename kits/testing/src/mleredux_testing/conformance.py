@@ -27,14 +27,14 @@ _SKIPPED = "not checked: "
 
 @click.command("conformance")
 @click.argument("package")
-@click.option("--only", multiple=True, metavar="ID", help="Check only this registered thing.")
+@click.option("--only", multiple=True, metavar="ID", help="Check only this registered object.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bool) -> None:
     """Check that PACKAGE, an installed distribution or a plugin, follows the contract.
 
     Each of its plugins is checked, and each task, technique, agent, grader, sandbox and executor that they
-    register: tasks are prepared twice, agents run on a small task in the process sandbox. A line for each check.
+    register: tasks are prepared twice, agents run on a small task in the process sandbox. Prints one line per check.
 
     \b
     Exit codes: 0 it conforms · 1 it does not · 2 usage
@@ -47,7 +47,7 @@ def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bo
         if not as_json:
             _show(row)
     if only and len(rows) == len(plugins):
-        raise NotFound(f"Package {package} registers nothing of {', '.join(only)}.", hint="See `mleredux plugins`.")
+        raise NotFound(f"Package {package} registers no {', '.join(only)}.", hint="See `mleredux plugins`.")
     failed = sum(row["result"] == "failed" for row in rows)
     if as_json:
         print_json({"package": package, "conforms": not failed, "checks": rows})
@@ -74,10 +74,10 @@ def plugins_of(found: Catalogue, package: str) -> list[Plugin]:
     except (metadata.PackageNotFoundError, ValueError):
         known = next((entry.command for entry in directory() if entry.name == wanted), None)
         hint = f"Install it: `{known}`." if known else "Install it into this environment; see `mleredux plugins`."
-        raise NotFound(f"There is no package and no plugin {package!r} here.", hint=hint) from None
+        raise NotFound(f"No package or plugin {package!r} is installed.", hint=hint) from None
     raise NotFound(
         f"Package {package} has no plugin.",
-        hint='Its entry point belongs into [project.entry-points.mleredux], as `NAME = "module"`.',
+        hint='Its entry point belongs in [project.entry-points.mleredux], as `NAME = "module"`.',
     )
 
 

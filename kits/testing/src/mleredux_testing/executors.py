@@ -115,10 +115,10 @@ def _check_declaration(findings: Findings, executor: Executor) -> bool:
     findings.expect("title", executor.title.strip(), "it has no title.")
     looked = list(executor.check())
     well_made = looked and all(isinstance(found, Finding) for found in looked)
-    findings.expect("check", well_made, "check() does not give findings.")
+    findings.expect("check", well_made, "check() does not return findings.")
     for found in looked:
         findings.expect(
-            f"remedy of {found.name}", found.ok or found.remedy, f"check() finds {found.message!r} and has no remedy."
+            f"remedy of {found.name}", found.ok or found.remedy, f"check() reports {found.message!r} without a remedy."
         )
     broken = [found.message for found in looked if not found.ok]
     if broken:
@@ -129,9 +129,9 @@ def _check_declaration(findings: Findings, executor: Executor) -> bool:
 def _check_nodes(bench: _Bench) -> None:
     nodes = list(bench.executor.nodes())
     up = [node for node in nodes if isinstance(node, Node) and node.up and node.cpus >= 1 and node.memory_mb > 0]
-    bench.findings.expect("nodes", up, "nodes() names none that is up and has a CPU and memory.")
+    bench.findings.expect("nodes", up, "nodes() returns no node that is up and has CPUs and memory.")
     names = {node.name for node in nodes}
-    bench.findings.expect("node names", len(names) == len(nodes), "nodes() names one node several times.")
+    bench.findings.expect("node names", len(names) == len(nodes), "nodes() returns the same node several times.")
 
 
 def _check_jobs(bench: _Bench) -> None:
@@ -195,7 +195,7 @@ def _check_threads(bench: _Bench) -> None:
         pool.submit(bench.executor.nodes).result()
         keys = [list(one.result()) for one in asked]
     right = keys == [[f"0-none-{number}"] for number in range(4)]
-    bench.findings.expect("threads", right, "threads that ask at the same time get one another's answers.")
+    bench.findings.expect("threads", right, "concurrent calls from several threads get each other's results.")
 
 
 def _lives(number: int) -> bool:

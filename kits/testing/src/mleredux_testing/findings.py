@@ -21,7 +21,7 @@ class NotConforming(AssertionError):
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
         lines = [
-            f"{findings.subject} does not conform, {len(findings.wrong)} of {len(findings.all)} findings are wrong:"
+            f"{findings.subject} does not conform; {len(findings.wrong)} of {len(findings.all)} findings are wrong:"
         ]
         for number, finding in enumerate(findings.wrong, start=1):
             remedy = f" {finding.remedy}" if finding.remedy else ""

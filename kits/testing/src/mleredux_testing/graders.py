@@ -117,7 +117,7 @@ def _check_with(findings: Findings, trial: _Trial, value: float) -> None:
     findings.expect(
         "perfect score",
         _perfect(trial.grader, value),
-        f"the answers themselves score {value}, its declaration says {trial.grader.perfect}.",
+        f"the answers themselves score {value}; its declaration says {trial.grader.perfect}.",
     )
     findings.expect("number", math.isfinite(value), f"the answers themselves score {value}.")
     with findings.looking_at("same each time"):

@@ -108,7 +108,7 @@ def check_refusals(findings: Findings, good: Path, form: Form, grade: Grade, fol
 def check_order(findings: Findings, good: Path, form: Form, grade: Grade, folder: Path) -> None:
     """Check that the order of rows does not change the score, if ids identify them."""
     if not form.ids or not form.ids_fixed:
-        findings.good("row order", "not checked: rows are not named by fixed ids")
+        findings.good("row order", "not checked: rows are not identified by fixed ids")
         return
     header, rows = read_csv(good)
     with findings.looking_at("row order"):

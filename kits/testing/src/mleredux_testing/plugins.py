@@ -54,7 +54,7 @@ def check_plugin(name: str) -> Findings:
         findings.bad(
             "found",
             "it is not among the plugins of this environment.",
-            'Install its package; its entry point belongs into [project.entry-points.mleredux] as `NAME = "module"`.',
+            'Install its package; its entry point belongs in [project.entry-points.mleredux] as `NAME = "module"`.',
         )
         return findings.close()
     with findings.looking_at("loads"):
@@ -74,7 +74,7 @@ def _check_contract(findings: Findings, plugin: Plugin) -> None:
     findings.expect(
         "contract",
         stated in (None, CONTRACT_VERSION),
-        f"it declares contract {stated}, this mleredux supports {CONTRACT_VERSION}.",
+        f"it declares contract {stated}, but this mleredux supports {CONTRACT_VERSION}.",
         f"Write `mleredux_contract = {CONTRACT_VERSION}` next to its hooks.",
     )
 

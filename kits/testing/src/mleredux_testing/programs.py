@@ -53,5 +53,5 @@ def check_programs(
         findings.expect(
             "program that prints its inputs",
             said and SECRET not in said,
-            "grading tells what a program prints, which may be the private inputs." if said else "it is scored.",
+            "grading reveals what a program prints, which may be the private inputs." if said else "it is scored.",
         )

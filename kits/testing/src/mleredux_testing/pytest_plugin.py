@@ -112,7 +112,7 @@ def docker_engine() -> None:
     except (OSError, subprocess.SubprocessError):
         answers = False
     if not answers:
-        skip_or_fail("docker", "no Docker engine answers")
+        skip_or_fail("docker", "no Docker engine responds")
 
 
 @pytest.fixture(scope="session")
@@ -130,7 +130,7 @@ def apptainer_base_image() -> str:
     """Return Apptainer's base image for agents: an archive of the others' base image, created by `.ci/apptainer`."""
     archive = Path("/var/cache/mleredux", f"{re.sub('[/:]', '_', BASE_IMAGE)}.tar")
     if not shutil.which("apptainer") or not archive.exists():
-        skip_or_fail("apptainer", "Apptainer is not there with the base image (get both with `.ci/apptainer`)")
+        skip_or_fail("apptainer", "Apptainer or its base image is missing (get both with `.ci/apptainer`)")
     return f"docker-archive:{archive}"
 
 

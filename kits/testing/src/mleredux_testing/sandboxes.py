@@ -60,10 +60,10 @@ def _check_declaration(findings: Findings, sandbox: Sandbox) -> None:
     findings.expect("title", sandbox.title.strip(), "it has no title.")
     looked = list(sandbox.check())
     well_made = looked and all(isinstance(found, Finding) for found in looked)
-    findings.expect("check", well_made, "check() does not give findings.")
+    findings.expect("check", well_made, "check() does not return findings.")
     for found in looked:
         findings.expect(
-            f"remedy of {found.name}", found.ok or found.remedy, f"check() finds {found.message!r} and has no remedy."
+            f"remedy of {found.name}", found.ok or found.remedy, f"check() reports {found.message!r} without a remedy."
         )
 
 
@@ -72,7 +72,7 @@ def _check_build(findings: Findings, bench: Bench) -> None:
     findings.expect(
         "identity", first.identity and first.identity == again.identity, "building twice gives two identities."
     )
-    findings.expect("cached", again.cached, "building the same again does not say that it was cached.")
+    findings.expect("cached", again.cached, "building the same again does not report that it was cached.")
 
 
 def _check_probe(findings: Findings, bench: Bench) -> None:
@@ -124,7 +124,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
         findings.good("isolation", "not checked: it declares that it is not a security boundary")
         return
     for name in ("write task", "write data"):
-        findings.expect(name, seen[name] != "written", "the agent can change what is to be read only.")
+        findings.expect(name, seen[name] != "written", "the agent can change what should be read-only.")
     mounts = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), seen["mounts"])
     told = find_disk(started.launch.control_dir.parent).enforced_by == "walk" or str(bench.store.path) not in mounts
     findings.expect("mounts", told, "the agent's table of mounts shows paths of the runs directory.")
@@ -138,7 +138,7 @@ def _check_validation(findings: Findings, bench: Bench, seen: dict[str, Any]) ->
         given = isinstance(answer, dict) and answer.get("valid") is expected
         findings.expect(name, given, f"the validation endpoint should say valid={expected}, the agent got {answer}.")
     findings.expect(
-        "validations", len(bench.verdicts) == 3, f"3 validations were asked, {len(bench.verdicts)} recorded."
+        "validations", len(bench.verdicts) == 3, f"3 validations were requested, {len(bench.verdicts)} recorded."
     )
 
 
@@ -149,7 +149,7 @@ def _check_terminate(findings: Findings, bench: Bench) -> None:
             "live output", started.ready(_WAIT), "files of a running agent do not appear in the output."
         ):
             return
-        findings.expect("poll", started.handle.poll() is None, "poll() gives an exit while the agent runs.")
+        findings.expect("poll", started.handle.poll() is None, "poll() returns an exit while the agent is running.")
         started.handle.terminate()
         ended = started.wait(_WAIT)
         findings.expect(
@@ -179,7 +179,7 @@ def _check_attach(findings: Findings, bench: Bench) -> None:
     findings.expect(
         "attach to nothing",
         bench.sandbox.attach(bench.launch("never")) is None,
-        "attach() finds an agent never started.",
+        "attach() finds an agent that was never started.",
     )
     started = bench.start("attached", programs.POLITE)
     try:
@@ -190,15 +190,15 @@ def _check_attach(findings: Findings, bench: Bench) -> None:
         ):
             return
         assert again is not None
-        findings.expect("attached poll", again.poll() is None, "an attached agent that runs is said to have ended.")
+        findings.expect("attached poll", again.poll() is None, "a running, attached agent is reported as ended.")
         close = abs(again.started_at - started.handle.started_at) < 2
-        findings.expect("attached start", close, "an attached agent has another time of start.")
+        findings.expect("attached start", close, "an attached agent has a different start time.")
         again.terminate()
         ended = started.wait(_WAIT)
         findings.expect("attached end", ended is not None and ended.code == 5, f"it ended as {ended}.")
         late = bench.sandbox.attach(started.launch)
         ok = late is not None and (found := late.poll()) is not None and found.code == 5
-        findings.expect("attach after the end", ok, "how an agent ended unseen is not known after attach().")
+        findings.expect("attach after the end", ok, "attach() does not know how an unobserved agent ended.")
     finally:
         started.end()
 

@@ -74,7 +74,7 @@ def check_task(
 
 def _check_declaration(findings: Findings, task: Task, catalogue: Catalogue) -> None:
     findings.expect("title", task.title.strip(), "it has no title.")
-    findings.expect("description", len(task.describe().split()) >= 10, "its description says next to nothing.")
+    findings.expect("description", len(task.describe().split()) >= 10, "its description is almost empty.")
     findings.expect(
         "submission file",
         task.submission.file in task.describe(),
@@ -104,7 +104,7 @@ def _check_declaration(findings: Findings, task: Task, catalogue: Catalogue) -> 
 
         board = read_leaderboard(task.leaderboard)
         ordered = sorted(board, reverse=task.direction == "maximize") == list(board)
-        findings.expect("leaderboard", board and ordered, "it is empty, or not best first.")
+        findings.expect("leaderboard", board and ordered, "it is empty, or not sorted from best to worst.")
 
 
 def _grader(task: Task, catalogue: Catalogue) -> Grader:
@@ -171,8 +171,8 @@ def expect_same(findings: Findings, name: str, first: dict[str, str], second: di
     findings.expect(
         name,
         not differing,
-        f"preparing twice gives other bytes: {', '.join(differing[:8])}.",
-        "Seed every random choice, and sort whatever has no order.",
+        f"preparing twice gives different bytes: {', '.join(differing[:8])}.",
+        "Seed every random choice, and sort everything whose order is undefined.",
     )
 
 
@@ -193,7 +193,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
         return given if given is not None else grade_with_metric(task, path, prepared.private, catalogue)
 
     findings.expect(
-        "answers", (prepared.private / task.answers).exists(), f"prepare writes no {task.answers} into private."
+        "answers", (prepared.private / task.answers).exists(), f"prepare writes no {task.answers} to private."
     )
     expect_private(findings, "private files", hashes(prepared.public.parent))
     if task.submission.execution is not None:

@@ -56,7 +56,7 @@ def _check_refusal(findings: Findings, technique: Technique, base: Task) -> None
     except (NotFound, NotApplicable):
         findings.good("unknown variant")
     else:
-        findings.bad("unknown variant", "a variant that does not exist is made.", "Raise NotFound.")
+        findings.bad("unknown variant", "a variant that does not exist is created.", "Raise NotFound.")
 
 
 def _check_task(findings: Findings, name: str, task: Task, catalogue: Catalogue, data: DataStore) -> None:

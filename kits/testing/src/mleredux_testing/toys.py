@@ -62,7 +62,7 @@ def score(given: GradingInput) -> float:
     submitted = _labels(given.submission)
     answers = _labels(given.private / given.task.answers)
     if set(submitted) != set(answers):
-        raise InvalidSubmission(f"Column 'id' must hold the {len(answers)} ids of the sample, each once.")
+        raise InvalidSubmission(f"Column 'id' must contain the {len(answers)} ids of the sample, each once.")
     return sum(submitted[row] == label for row, label in answers.items()) / len(answers)
 
 

@@ -105,13 +105,13 @@ def test_tools_of_plugins_are_listed_and_found_by_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("agent", "tool", "error", "sentence"),
     [
-        ("baseline", str(TOOLS / "row-counts"), MlereduxError, "does not take a skill"),
-        ("command recipe", str(TOOLS / "row-counts"), MlereduxError, "does not take a skill"),
+        ("baseline", str(TOOLS / "row-counts"), MlereduxError, "does not support a skill"),
+        ("command recipe", str(TOOLS / "row-counts"), MlereduxError, "does not support a skill"),
         ("command", str(TOOLS / "server"), NotFound, "is not a tool"),
         ("command", "nothing", NotFound, "no tool 'nothing'"),
         ("command", "{tmp}/http.json", NotGranted, "mcp.example.org, which was not granted"),
         ("command", "{tmp}/sse.json", MlereduxError, "the transport 'sse' is not supported"),
-        ("command", "{tmp}/broken.json", MlereduxError, "names no MCP servers"),
+        ("command", "{tmp}/broken.json", MlereduxError, "contains no MCP servers"),
         ("command", "{tmp}/neither.json", MlereduxError, "give the command or the URL"),
     ],
 )
@@ -148,5 +148,5 @@ def test_on_a_server_only_allowed_ids_are_given() -> None:
     wanted = Grants(tools=("rows", "other", "/etc", "./skill", "x.json"))
     assert within(wanted, Grants(tools=("*",))).tools == ("rows", "other")
     assert within(wanted, Grants(tools=("rows", "/etc"))).tools == ("rows",)
-    with pytest.raises(NotGranted, match="path of another machine"):
+    with pytest.raises(NotGranted, match="path on another machine"):
         plan_of(current(), "digits", "command", options={"command": "true"}, grants=Grants(tools=("/etc",)))

@@ -112,7 +112,7 @@ def test_a_closed_terminal_loses_nothing_and_ctrl_d_ends_the_run(home: Path) -> 
     second = Terminal("start", "--attach", "last")
     second.wait_for(PROMPT)
     second.type("\x04")
-    second.wait_for("Nothing was submitted yet")
+    second.wait_for("Nothing has been submitted yet")
     second.wait_for(PROMPT)
     second.type("echo no > bad.csv; submit bad.csv || echo refused\n")
     second.wait_for("lacks the columns.*\r\nrefused")
@@ -153,7 +153,7 @@ def test_feedback_can_wait_until_it_is_released(home: Path, monkeypatch: pytest.
     assert "done" in command("runs", "release-grades", run.id)
     run = Run(run.path)
     assert run.report is not None and run.report.valid_submission
-    assert "is not held back" in fails("runs", "release-grades", run.id)
+    assert "needs no release" in fails("runs", "release-grades", run.id)
 
 
 def test_a_run_of_a_person_says_how_to_begin_and_no_server_plans_one(home: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_run_of_a_person_says_how_to_begin_and_no_server_plans_one(home: Path)
     batch = LocalBackend(current()).create(request)
     (run,) = batch.runs
     assert batch.note == f"{run.id} waits for you: in another terminal, `mleredux human start --attach {run.id}`."
-    with pytest.raises(NotGranted, match="no one sits at a server"):
+    with pytest.raises(NotGranted, match="a server has no user at a terminal"):
         plan_of(current(), "wine", "human:ada")
 
 
@@ -266,5 +266,5 @@ def test_people_have_names_of_any_language(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "Ada Lovelace", "../ada", "a/b", "-x", "@x", "a\n", "a" * 65, "a:b"])
 def test_other_names_are_refused_in_one_true_sentence(name: str) -> None:
-    with pytest.raises(MlereduxError, match=r"is not a name that people can have here\. Names have letters, digits"):
+    with pytest.raises(MlereduxError, match=r"is not a valid user name\. Use at most 64 letters, digits"):
         current().agent(f"human:{name}")

@@ -261,7 +261,7 @@ def _deep(work: Path) -> None:
         (_link("mleredux.Dockerfile", "/tmp/written-by-nobody"), "is a link that leads out"),
         (_link("circle", "circle"), "is a link that leads out"),
         (_link("chain", "sub/../../private"), "is a link that leads out"),
-        (_pipe, "is neither file nor folder"),
+        (_pipe, "is neither a file nor a folder"),
         (_deep, "more than 100 folders"),
     ],
 )

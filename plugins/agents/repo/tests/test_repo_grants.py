@@ -176,14 +176,14 @@ def test_at_a_terminal_it_is_asked_once_for_each_content(asking: Path, tmp_path:
     program = [sys.executable, str(script), f"repo:{asking}"]
     env = environment(tmp_path)
     code, said = ask(program, "n", env, tmp_path)
-    assert code != 0 and "Give it all of this?" in said and "GIVEN (" not in said
+    assert code != 0 and "Grant all of this?" in said and "GIVEN (" not in said
     code, said = ask(program, "y", env, tmp_path)
     assert code == 0 and "variables=('AWS_SECRET_ACCESS_KEY',)" in said and "'open'" in said
     again = subprocess.run(program, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, cwd=tmp_path)
     assert "AWS_SECRET_ACCESS_KEY" in again.stdout and again.stderr == "", "the answer is remembered"
     (asking / "solve.py").write_text("print('changed')\n")
     changed = subprocess.run(program, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, cwd=tmp_path)
-    assert "variables=()" in changed.stdout and "asks for:" in changed.stderr, "another content asks again"
+    assert "variables=()" in changed.stdout and "requests:" in changed.stderr, "another content asks again"
 
 
 @pytest.mark.parametrize(

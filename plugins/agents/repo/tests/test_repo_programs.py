@@ -147,7 +147,7 @@ def test_a_notebook_that_is_stopped_ends_with_one_sentence(tmp_path: Path) -> No
         os.killpg(program.pid, signal.SIGTERM)
         _, said = program.communicate(timeout=120)
     assert program.returncode == 1
-    assert said.splitlines()[-1].endswith("Killed: the kernel was stopped, or ended for lack of memory")
+    assert said.splitlines()[-1].endswith("Killed: the kernel was stopped or ran out of memory")
     assert "nbclient" not in said and "ipykernel" not in said, said
 
 
@@ -156,7 +156,7 @@ def test_without_ipython_one_sentence_says_what_to_install(tmp_path: Path) -> No
     assert ended.returncode == 1 and ended.stdout == ""
     assert ended.stderr == (
         "book.ipynb needs nbclient and ipykernel, or IPython, which this environment lacks: "
-        "install them, or make it a script.\n"
+        "install them, or convert it to a script.\n"
     )
 
 
@@ -223,7 +223,7 @@ def test_a_script_runs_by_its_first_line(
 
 def test_windows_line_ends_of_shell_scripts_are_one_sentence(tmp_path: Path, mleredux_home: Path) -> None:
     (tmp_path / "solve.sh").write_bytes(b"#!/bin/bash\r\necho 1\r\n")
-    with pytest.raises(MlereduxError, match=r"solve\.sh end as on Windows \(CRLF\)"):
+    with pytest.raises(MlereduxError, match=r"solve\.sh has Windows line endings \(CRLF\)"):
         agent_of(f"repo:{tmp_path / 'solve.sh'}")
     (tmp_path / "solve.py").write_bytes(b"print(1)\r\n")
     agent_of(f"repo:{tmp_path / 'solve.py'}")

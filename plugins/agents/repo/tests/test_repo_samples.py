@@ -144,7 +144,7 @@ def test_a_run_on_a_sample_is_graded_on_its_rows(mleredux_home: Path) -> None:
     report = run.report
     assert report is not None and report.valid_submission and report.competition_id == "diabetes+debug-30"
     assert report.gold_threshold is None and report.percentile is None and not report.any_medal
-    assert "does not compare with scores on diabetes" in (report.note or "")
+    assert "is not comparable with scores on diabetes" in (report.note or "")
 
 
 def _by_place(public: Path, private: Path) -> None:

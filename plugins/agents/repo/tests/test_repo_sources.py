@@ -44,7 +44,7 @@ def test_a_branch_that_moved_gives_its_new_commit(repository: Path, tmp_path: Pa
 @pytest.mark.parametrize("server", ["git_daemon", "smart_http"])
 def test_real_servers_are_asked(server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     url = request.getfixturevalue(server)
-    with pytest.raises(MlereduxError, match="is not safe from being changed on the way"):
+    with pytest.raises(MlereduxError, match="does not protect the repository from being changed in transit"):
         got(f"repo:{url}")
     monkeypatch.setenv("MLEREDUX_AGENT_HOSTS", "127.0.0.1")
     source = got(f"repo:{url}@feature/next#agents/fast")
@@ -88,14 +88,14 @@ def test_references_are_read_as_people_write_them(text: str, place: str, ref: st
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("repo:", "names no repository"),
+        ("repo:", "has no repository"),
         ("repo:https://evil.example/a.git", "may not be fetched from evil.example"),
         ("repo:git@evil.example:a.git", "may not be fetched from evil.example"),
         ("repo:ext::sh -c id", "is not a folder"),
-        ("repo:https://me:token@github.com/a/b.git", "holds credentials"),
-        ("repo:ftp://github.com/a/b.git", "can't be fetched by ftp"),
+        ("repo:https://me:token@github.com/a/b.git", "contains credentials"),
+        ("repo:ftp://github.com/a/b.git", "can't be fetched with ftp"),
         ("repo:https://github.com/a/b.git@--upload-pack=id", "is not a branch, tag or commit"),
-        ("repo:https://github.com/a/b.git#../../etc", "lies outside the repository"),
+        ("repo:https://github.com/a/b.git#../../etc", "is outside the repository"),
         ("repo:/no/such/folder", "is not a folder"),
     ],
 )

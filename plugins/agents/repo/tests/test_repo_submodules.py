@@ -101,7 +101,7 @@ def test_files_that_git_lfs_keeps_are_named(work: Path, repository: Path, git: G
     for number in range(5):
         (work / f"weights-{number}.bin").write_text(POINTER.format(number))
     (work / "about.md").write_text("It begins with `version https://git-lfs.github.com/spec/v1`.")
-    named = r"^Git LFS keeps weights-0\.bin, weights-1\.bin, weights-2\.bin and 2 more, and it was not fetched\. Clone"
+    named = r"^Git LFS stores weights-0\.bin, weights-1\.bin, weights-2\.bin and 2 more, which was not fetched\. Clone"
     for _ in range(2):
         with pytest.raises(MlereduxError, match=named):
             agent_of(f"repo:{work}")
@@ -112,5 +112,5 @@ def test_files_that_git_lfs_keeps_are_named(work: Path, repository: Path, git: G
     (work / "solve.py").write_text("open(HERE + '/weights-1.bin')")
     (work / "weights-1.bin").write_text(POINTER.format(1))
     agent_of(f"repo:{work / 'lib' / 'util.py'}")
-    with pytest.raises(MlereduxError, match=r"^Git LFS keeps weights-1\.bin, and"):
+    with pytest.raises(MlereduxError, match=r"^Git LFS stores weights-1\.bin, and"):
         agent_of(f"repo:{work / 'solve.py'}")

@@ -121,7 +121,7 @@ def test_a_folder_with_its_own_runs_in_it_waits_for_a_change_and_survives_a_bad_
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--agent", "dummy"), "--watch needs an agent that is a script or a folder on this machine"),
+        (("--agent", "dummy"), "--watch requires a script or folder on this machine"),
         (("--agent", ".", "--json"), "it excludes --json and --resume"),
     ],
 )

@@ -118,7 +118,7 @@ def test_a_jump_of_the_score_without_other_code_is_a_signal(tmp_path: Path) -> N
 def test_conduct_repeats_what_the_verdict_goes_by(tmp_path: Path) -> None:
     run = labelled.make(labelled.SCENARIOS[0], tmp_path)
     assert run.report is not None
-    seen = Evidence(kind="private-file", level="seen", why="output/x equals the private file answers.csv.")
+    seen = Evidence(kind="private-file", level="seen", why="output/x is identical to the private file answers.csv.")
     failed = Verification(status="not reproducible", why="The code achieves at best 0.1.")
     run.write_report(run.report.judged((seen,), failed))
     found = [(item["rule"], item["severity"]) for item in check(run)["findings"]]

@@ -93,7 +93,7 @@ def test_a_validation_scores_training_rows_and_reveals_nothing_of_the_test(place
 
 def test_a_task_without_a_test_table_has_no_validation(places: dict[str, Any]) -> None:
     env = TaskEnvironment("digits-code", reward="validation", **places)
-    with pytest.raises(MlereduxError, match="No rows are held back from digits-code"):
+    with pytest.raises(MlereduxError, match="No rows can be held out from digits-code"):
         env.reset(seed=0)
 
 

@@ -158,7 +158,7 @@ HOSTILE = {
     "writes inputs as predictions": (
         "import shutil, sys; shutil.copy(sys.argv[1], sys.argv[2])",
         "The predictions of submission.py for the private inputs are not valid. "
-        "`mleredux validate` tells what is wrong.",
+        "`mleredux validate` shows what is wrong.",
         "The submission lacks the column 'digit'",
     ),
     "fills the disk": (

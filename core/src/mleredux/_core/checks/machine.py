@@ -107,7 +107,7 @@ def _plugins(catalogue: Catalogue) -> list[Diagnosis]:
     for kind, example in (("tasks", "mleredux-competition-starter"), ("agents", "mleredux-agent-baseline")):
         number = len(catalogue.entries(kind))
         finding = Finding(
-            kind, number > 0, f"{number} {kind} are installed.", f"Install a package that has some, e.g. {example}."
+            kind, number > 0, f"{number} {kind} are installed.", f"Install a package with some, e.g. {example}."
         )
         found.append(Diagnosis("plugins", finding, required=True))
     return found
@@ -120,7 +120,7 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
     looked = _checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
     found = [Diagnosis("sandboxes", finding) for findings in looked for finding in findings]
     if not any(all(finding.ok for finding in findings) for findings in looked):
-        finding = Finding("sandboxes", False, "No sandbox works on this machine.", "Fix one of those above.")
+        finding = Finding("sandboxes", False, "No sandbox works on this machine.", "Fix one of the above.")
         found.append(Diagnosis("sandboxes", finding, required=True))
     return found
 
@@ -172,7 +172,7 @@ def _prepared(data: DataStore) -> Diagnosis:
         if not record.get("neutral"):
             older.append(folder.parts[-3])
     some = f"{', '.join(older[:3])}{' and others' if older[3:] else ''}"
-    message = f"Inodes of {some} may tell classes: another program or version prepared them."
+    message = f"The inodes of {some} may reveal classes, because another program or version prepared them."
     remedy = "Prepare them again: `mleredux prepare TASK --force`."
     return Diagnosis("data", Finding("files", not older, message if older else "Files do not reveal classes.", remedy))
 

@@ -62,17 +62,17 @@ def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str |
     diagnoses += [Diagnosis("sandbox", finding, required=not works) for finding in findings]
     lacking = [key for key in (*declared.secrets, *declared.pass_env) if key not in os.environ]
     if lacking:
-        message = f"{agent} asks for {', '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not set."
+        message = f"{agent} needs {', '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not set."
         diagnoses.append(Diagnosis("keys", Finding("variables", False, message, f"`export {lacking[0]}=…`.")))
     keys = sorted(protected_variables(catalogue)) if planned.network == "gateway" else []
     if keys and not any(os.environ.get(key) for key in keys):
-        remedy = f"Set the key of your provider, such as {keys[0]}, or describe your own in the gateway's settings."
-        diagnoses += [Diagnosis("keys", Finding("language model", False, "No key of a language model is set.", remedy))]
+        remedy = f"Set your provider's key, such as {keys[0]}, or configure your own in the gateway's settings."
+        diagnoses += [Diagnosis("keys", Finding("language model", False, "No language model key is set.", remedy))]
     limits = planned.limits
     for what, least, has in (("memory", needs.memory_mb, limits.memory_mb), ("gpus", needs.gpus, limits.gpus)):
         if least and has < least:
             remedy = f"Run it with --{what} {least}{'m' if what == 'memory' else ''}, or on a larger machine."
-            message = f"{task} asks for {least:,} of {what}, the run would get {has:,}."
+            message = f"{task} requests {least:,} of {what}, but the run would get {has:,}."
             diagnoses.append(Diagnosis("resources", Finding(what, False, message, remedy)))
     return diagnoses
 
@@ -95,7 +95,7 @@ def _grouped(area: str, what: str, tasks: Sequence[Task], refusals: Sequence[Mle
     diagnoses = [Diagnosis(area, Finding("tasks", True, f"{what}: {good} of {len(tasks)} tasks."))] if good else []
     for of in reasons.values():
         (first, error), others = of[0], [task.id for task, _ in of[1:]]
-        more = f" The same holds for {', '.join(others[:_NAMED])}" if others else ""
+        more = f" The same applies to {', '.join(others[:_NAMED])}" if others else ""
         end = f" and {len(others) - _NAMED} more." if len(others) > _NAMED else "." if others else ""
         finding = Finding(first.id, False, f"{error.message}{more}{end}", error.hint)
         diagnoses.append(Diagnosis(area, finding, required=True))

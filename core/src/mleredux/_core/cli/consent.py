@@ -106,7 +106,7 @@ def consent(
     if missing and known != "granted":
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             return grants, network  # checking the plan reports the missing options
-        click.confirm("Give it all of this?", abort=True, err=True)
+        click.confirm("Grant all of this?", abort=True, err=True)
         known = "granted"
     note.parent.mkdir(parents=True, exist_ok=True)
     note.write_text(known or "shown", encoding="utf-8")
@@ -131,7 +131,7 @@ def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
         "open": "an open network: any public host",
     }
     return [
-        f"Agent {agent.id} of {agent.reference} asks for:",
+        f"Agent {agent.id} of {agent.reference} requests:",
         f"  network   {network[agent.network]}",
         *(f"  variable  {name}{_fate(name, protected)}" for name in asked.variables),
         *(f"  host      {name}, while it runs" for name in asked.hosts),
@@ -144,7 +144,7 @@ def _fate(name: str, protected: frozenset[str]) -> str:
     import os
 
     if name in protected:
-        return ": never passed on; with network gateway, it gets a key of the gateway's own"
+        return ": never passed on; with network gateway, it gets a separate key from the gateway"
     return "" if name in os.environ else " (not set)"
 
 

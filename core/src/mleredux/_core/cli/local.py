@@ -177,9 +177,9 @@ class LocalBackend:
         for name in ("task", "agent"):
             before, now = getattr(source, name), getattr(plan, name)
             if before != now:
-                raise click.UsageError(f"Run {source.id} is of {name} {before}, not {now}: name {before}.")
+                raise click.UsageError(f"Run {source.id} used {name} {before}, not {now}; specify {before}.")
         if plan.network != "gateway":
-            raise click.UsageError(f"Agent {plan.agent} calls no model through the gateway: leave out --replay.")
+            raise click.UsageError(f"Agent {plan.agent} does not call models through the gateway; omit --replay.")
         [arm] = request.runs.arms.values()
         limits = {name: getattr(plan.limits, name) for name in arm.limits.model_dump(exclude_none=True)}
         same = {
@@ -220,7 +220,7 @@ class LocalBackend:
         tasks = [self._catalogue.task(name) for name in dict.fromkeys(plan.task for plan in plans)]
         if request.source is not None:
             if len(tasks) > 1:
-                raise click.UsageError("--from is the raw data of one task; give exactly one task.")
+                raise click.UsageError("--from is the raw data of one task; specify exactly one task.")
             prepare(tasks[0], self._catalogue, data, source=request.source)
         for task in tasks:
             data.check_raw(task)
@@ -264,7 +264,7 @@ class LocalBackend:
         run = self.store.get(run_id)
         path = run.logs_dir / "build.log" if build else run.agent_log
         if not path.exists() and not (follow and run.alive):
-            raise NotFound(f"Run {run.id} has no {path.name}.", hint=f"It is in state {run.state}.")
+            raise NotFound(f"Run {run.id} has no {path.name}.", hint=f"Its state is {run.state}.")
         yield from _growing(path, lambda: not (follow and run.alive), time.sleep)
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
@@ -272,7 +272,7 @@ class LocalBackend:
         run = self.store.get(run_id)
         manifest = run.manifest
         if manifest is None:
-            raise NotFound(f"Run {run.id} has no manifest yet.", hint=f"It is in state {run.state}.")
+            raise NotFound(f"Run {run.id} has no manifest yet.", hint=f"Its state is {run.state}.")
         listed = [artifact.model_dump(mode="json") for artifact in manifest.artifacts]
         return listed, [dict(item) for item in manifest.left_out]
 
@@ -300,10 +300,10 @@ class LocalBackend:
         """Ask the processes that execute the runs to stop."""
         for run in [self.store.get(name) for name in runs]:
             if run.state.final:
-                yield f"{run.id} is {run.state} already."
+                yield f"{run.id} is already {run.state}."
             elif run.alive:
                 run.ask_to_cancel()
-                yield f"Requested {run.id} to stop."
+                yield f"Asked {run.id} to stop."
             else:
                 yield f"{run.id} is not being executed; `mleredux run --resume` continues it, `runs delete` deletes it."
 
@@ -313,7 +313,7 @@ class LocalBackend:
 
     def check(self, request: RunRequest) -> Record:
         """Return None: plans of this machine are checked by their plugin."""
-        raise NotFound("There is no server to check the plan.", hint="Give a server with --server URL.")
+        raise NotFound("Checking a plan requires a server.", hint="Give a server with --server URL.")
 
     def delete(self, run_id: str) -> None:
         """Delete the folder of a run, and its data in an object store."""

@@ -125,9 +125,7 @@ def server_option(*names: str, **facts: Any) -> Callable[[_Command], _Command]:
     return click.option(*names, cls=PlacedOption, place="server", **facts)
 
 
-json_option = click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON document on stdout, and nothing else."
-)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print only one JSON document on stdout.")
 """The option `--json` of a click command; the command gets `as_json`."""
 runs_dir_option = local_option(
     "--runs-dir",

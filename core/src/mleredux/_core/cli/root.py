@@ -19,16 +19,16 @@ COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
     "artifacts": ("List a run's artifacts, or copy them into a folder.", "both"),
     "doctor": ("Check this machine's setup and suggest fixes.", "machine"),
-    "grade": ("Grade a submission file, or a submission.jsonl of MLE-bench.", "both"),
+    "grade": ("Grade a submission file, or an MLE-bench submission.jsonl.", "both"),
     "list": ("List tasks, techniques, agents, graders, sandboxes or formats.", "both"),
     "logs": ("Show the log of a run, and follow it until the run has ended.", "both"),
     "plugins": ("Show plugins, what they register, and their errors.", "machine"),
     "prepare": ("Download a task's data and split it into public files and answers.", "here"),
-    "prune": ("Remove images and environments that no run has used for long.", "here"),
+    "prune": ("Remove images and environments that have not been used recently.", "here"),
     "run": ("Run agents on tasks, grade their submissions, store all artifacts.", "both"),
     "runs": ("List runs; show, cancel, delete or reindex them.", "both"),
     "show": ("Show a task: description, files, metric, medals.", "both"),
-    "validate": ("Check that a submission is well-formed; never its score.", "both"),
+    "validate": ("Check that a submission is well-formed, without showing its score.", "both"),
 }
 """Commands with their short help and place; each is `mleredux._core.cli.commands.<command>:command`."""
 
@@ -122,7 +122,7 @@ class Root(CommandGroup):
     "load",
     multiple=True,
     metavar="FILE|MODULE",
-    help="Load this plugin, too.",
+    help="Also load this plugin.",
 )
 @click.option(
     "--server",

@@ -43,7 +43,7 @@ class Difference:
     def __str__(self) -> str:
         if self.found is None:
             return f"{self.file} is missing"
-        return f"{self.file} has MD5 {self.found}, published is {self.published}"
+        return f"{self.file} has MD5 {self.found}; the published MD5 is {self.published}"
 
 
 class ChecksumMismatch(DataError):

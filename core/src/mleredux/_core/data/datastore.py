@@ -133,15 +133,15 @@ class DataStore:
             return None
         known = self._record(task)
         record = known or self._adopt(task, prepared)
-        about, again = f"The prepared data of {task.id} in {prepared} is", f"`mleredux prepare {task.id} --force`"
+        about, again = f"The prepared data of {task.id} in {prepared}", f"`mleredux prepare {task.id} --force`"
         try:
             version, digest, rows = record["task_version"], record["digest"], record.get("differences", ())
             differing = tuple(Difference(row["file"], row["found"], row["published"]) for row in rows)
         except (KeyError, TypeError) as error:
             hint = f"Use that version, or prepare it again: {again}."
-            raise DataError(f"{about} of another version of mleredux.", hint=hint) from error
+            raise DataError(f"{about} was prepared by another version of mleredux.", hint=hint) from error
         if version != task.version:
-            message = f"{about} of version {version}, the task is of version {task.version}."
+            message = f"{about} has version {version}, but the task has version {task.version}."
             raise DataError(message, hint=f"Prepare it again: {again}.")
         schema = Path(record["schema"])
         if not record.get("settled"):

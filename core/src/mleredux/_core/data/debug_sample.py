@@ -46,5 +46,5 @@ def refuse_mixed(tasks: Iterable[str], what: str) -> None:
         whole = next(task for task in named if not is_sample(task))
         raise DataError(
             f"{what} can't mix debug samples with whole tasks: {samples[0]} and {whole}.",
-            hint="Scores on a sample compare with nothing else; use samples only, or none.",
+            hint="Scores on a sample can't be compared with others; use only samples, or none.",
         )

@@ -23,7 +23,7 @@ def lock(path: Path) -> Iterator[None]:
         yield
         return
     while not held.acquire():
-        tell("waiting for another program that prepares it")
+        tell("waiting for another program that is preparing it")
         time.sleep(0.2)
     try:
         yield

@@ -126,11 +126,11 @@ def read_leaderboard(path: Path) -> list[float]:
         with _open(path) as file:
             rows = csv.DictReader(file)
             if "score" not in (rows.fieldnames or ()):
-                raise DataError(f"Leaderboard {path} has no column `score`.", hint="Its first line must contain it.")
+                raise DataError(f"Leaderboard {path} has no column `score`.", hint="Its header must have one.")
             scores = [_score(row["score"], path, rows.line_num) for row in rows]
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, csv.Error) as error:
         raise DataError(
-            f"Leaderboard {path} can't be read: {error}.", hint="It must be a CSV, plain, .gz or .xz."
+            f"Leaderboard {path} can't be read: {error}.", hint="It must be a CSV, CSV.gz or CSV.xz file."
         ) from error
     if not scores:
         raise DataError(f"Leaderboard {path} has no entries.", hint="It needs at least one row.")
@@ -149,5 +149,5 @@ def _score(text: str | None, path: Path, line: int) -> float:
     except ValueError:
         score = math.nan
     if math.isnan(score):
-        raise DataError(f"Leaderboard {path}, line {line}: {text!r} is not a score.", hint="Every row needs a number.")
+        raise DataError(f"Leaderboard {path}, line {line}: {text!r} is not a score.", hint="Each row needs a number.")
     return score

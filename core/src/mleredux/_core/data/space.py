@@ -49,7 +49,7 @@ def check(
     if needed > free:
         what = tasks[0].id if len(tasks) == 1 else f"{len(tasks)} tasks"
         raise DataError(
-            f"Preparing {what} needs about {size_text(needed)} in {store.path}, {size_text(free)} is free there: "
+            f"Preparing {what} needs about {size_text(needed)} in {store.path}; {size_text(free)} is free there: "
             f"{size_text(needed - free)} more is needed.",
             hint="Free some disk space, choose another folder with --data-dir, or continue with --ignore-space.",
         )

@@ -56,12 +56,12 @@ def check_grants(
     """
     if impossible := sorted(name for name in grants.variables if is_protected(name, protected)):
         raise NotGranted(
-            f"{', '.join(impossible)} can't be passed to any agent: it is a key of the gateway, or mleredux's own.",
-            hint="Use `--network gateway`, with which agents get a metered key for one run.",
+            f"{', '.join(impossible)} can't be passed to any agent: reserved for the gateway or mleredux itself.",
+            hint="Use `--network gateway`, which gives agents a metered key for one run.",
         )
     if missing := missing_grants(agent, grants, network, protected, installed=installed):
         raise NotGranted(
-            f"Agent {agent.id} ({agent.reference or 'installed'}) asks for {all_of(missing.values())}, "
+            f"Agent {agent.id} ({agent.reference or 'installed'}) requests {all_of(missing.values())}, "
             "which was not granted.",
             hint=f"Grant it with `{' '.join(missing)}`; in a plan, with the arm's `network` and `grants`.",
         )
@@ -77,7 +77,7 @@ def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: st
         if tool.kind not in agent.tools:
             words = {"mcp": "an MCP server", "skill": "a skill"}[tool.kind]
             raise MlereduxError(
-                f"Agent {agent.id} can't be given {tool.id}: it does not take {words}.",
+                f"Agent {agent.id} can't use {tool.id}: it does not support {words}.",
                 hint="Choose an agent that declares `tools`, such as `--agent command`.",
             )
         if tool.url is None or network == "open":
@@ -89,7 +89,7 @@ def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: st
         if not any(Rule.read(one).allows(parts.hostname or "", port) for one in grants.hosts):
             usual = port in (80, 443)
             host = f"{parts.hostname}" if usual else f"{parts.hostname}:{port}"
-            raise NotGranted(f"{tool.id} is at {host}, which was not granted.", hint=f"Add `--allow-host {host}`.")
+            raise NotGranted(f"{tool.id} uses {host}, which was not granted.", hint=f"Add `--allow-host {host}`.")
 
 
 def missing_grants(

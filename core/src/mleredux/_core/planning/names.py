@@ -70,7 +70,7 @@ def check_metric(catalogue: Catalogue, task: Task) -> None:
         from mleredux._core.plugins.directory import installing
 
         hint = installing("graders", grader) or "See `mleredux list graders`."
-        raise NotFound(f"Task {task.id} is graded with {grader!r}, and there is no such grader.", hint=hint)
+        raise NotFound(f"Task {task.id} is graded with {grader!r}, but there is no such grader.", hint=hint)
     for module, package in requires.items():
         if find_spec(module) is None:
             name = grader if isinstance(grader, str) else grader.id
@@ -105,6 +105,6 @@ def agent_reference(catalogue: Catalogue, name: str) -> str:
     if looks_like_path(name):
         raise NotFound(
             f"There is no agent {name!r}, and no such file or folder in {Path.cwd()}.",
-            hint="Give the path of a script, a notebook or a folder, or see `mleredux list agents`.",
+            hint="Specify the path of a script, a notebook or a folder, or see `mleredux list agents`.",
         )
     return name

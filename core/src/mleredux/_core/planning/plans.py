@@ -100,7 +100,7 @@ class _Planner:
         limits = _limits(agent.limits, arm.limits)
         if limits.dev_scores and task.inner is None:
             raise NotFound(
-                f"{task.id} has no rows held back from its training data, so agents can't get scores on them.",
+                f"{task.id} has no rows held out from its training data, so agents can't get development scores.",
                 hint="Use the variant `+dev` of a competition with a training and a test table, such as `wine+dev`.",
             )
         sandbox = self._sandbox(agent, arm.sandbox, network=network, gpus=limits.gpus, hosts=bool(grants.hosts))
@@ -133,7 +133,7 @@ class _Planner:
         if self._own_machine:
             grants = grants.model_copy(update={"tools": tuple(map(absolute, grants.tools))})
         elif paths := [name for name in grants.tools if is_path(name)]:
-            raise NotGranted(f"{paths[0]} is a path of another machine.", hint="Name tools that are installed there.")
+            raise NotGranted(f"{paths[0]} is a path on another machine.", hint="Use tools that are installed there.")
         variables = (*grants.variables, *asks_of(agent).variables)
         check_grants(agent, grants, arm.network, protected_variables(self._catalogue) if variables else ())
         if arm.network is None and not is_foreign(agent):
@@ -155,12 +155,12 @@ def _check_served(agent: Agent) -> None:
     """Check that an agent can be run on a machine that is not its user's own."""
     if "answers" in agent.needs:
         raise NotGranted(
-            f"Agent {agent.id} submits the answers of tasks, so it runs on its user's own machine only.",
+            f"Agent {agent.id} submits the answers of tasks, so it only runs on its user's own machine.",
             hint="Run it without --server, with the task's package installed.",
         )
     if "person" in agent.needs:
         raise NotGranted(
-            f"Agent {agent.id} waits for a user, and no one sits at a server.",
+            f"Agent {agent.id} waits for user input, but a server has no user at a terminal.",
             hint="Work on the task on your own machine.",
         )
 

@@ -22,10 +22,10 @@ def select_names(names: Iterable[str], expression: str) -> tuple[str, ...]:
     try:  # the code has no names except those words
         matching = tuple(name for name in known if eval(code, _values(words, name)))
     except (SyntaxError, TypeError, RecursionError, MemoryError):
-        hint = "Combine parts of names by `and`, `or`, `not` and brackets."
-        raise MlereduxError(f"The expression {expression!r} can't be read.", hint=hint) from None
+        hint = "Combine parts of names with `and`, `or`, `not` and parentheses."
+        raise MlereduxError(f"The expression {expression!r} can't be parsed.", hint=hint) from None
     if not matching:
-        raise MlereduxError(f"No task matches {expression!r}.", hint=f"The tasks are {', '.join(known)}.")
+        raise MlereduxError(f"No task matches {expression!r}.", hint=f"The tasks are: {', '.join(known)}.")
     return matching
 
 

@@ -42,7 +42,7 @@ def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
         raise
     except Exception as error:  # a plugin's code may raise anything
         raise PluginError(
-            f"Agent {agent.id} fails on its options ({one_line(error)}).",
+            f"Agent {agent.id} rejected its options ({one_line(error)}).",
             hint="Fix its function `configure`.",
         ) from error
     same = ("reference", "unisolated", "remarks") if agent.reference is not None else ()
@@ -61,5 +61,5 @@ def checked_task(name: str, make: Callable[[], Task | None], fault: str) -> Task
             hint=f"Fix {fault}.",
         ) from error
     if made is not None and made.id != name:
-        raise PluginError(f"The task {name!r} has the id {made.id!r}.", hint=f"Fix {fault}.")
+        raise PluginError(f"The task requested as {name!r} has the id {made.id!r}.", hint=f"Fix {fault}.")
     return made

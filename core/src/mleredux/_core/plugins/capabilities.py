@@ -27,7 +27,7 @@ _WORDS = {
     "debian": "installing Debian packages",
     "npm": "installing npm packages",
     "dockerfile": "building a Dockerfile",
-    "image": "running a ready image",
+    "image": "running a prebuilt image",
 }
 
 

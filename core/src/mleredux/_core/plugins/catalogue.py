@@ -195,7 +195,7 @@ class Catalogue:
                 raise NotFound(f"{wanted} has no tasks: {next(iter(reasons.values()))}")
             if not members:
                 listed = ", ".join([*sorted({"all"}.union(*known.values())), f"{TECHNIQUES}@TASK"])
-                raise NotFound(f"There is no set {wanted!r}.", hint=f"Sets are: {listed}.")
+                raise NotFound(f"There is no set {wanted!r}.", hint=f"The sets are: {listed}.")
             chosen += members
         return list(dict.fromkeys(chosen))
 

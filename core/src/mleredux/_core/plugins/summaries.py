@@ -70,7 +70,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "tools": "a mleredux.plugin.tool.Tool",
         "commands": "a click.Command",
     }[kind]
-    raise TypeError(f"a {type(item).__name__} was given instead of {expected} (or a Ref to one)")
+    raise TypeError(f"a {type(item).__name__} was registered instead of {expected} (or a Ref to one)")
 
 
 def _facts(facts: Capabilities | Needs) -> dict[str, Any]:

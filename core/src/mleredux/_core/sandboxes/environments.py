@@ -86,7 +86,7 @@ def _failed(log: Path) -> BuildFailed:
     told = next((line for line in reversed(lines) if line and not line.lower().startswith(("hint", "note"))), "")
     failed = BuildFailed(
         f"The script's requirements can't be installed: {told[:300].rstrip('.')}.",
-        hint="Fix them, or install them into this environment; logs/build.log has all of it.",
+        hint="Fix them, or install them into this environment; logs/build.log has the full output.",
     )
     failed.by_agent = machine_fault(BuildFailed("\n".join(lines[-20:]))) is None
     return failed
@@ -101,7 +101,7 @@ def _commands(folder: AgentFolder, place: Path, python: Path) -> Iterator[list[s
         return
     if folder.requires_python and not _fits(platform.python_version(), folder.requires_python):
         raise BuildFailed(
-            f"The script asks for Python {folder.requires_python}; this is {platform.python_version()}.",
+            f"The script requires Python {folder.requires_python}; this is {platform.python_version()}.",
             hint="Install uv, which fetches other versions: `pip install uv`.",
             by_agent=True,
         )

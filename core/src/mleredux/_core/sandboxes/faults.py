@@ -18,5 +18,5 @@ def machine_fault(error: BaseException) -> str | None:
     if sentence := disk_full(error) or unusable_folder(error):
         return sentence
     if _NO_NAME.search(str(error)):
-        return "Names of hosts can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
+        return "Host names can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
     return None

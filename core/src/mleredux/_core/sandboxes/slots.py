@@ -90,7 +90,7 @@ def gpu_uuids() -> tuple[tuple[str, ...], str | None]:
     try:
         listed = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=20)
     except (OSError, subprocess.SubprocessError) as error:
-        return (), f"No GPU is used: nvidia-smi fails ({one_line(error)})."
+        return (), f"No GPU is used: nvidia-smi failed ({one_line(error)})."
     lines = [line.strip() for line in f"{listed.stdout}\n{listed.stderr}".splitlines() if line.strip()]
     found = tuple(line for line in lines if _UUID.fullmatch(line))
     if listed.returncode == 0 and len(found) == len(lines):
@@ -126,8 +126,8 @@ class Slots:
             lacking.append(f"{limits.gpus} GPUs of {len(self.has.gpus)}{f' ({why})' if why else ''}")
         if lacking:
             raise SandboxError(
-                f"The run asks for more than this machine has: {', '.join(lacking)}.",
-                hint="Ask for less with --cpus, --memory or --gpus.",
+                f"The run requests more than this machine has: {', '.join(lacking)}.",
+                hint="Request less with --cpus, --memory or --gpus.",
             )
         return limits
 
@@ -187,8 +187,8 @@ class Slots:
                 listed = []
             except (ValueError, KeyError, TypeError) as error:  # guessing would oversubscribe the machine
                 raise SandboxError(
-                    f"The ledger of slots {path} is damaged ({type(error).__name__}).",
-                    hint="Delete it when no run is alive.",
+                    f"The slot ledger {path} is damaged ({type(error).__name__}).",
+                    hint="Delete it when no run is active.",
                 ) from error
             born = {pid: birth(pid) for pid in {slot.pid for slot in listed}}
             held = [slot for slot in listed if born[slot.pid] == slot.started]

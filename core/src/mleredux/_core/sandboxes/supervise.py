@@ -103,7 +103,7 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
             told = True
             left = max(0.0, deadline - now)
             with contextlib.suppress(OSError):  # an agent without isolation may have removed the folder
-                watch.notice.write_text(f"{left:.0f} seconds are left. The files in the output folder then count.\n")
+                watch.notice.write_text(f"{left:.0f} seconds are left; then the files in the output folder count.\n")
             watch.emit(Notice(seconds_left=round(left, 1)))
         if now >= watch._next_usage and (over := _over_limit(handle, limits, watch, now)):
             cause, limit, message = over
@@ -140,7 +140,7 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     if usage.cpu_seconds is not None:
         watch.cpu_seconds = usage.cpu_seconds
     if usage.processes is not None and usage.processes > limits.processes:
-        message = f"The agent ran {usage.processes} processes, its limit is {limits.processes}."
+        message = f"The agent ran {usage.processes} processes; its limit is {limits.processes}."
         return Cause.AGENT_CRASHED, "processes", message
     if over := _full_disk(limits, watch):
         return over
@@ -169,7 +169,7 @@ def _over_disk(limits: Limits, watch: Watch) -> tuple[Cause, str, str] | None:
     used, files = disk_usage(*watch.folders)
     if used <= limits.disk_mb * 2**20 and files <= MAX_FILES:
         return None
-    message = f"The agent wrote {used / 2**20:.0f} MB in {files:,} files and folders, its limit is {limits.disk_mb} MB"
+    message = f"The agent wrote {used / 2**20:.0f} MB in {files:,} files and folders; its limit is {limits.disk_mb} MB"
     return Cause.OUT_OF_DISK, "disk", f"{message} and {MAX_FILES:,} files and folders."
 
 

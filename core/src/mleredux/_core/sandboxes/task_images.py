@@ -19,8 +19,8 @@ def placed(agent: Agent, task: Task) -> Agent:
         return agent
     if agent.build.image is not None:
         raise MlereduxError(
-            f"Agent {agent.id} is an image, and task {task.id} has its own image.",
-            hint="Choose an agent that is installed into any image.",
+            f"Agent {agent.id} is an image, but task {task.id} requires its own image.",
+            hint="Choose an agent that can be installed into any image.",
         )
     asked = task.resources.model_dump(include={"cpus", "memory_mb", "gpus", "time_limit"}, exclude_none=True)
     return agent.model_copy(

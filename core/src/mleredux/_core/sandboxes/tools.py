@@ -53,7 +53,7 @@ def find_tools(catalogue: Catalogue, names: Iterable[str]) -> tuple[Tool, ...]:
     for name in dict.fromkeys(names):
         for tool in _at(Path(absolute(name))) if is_path(name) else [catalogue.tool(name)]:
             if tool.id in found:
-                raise MlereduxError(f"There are two tools named {tool.id}.", hint="Rename one, or leave it out.")
+                raise MlereduxError(f"There are two tools named {tool.id}.", hint="Rename or omit one of them.")
             found[tool.id] = tool
     return tuple(found.values())
 
@@ -133,12 +133,12 @@ def _at(path: Path) -> Iterator[Tool]:
         yield _skill(path)
         return
     if not path.is_file():
-        raise NotFound(f"{path} is not a tool.", hint=f"Name a folder with {SKILL_FILE}, or a file with `mcpServers`.")
+        raise NotFound(f"{path} is not a tool.", hint=f"Use a folder with {SKILL_FILE}, or a file with `mcpServers`.")
     try:
         servers = json.loads(path.read_bytes())["mcpServers"].items()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         hint = 'Write {"mcpServers": {"NAME": {"command": "…", "args": […]}}}.'
-        raise MlereduxError(f"{path} names no MCP servers ({type(error).__name__}).", hint=hint) from None
+        raise MlereduxError(f"{path} contains no MCP servers ({type(error).__name__}).", hint=hint) from None
     for name, entry in servers:
         try:
             yield _server(str(name), dict(entry), path.parent)
@@ -150,7 +150,7 @@ def _at(path: Path) -> Iterator[Tool]:
 def _server(name: str, entry: dict[str, Any], folder: Path) -> Tool:
     kind = str(entry.pop("type", "http" if "url" in entry else "stdio"))
     if kind not in ("stdio", "http", "streamable-http"):
-        raise ValueError(f"the transport {kind!r} is not supported, only stdio and http")
+        raise ValueError(f"the transport {kind!r} is not supported, only stdio and http are")
     files = entry.pop("folder", None)
     command = (entry.pop("command"), *entry.pop("args", ())) if "command" in entry else ()
     given: dict[str, Any] = {key: entry[key] for key in ("env", "url", "headers", "title") if key in entry}
@@ -164,7 +164,7 @@ def _skill(folder: Path) -> Tool:
     try:
         return Tool(id=fields.get("name", folder.name), title=fields.get("description", folder.name), folder=folder)
     except ValidationError as error:
-        hint = "A name has letters, digits, `.`, `_` and `-`."
+        hint = "Names consist of letters, digits, `.`, `_` and `-`."
         raise MlereduxError(f"{folder / SKILL_FILE}: {first_problem(error).message}.", hint=hint) from None
 
 
@@ -184,6 +184,6 @@ def _files(tool: Tool) -> Iterator[tuple[str, bytes]]:
                 continue
             if (size := size + status.st_size) > _MOST_BYTES:
                 raise MlereduxError(
-                    f"The files of tool {tool.id} exceed {_MOST_BYTES >> 20} MB in total.", hint="Give it fewer."
+                    f"The files of tool {tool.id} exceed {_MOST_BYTES >> 20} MB in total.", hint="Remove some of them."
                 )
             yield path.relative_to(tool.folder).as_posix(), path.read_bytes()

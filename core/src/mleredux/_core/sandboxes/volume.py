@@ -108,7 +108,7 @@ class RunDisk:
         if status.f_bavail * status.f_frsize < copied + min(_FULL, status.f_blocks * status.f_frsize // _FULL_SHARE):
             return "filled its disk"
         if status.f_favail < _FULL_FILES:
-            return f"made {status.f_files - status.f_favail:,} files and folders, as many as its disk holds"
+            return f"made {status.f_files - status.f_favail:,} files and folders, the maximum for its disk"
         return None
 
     def check_host(self) -> None:

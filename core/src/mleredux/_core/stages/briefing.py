@@ -41,9 +41,9 @@ PY
 """
 
 _DEV_SCORES = """\
-- `{data}/dev` has rows that were held back from the training data, without their targets. `sh {task}/score.sh FILE`
-  returns the score of predictions for them, at most {number} times; FILE is like `{data}/dev/{sample}`. Use these
-  scores to choose between models. They do not count, and the code must not depend on them.
+- `{data}/dev` contains rows held out from the training data, without their targets. `sh {task}/score.sh FILE` prints
+  the score of your predictions for them, at most {number} times; FILE must have the format of `{data}/dev/{sample}`.
+  Use these scores to choose between models. They do not count, and your code must not depend on them.
 """
 _INSTRUCTIONS = """\
 # Instructions
@@ -62,13 +62,13 @@ Solve the task in `description.md` with machine learning. Work autonomously: no 
 | `{layout.scratch}` | scratch space; deleted afterwards |
 
 - Limits: {hours}, {cpus} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk, {processes} processes, {gpus}.
-  You are stopped if you exceed the limits of memory, disk or processes{declared}.
+  You are stopped if you exceed the memory, disk or process limits{declared}.
 - Shortly before the time limit, the file `{layout.task}/notice.txt` appears. At the limit you get SIGTERM, and SIGKILL
   {grace} seconds later.
 - `sh {layout.task}/validate.sh` checks the format of your submission; it never reveals a score. You can also POST the
   file to {layout.validate_url}.
 - Network: {network}.
-- Predictions must come from a model that you trained on the data provided. Do not look answers up or write them by
+- Predictions must come from a model that you trained on the data provided. Do not look up answers or write them by
   hand.
 {isolation}"""
 
@@ -86,7 +86,7 @@ _NOT_ISOLATED = """\
 _NETWORK = {
     "none": "no access",
     "gateway": "only the gateway to language models is reachable",
-    "open": "public hosts are reachable over HTTP and HTTPS, by the proxy in the usual variables; all are recorded",
+    "open": "public hosts are reachable over HTTP and HTTPS, through the configured proxy, which records all requests",
 }
 _NETWORK_NOT_ISOLATED = {
     "none": "do not use it (it is not technically blocked)",
@@ -100,7 +100,7 @@ def _network(run: Run, isolated: bool) -> str:
     if not isolated or not hosts or run.spec.network == "open":
         return (_NETWORK if isolated else _NETWORK_NOT_ISOLATED)[run.spec.network]
     others = "and the gateway to language models " if run.spec.network == "gateway" else ""
-    return f"only {', '.join(hosts)} {others}are reachable, through the proxy in the usual variables"
+    return f"only {', '.join(hosts)} {others}are reachable, through the proxy set in the usual environment variables"
 
 
 def write_briefing(
@@ -129,7 +129,7 @@ def write_briefing(
             cpus=plain(spec.limits.cpus),
             memory_mb=spec.limits.memory_mb,
             disk_mb=spec.limits.disk_mb,
-            gpus=f"{spec.limits.gpus} GPUs, named by `CUDA_VISIBLE_DEVICES`" if spec.limits.gpus else "no GPU",
+            gpus=f"{spec.limits.gpus} GPUs, listed in `CUDA_VISIBLE_DEVICES`" if spec.limits.gpus else "no GPU",
             processes=spec.limits.processes,
             declared="" if "cpus" in sandbox.enforces else ". The CPU limit is not enforced; please respect it",
             grace=plain(spec.limits.grace),

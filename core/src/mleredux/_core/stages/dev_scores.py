@@ -60,7 +60,7 @@ class DevScores:
             return {"score": score, "left": left, "message": message}
 
         if left <= 0:
-            return partial(answer, None, 0, "All scores of this run are used up.")
+            return partial(answer, None, 0, "This run has used all of its development scores.")
         job = Job(self._task, path, self._answers)
         [result] = score_in_children([job], self._context.catalogue, cancelled=stopped, seconds=_SECONDS)
         if isinstance(result, Score) and math.isfinite(result.value):

@@ -65,7 +65,7 @@ _PACKAGES = (
     "script (PEP 723), requirements.txt next to it, or the manifest of its folder."
 )
 _WHERE = (
-    "The data is in the folder $MLEREDUX_DATA_DIR, files of a script's own folder are in $MLEREDUX_AGENT_DIR; "
+    "The data is in the folder $MLEREDUX_DATA_DIR, and files of a script's own folder are in $MLEREDUX_AGENT_DIR; "
     "the working directory is the output folder."
 )
 

@@ -32,7 +32,7 @@ GRADING_SECONDS = 3600.0
 GRADING_MEMORY_MB = 16_384
 _POLL_SECONDS = 0.25
 _FOLDER, _LOCK, _FRESH_SECONDS = "mleredux-grade-", ".grading", 60.0
-ONLINE = "The kernel forbids network namespaces here, so the grader ran with the network of this machine."
+ONLINE = "The kernel does not permit network namespaces, so the grader could access this machine's network."
 
 
 def grade_with_metric(task: Task, submission: Path, private: Path, catalogue: Catalogue) -> Score:
@@ -214,7 +214,7 @@ def make_report(
         message: Why there is no score, or no finite score.
     """
     if score is not None and message is None and not math.isfinite(score):
-        message = f"The metric of this submission is {score}, no finite number."
+        message = f"The metric of this submission is {score}, which is not a finite number."
     # As in MLE-bench's reports, the rounded score is compared with the thresholds.
     rounded = None if score is None else _round(score, task)
     board = read_leaderboard(task.leaderboard) if task.leaderboard else []

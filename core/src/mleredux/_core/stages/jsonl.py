@@ -67,7 +67,7 @@ def read_listed(path: Path, *, lenient: bool = False) -> list[Listed]:
             problem = first_problem(error)
             malformed = MlereduxError(
                 f"{path} line {number} is malformed: {problem.place or 'the line'}: {problem.message}.",
-                hint='A line is like {"competition_id": "digits", "submission_path": "submission.csv"}.',
+                hint='A line looks like {"competition_id": "digits", "submission_path": "submission.csv"}.',
             )
             if not lenient:
                 raise malformed from error

@@ -40,9 +40,9 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
     notes = [] if isolated else [within_reach(context).why]
     llm, disk = told.llm, told.disk
     if disk is not None and disk.named:
-        notes.append("The path of the data, which the agent could see, names the task.")
+        notes.append("The agent could see the data's path, which contains the name of the task.")
     if (run.path / ".control" / UNLIMITED).exists():
-        notes.append("The disk limit does not hold what the agent wrote to the files of its image.")
+        notes.append("The disk limit does not cover the image's own files that the agent changed.")
     reached = [use.host for use in told.egress if use.phase == "run" and use.allowed]
     return Ledger(
         validations=told.validations,
@@ -64,7 +64,7 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
 
 def within_reach(context: StageContext) -> Evidence:
     """Return the evidence against every result from a sandbox that is not a security boundary."""
-    why = f"Sandbox {context.sandbox.id} does not keep the answers on this machine from agents."
+    why = f"Sandbox {context.sandbox.id} does not protect the answers on this machine from agents."
     return Evidence(kind="sandbox", level="within reach", why=why)
 
 
@@ -88,7 +88,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
         wanted = canary(run.spec.task).encode()
     except MlereduxError as error:  # without a salt there is no canary; everything else is still checked
         wanted = b""
-        found = [Evidence(kind="canary", level="suspicious", why=f"The canary could not be looked for: {error}")]
+        found = [Evidence(kind="canary", level="suspicious", why=f"The search for the canary failed: {error}")]
     else:
         found = []
     left = list(_left(run))
@@ -96,11 +96,11 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
     for shown, path, size in left:
         with contextlib.suppress(OSError):
             if wanted and _holds(path, wanted):
-                why = f"{shown} holds the canary that is next to the answers."
+                why = f"{shown} contains the canary stored next to the answers."
                 found.append(Evidence(kind="canary", level="seen", why=why))
             same = secret.get(size)
             if same and (digest := hash_regular(path)) in same:
-                why = f"{shown} equals the private file {same[digest]}."
+                why = f"{shown} is identical to the private file {same[digest]}."
                 submitted = shown.startswith("submissions/") or Path(shown).name == submission
                 kind = SUBMITTED_ANSWERS if submitted else "private-file"
                 level: Literal["seen", "suspicious"] = "suspicious" if submitted and isolated else "seen"

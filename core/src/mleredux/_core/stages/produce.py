@@ -100,7 +100,7 @@ def mask_secrets(run: Run, values: Iterable[str]) -> int:
             try:
                 changed += _mask(run.path / folder / os.fsdecode(found.path), mask)
             except OSError as error:
-                message = f"Secrets could not be looked for: {error.strerror or error}."
+                message = f"The search for secrets failed: {error.strerror or error}."
                 run.emit(Warned(path=f"{folder}/{readable(found.path)}", message=message))
     return changed
 
@@ -129,7 +129,7 @@ def _completed(run: Run, artifact: Artifact, producer: str) -> Artifact:
     """Return the artifact with size and hash; a plugin may list only regular files of the run's own directory."""
     path = run.path / artifact.path
     if not path.resolve().is_relative_to(run.path.resolve()):
-        raise ValueError(f"{artifact.path} lies outside the run")
+        raise ValueError(f"{artifact.path} is outside the run")
     known = artifact.media_type != "application/octet-stream"
     return artifact.model_copy(
         update={

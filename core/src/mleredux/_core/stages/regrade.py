@@ -53,8 +53,8 @@ def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tu
         found = grade(task, given, prepared.private, catalogue, **same)
         if old.valid_submission and not found.valid_submission and prepared.digest != run.use.task_data:
             raise MlereduxError(
-                f"Run {run.id} used other data of {task.id}: {found.message}",
-                hint="Its report is unchanged; prepare the data of then, or run the agent again.",
+                f"Run {run.id} used different data for {task.id}: {found.message}",
+                hint="Its report is unchanged; prepare the data that it used, or run the agent again.",
             )
         new = found.judged(old.verdict.evidence, old.verdict.verification)
         _keep(run, catalogue, task, old, new, prepared.digest)

@@ -59,7 +59,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     run, task = context.run, context.task
     prepared = prepared or context.data.find(task)
     if prepared is None:
-        raise SandboxError(f"The prepared data of {task.id} is gone.", hint="Start the run again.")
+        raise SandboxError(f"The prepared data of {task.id} no longer exists.", hint="Start the run again.")
     context.say("waiting for a free slot")
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
@@ -307,7 +307,7 @@ def _check_same(run: Run, found: dict[str, str]) -> None:
     """
     before = run.use.tools
     if changed := sorted(name for name in before if found.get(name) != before[name]):
-        raise ResumeRefused(f"The tool {changed[0]} changed since the run began.", hint="Start a new run.")
+        raise ResumeRefused(f"The tool {changed[0]} has changed since the run began.", hint="Start a new run.")
     if found:
         run.record_use(tools=found)
 

@@ -44,7 +44,7 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
             raise Cancelled("A user cancelled the run.")
         report = run.report
         if report is None or not report.valid_submission:
-            raise AgentBroken(_why(run), hint="All of its logs are in `logs/smoke` of the run.")
+            raise AgentBroken(_why(run), hint="Its full logs are in the run's `logs/smoke`.")
     passed.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(passed, f"{context.agent.reference or context.agent.id} on {smoke.task}: {report.score}\n")
 
@@ -88,7 +88,7 @@ def _execute(context: StageContext, pipeline: Pipeline, store: RunStore) -> Run:
 
 def _why(run: Run) -> str:
     report = run.report
-    said = run.message or (report.message if report else None) or "it left nothing that can be scored"
+    said = run.message or (report.message if report else None) or "it produced nothing that can be scored"
     what = f"The agent did not pass its smoke run on {run.spec.task}: {said.rstrip('.')}."
     if not run.agent_log.is_file():
         return what

@@ -39,7 +39,7 @@ def _prepare(context: StageContext) -> StageEnded:
         prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
     used = context.run.use.task_data
     if used is not None and used != prepared.digest:
-        raise ResumeRefused(f"The prepared data of {context.task.id} changed since the run began.")
+        raise ResumeRefused(f"The prepared data of {context.task.id} has changed since the run began.")
     context.run.record_use(
         task_version=context.task.version,
         task_data=prepared.digest,
@@ -58,7 +58,7 @@ def _build(context: StageContext) -> StageEnded:
     before = context.run.use.image
     if before is not None and before != built.identity:
         raise ResumeRefused(
-            f"The environment of agent {context.agent.id} is now {built.identity}, the run began with {before}.",
+            f"The environment of agent {context.agent.id} is now {built.identity}; the run began with {before}.",
             hint="Start a new run.",
         )
     context.run.record_use(image=built.identity)
@@ -136,7 +136,7 @@ def judge(
     if again:
         built = _built(context)
         same = built.identity == run.use.image
-        why = "The environment of the agent is not that of the run any more."
+        why = "The agent's environment has changed since the run began."
         result = _verify(context, built, prepared, report) if same else Verification(status="not attempted", why=why)
         run.write_report(verdict.judged(tuple(evidence), result))
 

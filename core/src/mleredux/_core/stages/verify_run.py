@@ -36,7 +36,7 @@ def verify_run(
     """
     report = run.report
     if not run.state.final or report is None:
-        raise MlereduxError(f"Run {run.id} has no report to verify.", hint="Name a run that was graded.")
+        raise MlereduxError(f"Run {run.id} has no report to verify.", hint="Choose a graded run.")
     if not run.lock.acquire():
         raise MlereduxError(f"Run {run.id} is being executed.", hint="Wait until it has ended.")
     try:

@@ -66,8 +66,8 @@ class Run:
         self._record = record
         if self.id != path.absolute().name:
             raise MlereduxError(
-                f"{path} has the files of run {self.id}, under another name: a copy is not a run.",
-                hint="If you renamed the run, give its folder this name again; else delete the copy.",
+                f"{path} contains the files of run {self.id} under another name; copies are not runs.",
+                hint="If you renamed the run, restore the name of its folder; otherwise, delete the copy.",
             )
         self.log = EventLog(path / "events.jsonl")
         self.lock = FileLock(path / ".lock")
@@ -143,7 +143,7 @@ class Run:
         """
         before = self.state
         if state not in TRANSITIONS[before]:
-            raise MlereduxError(f"Run {self.id} can't go from {before} to {state}.")
+            raise MlereduxError(f"Run {self.id} can't change from {before} to {state}.")
         self.emit(StateEntered(state=state, cause=cause, message=message))
 
     @property
@@ -349,7 +349,7 @@ class Run:
 def _rollouts() -> Any:
     for kit in entry_points(group="mleredux.kits", name="rollout"):
         return kit.load()
-    raise NotFound("Rollouts can't be read here.", hint="Install their kit: pip install mleredux-rollout")
+    raise NotFound("Reading rollouts requires their kit.", hint="Install it: pip install mleredux-rollout")
 
 
 def _write(path: Path, record: RunRecord) -> None:

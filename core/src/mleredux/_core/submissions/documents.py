@@ -35,7 +35,7 @@ def find_model(name: str) -> type[BaseModel]:
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise TaskBroken(f"The model {name} of submissions can't be found: {error}.") from error
+        raise TaskBroken(f"The submission model {name} can't be found: {error}.") from error
     if not (isinstance(found, type) and issubclass(found, BaseModel)):
         raise TaskBroken(f"{name} is not a pydantic model.")
     return found
@@ -82,9 +82,9 @@ def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Docume
     except _Twice as error:
         raise InvalidSubmission(f"{name} has the field {_short(str(error))} twice in one object.") from None
     except (ValueError, RecursionError) as error:
-        raise InvalidSubmission(f"{name} is not JSON (NaN and Infinity are not): {_plain(str(error))}.") from None
+        raise InvalidSubmission(f"{name} is not valid JSON (NaN is invalid): {_plain(str(error))}.") from None
     if not isinstance(value, dict):
-        raise InvalidSubmission(f"{name} must hold one JSON object.")
+        raise InvalidSubmission(f"{name} must contain one JSON object.")
     try:
         return model.model_validate_json(data)
     except ValidationError as error:

@@ -132,7 +132,7 @@ class ValidationEndpoint:
         self.folder.mkdir(mode=0o711, exist_ok=True)
         status = self.folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-            raise SandboxError(f"{self.folder} is not ours.", hint="Another program created it; remove it.")
+            raise SandboxError(f"{self.folder} is from another program.", hint="Remove it, then start again.")
         self.socket.unlink(missing_ok=True)
         handler = type("Handler", (_Handler,), {"endpoint": self})
         self._servers = [_UnixServer(str(self.socket), handler), _TcpServer(("127.0.0.1", 0), handler)]
@@ -172,7 +172,7 @@ class ValidationEndpoint:
         wait = self.limit.take()
         if wait <= 0:
             return None
-        return Verdict(valid=False, message=f"Too many validations; ask again in {math.ceil(wait)} seconds.")
+        return Verdict(valid=False, message=f"Too many validations; try again in {math.ceil(wait)} seconds.")
 
     def score(self, upload: Path | None) -> dict[str, Any]:
         """Return the score of an uploaded file with predictions for rows held back from the training data."""
@@ -270,7 +270,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self._reply(200, answer(None))
             return
         if not self.endpoint.uploading.acquire(timeout=_WAIT_SECONDS):
-            self._refuse(503, length, {"error": "Another upload is being checked; ask again later."})
+            self._refuse(503, length, {"error": "Another upload is being checked; try again later."})
             return
         try:
             with self._upload(length) as upload:
@@ -320,7 +320,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
                     file.write(block)
                     left -= len(block)
             if left:
-                raise _Broken("The upload broke off.")
+                raise _Broken("The upload was interrupted.")
             kind = self.headers.get("Content-Type", "")
             yield _first_file(body, kind) if kind.lower().startswith("multipart/") else body
 
@@ -349,7 +349,7 @@ def _answer(verdict: Verdict) -> dict[str, Any]:
     return {"valid": verdict.valid, "message": verdict.message, "result": words}
 
 
-_ROUTES = {"error": "There are POST /validate, GET /time and GET /health."}
+_ROUTES = {"error": "Supported requests: POST /validate, GET /time and GET /health."}
 _ANSWERS: dict[str, Callable[[ValidationEndpoint, Path | None], dict[str, Any]]] = {
     "/validate": lambda endpoint, upload: _answer(endpoint.answer(upload)),
     "/score": ValidationEndpoint.score,
@@ -366,7 +366,7 @@ def _first_file(body: Path, content_type: str) -> Path:
     parameters["Content-Type"] = content_type
     boundary = parameters.get_boundary()
     if not boundary or len(boundary) > 200:
-        raise _Broken("The multipart upload names no boundary.")
+        raise _Broken("The multipart upload has no boundary.")
     mark = b"--" + boundary.encode("latin-1", "replace")
     with body.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
         chosen: tuple[int, int] | None = None
@@ -381,7 +381,7 @@ def _first_file(body: Path, content_type: str) -> Path:
             if named:
                 break
         if chosen is None:
-            raise _Broken("The multipart upload holds no file.")
+            raise _Broken("The multipart upload contains no file.")
         size = chosen[1] - chosen[0]
         data.move(0, chosen[0], size)
     os.truncate(body, size)

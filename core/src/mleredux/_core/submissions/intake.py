@@ -87,7 +87,7 @@ def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
                 continue
             if stat.S_ISDIR(status.st_mode):
                 if depth + 1 >= limits.depth:
-                    yield Found(path, reason=f"lies deeper than {limits.depth} folders")
+                    yield Found(path, reason=f"is nested more than {limits.depth} folders deep")
                 else:
                     folders.append((path, depth + 1))
                 continue
@@ -142,7 +142,7 @@ def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[
         else:
             unnamed += 1
     if unnamed:
-        left_out.append({"path": prefix, "reason": f"{unnamed:,} more things were left out"})
+        left_out.append({"path": prefix, "reason": f"{unnamed:,} more files were skipped"})
     return artifacts, left_out
 
 

@@ -124,7 +124,7 @@ def make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
         return schema
     sample = public / submission.sample
     if not sample.is_file():
-        raise TaskBroken(f"Task {task.id} prepared no {submission.sample} among its public files.")
+        raise TaskBroken(f"The public files of task {task.id} do not include {submission.sample}.")
     csv.field_size_limit(1 << 30)
     with sample.open(encoding="utf-8", newline="") as file:
         rows = csv.reader(file)

@@ -94,13 +94,13 @@ class Snapshots:
                 return Unusable(problem=f"is larger than {MAX_BYTES >> 30} GiB")
             try:
                 if stamp != self._taken and not self._take(file, stamp):
-                    return Unusable(problem="changed while it was read")
+                    return Unusable(problem="changed while being read")
             except OSError as error:
                 if error.errno == errno.ENOSPC and (moved := self._move(stamp)):
                     return moved
                 raise SandboxError(
-                    f"The submission could not be kept in {self.run.path}: {error.strerror or error}.",
-                    hint="Make room on the disk, and resume the run.",
+                    f"The submission could not be saved in {self.run.path}: {error.strerror or error}.",
+                    hint="Free some disk space, and resume the run.",
                 ) from error
         return self.run.submissions()[-1].path
 

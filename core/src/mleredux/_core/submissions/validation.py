@@ -163,7 +163,7 @@ def _check(schema: SubmissionSchema, file: BinaryIO, expected: Mapping[tuple[str
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise _Malformed(f"{schema.file} is UTF-16; write it as UTF-8.")
     if b"\0" in start:
-        raise _Malformed(f"{schema.file} is not a CSV text file: it holds NUL bytes.")
+        raise _Malformed(f"{schema.file} is not a CSV text file: it contains NUL bytes.")
     if not schema.columns:
         return
     csv.field_size_limit(MAX_ROW)
@@ -206,12 +206,12 @@ def _check_table(
     header = next(rows, [])
     names = [column.name for column in schema.columns]
     if missing := [name for name in names if name not in header]:
-        raise _Malformed(f"Columns are missing: {_some(missing)}; expected are {_some(names)}.")
+        raise _Malformed(f"Missing columns: {_some(missing)}; expected columns: {_some(names)}.")
     if len(set(header)) != len(header):
         raise _Malformed("A column name occurs twice.")
     extra = [name for name in header if name not in names]
     if extra and not schema.extra_columns:
-        raise _Malformed(f"There are columns that do not belong here: {_some(extra)}.")
+        raise _Malformed(f"Unexpected columns: {_some(extra)}.")
     positions = [(column, header.index(column.name)) for column in schema.columns]
     id_positions = [position for column, position in positions if column.role == "id"]
     seen: Counter[tuple[str, ...]] = Counter()
@@ -224,10 +224,10 @@ def _check_table(
                 continue
             count += 1
             if schema.rows is not None and count > schema.rows:
-                raise _Malformed(f"There are more than the expected {schema.rows:,} rows.")
+                raise _Malformed(f"Expected {schema.rows:,} rows, but there are more.")
             if not fine:
                 if len(row) != len(header):
-                    raise _Malformed(f"Line {number} has {len(row)} cells, the header has {len(header)}.")
+                    raise _Malformed(f"Line {number} has {len(row)} cells; the header has {len(header)}.")
                 for column, position in positions:
                     _check_cell(column, row[position], number)
             if expected is not None:
@@ -240,7 +240,7 @@ def _check_table(
                     raise _Malformed(f"The id in line {number} occurs {often}.")
         first += len(block)
     if schema.rows is not None and count != schema.rows:
-        raise _Malformed(f"There are {count:,} rows, expected are {schema.rows:,}.")
+        raise _Malformed(f"Expected {schema.rows:,} rows, but there are {count:,}.")
 
 
 def _cells_are_fine(block: list[list[str]], width: int, positions: list[tuple[Column, int]]) -> bool:
@@ -283,15 +283,15 @@ def _check_cell(column: Column, cell: str, number: int) -> None:
             raise _Malformed(f"Column {column.name!r} has a missing value in line {number}.")
         return
     if column.type == "boolean" and text.lower() not in _BOOLEAN:
-        raise _Malformed(f"Column {column.name!r} must be True or False; line {number} is neither.")
+        raise _Malformed(f"Column {column.name!r} must be True or False; the value in line {number} is neither.")
     if column.type in ("number", "integer") and column.role == "target":
         value = as_number(text)
         if value is None:
-            raise _Malformed(f"Column {column.name!r} must be a number; line {number} is not.")
+            raise _Malformed(f"Column {column.name!r} must be a number; the value in line {number} is not.")
         if not math.isfinite(value):
-            raise _Malformed(f"Column {column.name!r} is infinite or no number in line {number}.")
+            raise _Malformed(f"Column {column.name!r} must be a finite number; the value in line {number} is not.")
         if column.type == "integer" and not value.is_integer():
-            raise _Malformed(f"Column {column.name!r} must be a whole number; line {number} is not.")
+            raise _Malformed(f"Column {column.name!r} must be a whole number; the value in line {number} is not.")
 
 
 def as_number(text: str) -> float | None:

@@ -48,7 +48,7 @@ _PROGRAMS = {
 )
 @click.pass_context
 def task_bundle(ctx: click.Context, name: str, parent: Path, kind: str) -> None:
-    """Create a package with a task in the folder NAME; small generated data stands in for yours."""
+    """Create a package with a task in the folder NAME; replace its small generated data with yours."""
     templates, words = ["task-bundle"], {"needs": ""}
     if kind in _PROGRAMS:
         templates += ["task-bundle-program", f"task-bundle-{kind}"]
@@ -64,7 +64,7 @@ def task_bundle(ctx: click.Context, name: str, parent: Path, kind: str) -> None:
 @click.argument("name")
 @_output_option
 @click.option(
-    "--script", "kind", flag_value="script", help="A small program: nearest neighbors on tables. The default."
+    "--script", "kind", flag_value="script", help="A small program, nearest neighbors on tables; the default."
 )
 @click.option("--llm", "kind", flag_value="llm", help="An LLM with a shell tool, in a loop of 50 lines.")
 @click.option("--cli", "kind", flag_value="cli", help="A command-line program, such as a coding agent.")

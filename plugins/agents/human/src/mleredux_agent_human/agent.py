@@ -58,7 +58,7 @@ def named(reference: str) -> Agent:
     """
     name = unicodedata.normalize("NFC", reference.removeprefix("human:"))
     if not PERSON.fullmatch(name):
-        raise MlereduxError(f"{name!r} is not a name that people can have here.", hint=PERSON_RULE)
+        raise MlereduxError(f"{name!r} is not a valid user name.", hint=PERSON_RULE)
     return agent.model_copy(update={"reference": f"human:{name}"})
 
 

@@ -8,4 +8,4 @@ from mleredux.plugin.command import CommandGroup
 
 @click.group("human", cls=CommandGroup)
 def command() -> None:
-    """Work on a task yourself: with its files, its limits and the report of any run."""
+    """Work on a task yourself, with the same files, limits and report as an agent."""

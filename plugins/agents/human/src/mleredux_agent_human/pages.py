@@ -128,4 +128,4 @@ def _here(visit: Visit) -> bool:
 
 def _check_here(visit: Visit) -> None:
     if not _here(visit):
-        raise MlereduxError("People work in the process sandbox of one machine.", hint="Use `mleredux view` there.")
+        raise MlereduxError("Users work in the process sandbox of a machine.", hint="Run `mleredux view` on it.")

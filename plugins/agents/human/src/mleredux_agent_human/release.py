@@ -15,7 +15,7 @@ from mleredux.plugin.host import Pipeline
 @click.argument("runs", nargs=-1)
 @click.pass_context
 def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
-    """Grade runs of people whose feedback was held back (`mleredux human start --feedback later`).
+    """Grade runs of users whose feedback was delayed (`mleredux human start --feedback later`).
 
     Without RUNS, grade all runs that are due.
     """
@@ -24,7 +24,7 @@ def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
     found = [store.get(name) for name in runs] or [run for run in _waiting(store) if not run.held]
     for run in found:
         if run.hold_end is None or run.state.final:
-            raise MlereduxError(f"Run {run.id} is not held back.", hint="`mleredux runs` lists runs with their status.")
+            raise MlereduxError(f"Run {run.id} needs no release.", hint="`mleredux runs` lists runs with their status.")
         if run.alive:
             raise MlereduxError(f"Run {run.id} is still being worked on.", hint="Release it when it has ended.")
     for run in found:

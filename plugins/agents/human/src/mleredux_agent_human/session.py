@@ -27,7 +27,7 @@ from mleredux_agent_human.transcript import RC, Transcript, plain
 _POLL = 0.2
 _BLOCK = 1 << 16
 _SHOWN_AGAIN = 1 << 13
-_NOTHING_YET = "Nothing was submitted yet: `submit FILE` first, or exit once more to end without a submission."
+_NOTHING_YET = "Nothing has been submitted yet. Run `submit FILE`, or exit again to end without a submission."
 
 
 class Session(base.Session):

@@ -58,15 +58,15 @@ class Feedback(click.ParamType[Any]):
         try:
             end = datetime.fromisoformat(value).astimezone()
         except ValueError:
-            self.fail(f"{value!r} is neither `now`, `later`, nor a time as in 2026-06-30T18:00.", param, ctx)
+            self.fail(f"{value!r} is neither `now`, `later`, nor a time like 2026-06-30T18:00.", param, ctx)
         if end <= datetime.now(UTC):
-            self.fail(f"{value} is over; use `now`.", param, ctx)
+            self.fail(f"{value} is in the past; use `now`.", param, ctx)
         return end
 
 
 @click.command("start")
 @click.argument("task", required=False)
-@click.option("--name", metavar="NAME", help="Who works on it: the agent of the run is `human:NAME`.")
+@click.option("--name", metavar="NAME", help="Your name; the agent of the run is `human:NAME`.")
 @click.option("--sandbox", metavar="ID", help="Sandbox to work in.  [default: process]")
 @click.option("--time-limit", type=Duration(), help="Time limit: 90s, 30m, 2h.  [default: 2h]")
 @click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs.")
@@ -84,9 +84,9 @@ class Feedback(click.ParamType[Any]):
 def command(
     ctx: click.Context, /, task: str | None, attach: str | None, detach: bool, as_json: bool, **asked: Any
 ) -> None:
-    """Work on TASK yourself: a shell with the task as an agent sees it, its time limit, and the same report as any run.
+    """Work on TASK yourself, in a shell with the same view, time limit and report as an agent.
 
-    With --jupyter, the address of a JupyterLab is printed too; its cells and their output are steps of the rollout.
+    With --jupyter, the address of a JupyterLab is also printed; its cells and their output are steps of the rollout.
     The clock starts when the workspace is open. `submit`, `clock` and `finish` work in its shell; `mleredux human
     submit` and `mleredux human finish` do the same from its folder.
     """
@@ -161,7 +161,7 @@ def _open(ctx: click.Context, run: Run) -> str:
             told = _worker_log(run).read_text(errors="replace").strip().splitlines()
             raise MlereduxError(
                 f"The workspace could not be opened: {told[-1] if told else 'its process ended.'}",
-                hint=f"Try again: `mleredux human start --attach {run.id}`.",
+                hint=f"Try again with `mleredux human start --attach {run.id}`.",
             )
         if str(run.state) != said:
             said = str(run.state)

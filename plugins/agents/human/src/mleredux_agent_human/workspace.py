@@ -24,7 +24,7 @@ def find_run(ctx: click.Context, name: str | None, runs_dir: str | None) -> Run:
     for folder in (here, *here.parents):
         if (folder / "run.json").is_file():
             return Run(folder)
-    raise MlereduxError("This folder is not part of a run.", hint="Name the run with --run (or `--run last`).")
+    raise MlereduxError("This folder is not part of a run.", hint="Specify the run with --run (or `--run last`).")
 
 
 def send(run: Run, do: str, file: Path | None = None) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def send(run: Run, do: str, file: Path | None = None) -> dict[str, Any]:
     except NoSession:
         raise MlereduxError(
             f"Run {run.id} has no open session.",
-            hint=f"`mleredux human start --attach {run.id}` opens one that was closed.",
+            hint=f"`mleredux human start --attach {run.id}` reopens a closed one.",
         ) from None
     except OSError as error:
-        raise MlereduxError(f"{file} can't be read: {error.strerror}.", hint="Name a file that exists.") from None
+        raise MlereduxError(f"{file} can't be read: {error.strerror}.", hint="Choose an existing file.") from None

@@ -113,7 +113,7 @@ def _build_and_run(
         tell("build", f"sandbox {run.spec.sandbox}, environment {run.use.image}")
         report = run.report
         if report is None or not report.valid_submission:
-            why = run.message or (report.message if report else None) or "it left nothing that can be scored"
+            why = run.message or (report.message if report else None) or "it produced nothing that can be scored"
             tell("smoke run", f"{smoke.task}: {why}{_last_lines(run)}", ok=False)
             return False
         seconds = time.monotonic() - started

@@ -112,11 +112,11 @@ def _next_hop(url: str, location: str, failure: str) -> tuple[str, list[str]]:
         target, addresses = redirected(url.rstrip("/") + _DISCOVERY, location)
         repository = target.removesuffix(_DISCOVERY)
         if repository == target:
-            raise PermissionError("that is not a repository")
+            raise PermissionError("it is not a repository")
         check_url(repository)
     except (PermissionError, MlereduxError) as error:
         reason = f"its server redirects to {location[:300]!a}: {str(error).rstrip('.')}"
-        raise MlereduxError(f"{failure}: {reason}.", hint="Name the address of the repository itself.") from None
+        raise MlereduxError(f"{failure}: {reason}.", hint="Use the address of the repository itself.") from None
     return repository, _pins(repository, addresses)
 
 
@@ -132,7 +132,7 @@ def _first_pins(url: str, failure: str) -> list[str]:
     try:
         return _pins(url, host_addresses(host, 443))
     except PermissionError as error:
-        hint = f"The administrator of this machine can name {host} in {HOSTS_VARIABLE}: `*` stands for public hosts."
+        hint = f"The administrator of this machine can add {host} to {HOSTS_VARIABLE}; `*` allows all public hosts."
         raise MlereduxError(f"{failure}: {error}.", hint=hint) from None
 
 
@@ -201,10 +201,10 @@ def _run(
             if problem:
                 process.kill()
                 process.communicate()
-                raise MlereduxError(f"{failure}: it {problem}.", hint="Name a smaller repository.") from None
+                raise MlereduxError(f"{failure}: it {problem}.", hint="Use a smaller repository.") from None
     if process.returncode in ok:
         return out
-    said = err.decode("utf-8", "replace").strip().splitlines() or ["it says nothing"]
+    said = err.decode("utf-8", "replace").strip().splitlines() or ["git gave no reason"]
     raise MlereduxError(
         f"{failure}: {said[-1].removeprefix('fatal: ')}", hint="Check the address, and the ref after `@`."
     )

@@ -25,7 +25,7 @@ def history(reference: str, good: str, bad: str) -> list[str]:
     good, bad = checked(good) or "HEAD", checked(bad) or "HEAD"
     local = find_local(wanted.path) if wanted.path is not None else None
     if wanted.path is not None and local is None:
-        raise MlereduxError(f"{wanted.path} is not a git repository.", hint="Give a repository with a history.")
+        raise MlereduxError(f"{wanted.path} is not a git repository.", hint="Use a repository with a history.")
     with scratch_of(wanted.place) as scratch:
         if local is not None:
             store = local.stage(scratch / "origin.git")
@@ -37,7 +37,7 @@ def history(reference: str, good: str, bad: str) -> list[str]:
             )
         if git.run(["merge-base", first, last], store).decode().strip() != first:
             raise MlereduxError(
-                f"{good} is not an ancestor of {bad} in {wanted.place}.", hint="Give the older commit first."
+                f"{good} is not an ancestor of {bad} in {wanted.place}.", hint="Specify the older commit first."
             )
         listed = ["rev-list", "--first-parent", f"--max-count={MOST_COMMITS}", f"{first}..{last}"]
         between = git.run(listed, store).decode().split()

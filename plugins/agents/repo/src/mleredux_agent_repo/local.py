@@ -61,7 +61,7 @@ class Local:
         objects = self.folder / "objects"
         if (objects / "info" / "alternates").exists() or (objects / "info" / "http-alternates").exists():
             raise MlereduxError(
-                f"{self.folder} borrows objects of another repository.",
+                f"{self.folder} borrows objects from another repository.",
                 hint="Copy them into it: `git repack -a -d`, then remove objects/info/alternates.",
             )
         copied = target / "copied"

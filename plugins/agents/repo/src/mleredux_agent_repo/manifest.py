@@ -31,20 +31,20 @@ def _variable(name: str) -> str:
     if not _VARIABLE.match(name):
         raise ValueError(f"{name!r} is not a valid variable name")
     if name.startswith("MLEREDUX_"):
-        raise ValueError(f"{name} is ours to set")
+        raise ValueError(f"{name} is set by mleredux")
     return name
 
 
 def _host(name: str) -> str:
     bare = name.rpartition(":")[0] or name
     if "=" in name or "[" in name or bare.replace(".", "").isdecimal() or bare.lower() == "localhost":
-        raise ValueError(f"{name!r} is an address; ask for hosts by name")
+        raise ValueError(f"{name!r} is an address; request hosts by name")
     return name
 
 
 def _inside(path: str) -> str:
     if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts:
-        raise ValueError(f"{path!r} must lie inside the folder of the manifest")
+        raise ValueError(f"{path!r} must be inside the manifest's folder")
     return path
 
 
@@ -86,13 +86,13 @@ class BuildTable(_Table):
     @model_validator(mode="after")
     def _one_way(self) -> BuildTable:
         if self.dockerfile is not None and self.python:
-            raise ValueError("give only one of `dockerfile` and `python`")
+            raise ValueError("set only one of `dockerfile` and `python`")
         for item in self.python:
             words = item.split()
             if words[:1] == ["-r"] and len(words) == 2:
                 _inside(words[1])
             elif not words or item.startswith("-"):
-                raise ValueError(f"{item!r} is not a requirement; options of pip are not taken but `-r FILE`")
+                raise ValueError(f"{item!r} is not a requirement; `-r FILE` is the only pip option that is supported")
         return self
 
 
@@ -183,7 +183,7 @@ def read_manifest(folder: Path) -> Manifest:
     if not path.is_file() or path.is_symlink():
         raise BadManifest(
             f"There is no {MANIFEST} in the agent's folder.",
-            hint="Write one (see the README of mleredux-agent-repo), or name its folder after `#`.",
+            hint="Write one (see the README of mleredux-agent-repo), or specify its folder after `#`.",
         )
     if path.stat().st_size > MAX_BYTES:
         raise BadManifest(f"{MANIFEST} is larger than {MAX_BYTES >> 10} KB.", hint="Shorten it.")
@@ -195,12 +195,10 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = Manifest.model_validate(content)
     except ValidationError as error:
         wrong = "\n".join(f"  {_where(item['loc'])}: {_what(item)}" for item in error.errors())
-        raise BadManifest(f"{MANIFEST} is wrong:\n{wrong}", hint="\nFix these fields.") from None
+        raise BadManifest(f"{MANIFEST} is not valid:\n{wrong}", hint="\nFix these fields.") from None
     missing = [name for name in _needed(manifest) if not (folder / name).exists()]
     if missing:
-        raise BadManifest(
-            f"{MANIFEST} names {', '.join(missing)}, which is not there.", hint="Add it, or fix the name."
-        )
+        raise BadManifest(f"{MANIFEST} names {', '.join(missing)}, which is missing.", hint="Add it, or fix the name.")
     return manifest
 
 
@@ -222,5 +220,5 @@ def _what(item: Any) -> str:
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        return "is not known here"
+        return "is not supported"
     return str(item["msg"]).removeprefix("Value error, ").rstrip(".")

@@ -61,7 +61,7 @@ def parse(reference: str) -> Reference:
     text = reference.removeprefix(SCHEME)
     place, _, folder = text.partition("#")
     if not place:
-        raise MlereduxError(f"{reference!r} names no repository.", hint="Write repo:URL_OR_PATH[@REF][#FOLDER].")
+        raise MlereduxError(f"{reference!r} has no repository.", hint="Write repo:URL_OR_PATH[@REF][#FOLDER].")
     scheme = urlsplit(place).scheme if "://" in place else ""
     if scheme == "file":
         text, scheme = text.removeprefix("file://"), ""
@@ -83,7 +83,7 @@ def parse(reference: str) -> Reference:
 def _subdir(folder: str) -> PurePosixPath:
     subdir = PurePosixPath(folder or ".")
     if subdir.is_absolute() or ".." in subdir.parts:
-        raise MlereduxError(f"The folder {folder!r} lies outside the repository.", hint="Name one inside, after `#`.")
+        raise MlereduxError(f"The folder {folder!r} is outside the repository.", hint="Choose one inside it.")
     return subdir
 
 
@@ -96,7 +96,7 @@ def _split(place: str, start: int) -> tuple[str, str | None]:
 def checked(ref: str | None) -> str | None:
     if ref is not None and (not _REF.match(ref) or ".." in ref):
         raise MlereduxError(
-            f"{ref!r} is not a branch, tag or commit.", hint="Write one after `@`, like @main or @v1.2."
+            f"{ref!r} is not a branch, tag or commit.", hint="Specify one after `@`, like @main or @v1.2."
         )
     return ref
 
@@ -111,18 +111,18 @@ def check_url(url: str) -> None:
     scheme = parts.scheme
     if scheme not in _URL_SCHEMES:
         raise MlereduxError(
-            f"Repositories can't be fetched by {scheme}://.", hint=f"Use {', '.join(_URL_SCHEMES)} or a path."
+            f"Repositories can't be fetched with {scheme}://.", hint=f"Use {', '.join(_URL_SCHEMES)} or a path."
         )
     if parts.password or (parts.username and scheme != "ssh"):
         raise MlereduxError(
-            "The repository's address holds credentials, which would be kept in the run.",
+            "The repository's address contains credentials, which would be stored in the run.",
             hint="Leave them to git's credential helper.",
         )
     host = parts.hostname or ""
     if scheme in ("http", "git") and host not in named_hosts():
         raise MlereduxError(
-            f"{scheme}:// is not safe from being changed on the way.",
-            hint=f"Use https, or name {host or 'the host'} in {HOSTS_VARIABLE}.",
+            f"{scheme}:// does not protect the repository from being changed in transit.",
+            hint=f"Use https, or add {host or 'the host'} to {HOSTS_VARIABLE}.",
         )
     _check_host(host, url)
 

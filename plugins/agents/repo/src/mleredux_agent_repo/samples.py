@@ -52,7 +52,7 @@ def sample_of(task: Task, rows: int) -> Task:
             "sets": (),
             "tags": (*task.tags, "debug"),
             "variants": {},
-            "note": f"A debug sample of {rows:,} rows: the score does not compare with scores on {task.id}.",
+            "note": f"A debug sample of {rows:,} rows: the score is not comparable with scores on {task.id}.",
         }
     )
 

@@ -60,11 +60,11 @@ def find_script(folder: Path, shown: str) -> Path:
     if not there:
         raise BadManifest(
             f"{shown} has neither a {MANIFEST} nor a script.",
-            hint="Add a script, say solve.py, or a manifest that names a command; name a subfolder after `#`.",
+            hint="Add a script such as solve.py, or a manifest with a command; specify a subfolder after `#`.",
         )
     raise BadManifest(
         f"{shown} has several scripts ({', '.join(there[:5])}) and no {MANIFEST}.",
-        hint=f"Name one: `--agent {shown.rstrip('/')}/{there[0]}`; or rename it solve.py.",
+        hint=f"Choose one: `--agent {shown.rstrip('/')}/{there[0]}`; or rename it solve.py.",
     )
 
 
@@ -104,7 +104,7 @@ def make_script(
 
     def configured(options: dict[str, Any]) -> Agent:
         if not isinstance(options["args"], str):
-            raise MlereduxError("The option args is not a text.", hint="Write `-O args='--data $MLEREDUX_DATA_DIR'`.")
+            raise MlereduxError("The option args is not a string.", hint="Write `-O args='--data $MLEREDUX_DATA_DIR'`.")
         command = _command(script, options["args"])
         return made.model_copy(update={"command": command, "verify": command})
 
@@ -124,7 +124,7 @@ def _command(script: Path, arguments: str) -> tuple[str, ...]:
     else:
         if programs[-1] in _SHELLS and b"\r\n" in script.read_bytes():
             raise MlereduxError(
-                f"The lines of {script.name} end as on Windows (CRLF), which shells can't read.",
+                f"{script.name} has Windows line endings (CRLF), which shells can't read.",
                 hint=f"Convert it: `sed -i 's/\\r$//' {script.name}`.",
             )
         missing = f"{script.name} needs {programs[-1]}, which is not installed in its sandbox."

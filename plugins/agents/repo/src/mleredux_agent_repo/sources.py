@@ -77,7 +77,7 @@ def get(wanted: Reference) -> Source:
     if not folder.is_relative_to(root.resolve()) or not folder.is_dir():
         raise MlereduxError(
             f"There is no folder or script {wanted.subdir} in {wanted.place} at {commit[:12]}.",
-            hint="Fix the part after `#`.",
+            hint="Correct the part after `#`.",
         )
     own = root / folder.relative_to(root.resolve())
     trees.refuse_pointers(own)
@@ -97,7 +97,7 @@ def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
         return _fetch(wanted, commit)
     if wanted.ref is not None and _COPY.match(wanted.ref):
         raise MlereduxError(
-            f"The copy {wanted.ref} of {wanted.path} is not in the cache any more.", hint="Start a new run."
+            f"The copy {wanted.ref} of {wanted.path} is no longer in the cache.", hint="Start a new run."
         )
     local = None if wanted.path.is_file() else find_local(wanted.path)
     if local is None or (wanted.ref is None and local.head is None and not local.bare):
@@ -105,7 +105,7 @@ def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
             return _copy(wanted, remarks)
         raise MlereduxError(
             f"{wanted.path} is not a git repository with files, so there is no {wanted.ref}.",
-            hint="Leave the part after `@` out, or name the repository itself.",
+            hint="Leave out the part after `@`, or specify the repository itself.",
         )
     if wanted.ref is None and not local.bare and (wanted.path / ".gitmodules").exists():
         return _copy(wanted, remarks)  # objects of submodules are not in the repository
@@ -180,7 +180,7 @@ def _copy(wanted: Reference, remarks: list[str]) -> str:
         needed = only is None or name.partition("/")[0] in only
         if target is None or not needed or not is_allowed(target):
             out[name] = None
-            remarks.append(f"{name} is left out: it is a link out of {folder}, and not to a program that is imported.")
+            remarks.append(f"{name} is skipped: it links out of {folder}, and not to an imported program.")
     with scratch_of(str(path)) as scratch:
         tree = scratch / "tree"
         trees.copy(folder, tree, str(folder), LEFT_OUT, only=only, followed=out)

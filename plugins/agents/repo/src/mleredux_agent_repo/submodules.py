@@ -95,5 +95,5 @@ def _host(url: str) -> str | None:
 def _refused(path: str, why: str) -> MlereduxError:
     return MlereduxError(
         f"The submodule {path} can't be fetched: {why}.",
-        hint="Clone the repository with `--recurse-submodules`, and name the folder.",
+        hint="Clone the repository with `--recurse-submodules`, and specify its folder.",
     )

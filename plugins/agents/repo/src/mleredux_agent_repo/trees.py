@@ -73,19 +73,19 @@ def _entries(
     parent: int, prefix: str, shown: str, left_out: frozenset[str], depth: int, only: frozenset[str] | None = None
 ) -> Iterator[Entry]:
     if not depth:
-        raise MlereduxError(f"{shown} has more than {_DEPTH} folders inside one another.", hint="Remove some.")
+        raise MlereduxError(f"{shown} has folders nested more than {_DEPTH} levels deep.", hint="Remove some.")
     for base in sorted(os.listdir(parent)):
         name = prefix + base
         if base in left_out or (only is not None and base not in only):
             continue
         if len(name) > MAX_LENGTH:
-            raise MlereduxError(f"{shown} holds paths of more than {MAX_LENGTH} characters.", hint="Shorten them.")
+            raise MlereduxError(f"{shown} contains paths of more than {MAX_LENGTH} characters.", hint="Shorten them.")
         mode = os.stat(base, dir_fd=parent, follow_symlinks=False).st_mode
         if stat.S_ISLNK(mode):
             yield Entry(name, os.readlink(base, dir_fd=parent))
             continue
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-            raise MlereduxError(f"{name} in {shown} is neither file nor folder.", hint="Remove it.")
+            raise MlereduxError(f"{name} in {shown} is neither a file nor a folder.", hint="Remove it.")
         handle = os.open(base, _FLAGS, dir_fd=parent)
         try:
             mode = os.fstat(handle).st_mode  # it may have been replaced in the meantime
@@ -194,8 +194,8 @@ def refuse_pointers(folder: Path) -> None:
     if found:
         more = f" and {len(found) - 3} more" if len(found) > 3 else ""
         raise MlereduxError(
-            f"Git LFS keeps {', '.join(found[:3])}{more}, and it was not fetched.",
-            hint="Clone the repository, run `git lfs pull` there, and name the folder without a ref.",
+            f"Git LFS stores {', '.join(found[:3])}{more}, which was not fetched.",
+            hint="Clone the repository, run `git lfs pull` there, and specify the folder without a ref.",
         )
 
 
@@ -245,5 +245,5 @@ def _refuse_too_much(shown: str, files: int, size: int, most_files: int = 0, mos
     if files > most_files or size > most:
         raise MlereduxError(
             f"{shown} is too large for an agent: more than {most_files:,} files or {most >> 20} MB.",
-            hint="Name a smaller repository; the agent's build loads models and data.",
+            hint="Use a smaller repository; let the agent's build download models and data.",
         )

@@ -70,7 +70,7 @@ class Watched:
         places = tuple(path.resolve() for path in (Path(name).expanduser() for name in local) if path.exists())
         if not places:
             raise click.UsageError(
-                "--watch needs an agent that is a script or a folder on this machine, as in --agent ./solve.py."
+                "--watch requires a script or folder on this machine as the agent, such as --agent ./solve.py."
             )
         return cls(places, frozenset(path.resolve() for path in left_out))
 

@@ -77,9 +77,9 @@ def _predictions(submission: Table, task: Task, expected: set[str]) -> dict[str,
     ids = texts(submission[key], key, missing="blank", numbers="text")
     cells = texts(submission[target], target, missing="blank", numbers="text")
     if len(ids) != len(expected):
-        raise InvalidSubmission(f"The submission has {len(ids)} rows where {len(expected)} are expected.")
+        raise InvalidSubmission(f"The submission has {len(ids)} rows; {len(expected)} are expected.")
     if set(ids) != expected:
-        raise InvalidSubmission(f"Column {key!r} must hold the ids of the sample, each with _long and with _short.")
+        raise InvalidSubmission(f"Column {key!r} must contain the ids of the sample, each with _long and with _short.")
     found = {}
     for row, (name, cell) in enumerate(zip(ids, cells, strict=True), start=1):
         try:
@@ -117,7 +117,7 @@ def _check(given: FormInput) -> None:
 
 GRADER = Grader(
     id="natural-questions-f1",
-    title="Micro F1 of answers that are right or rightly blank",
+    title="Micro F1 over correct answers and correctly blank ones",
     direction="maximize",
     perfect=1.0,
     score=_grade,

@@ -35,7 +35,7 @@ def lwlrap(y_true: Array, y_score: Array) -> float:
 
 def _read(rows: Rows, options: ScoreOptions) -> Array:
     if all(rows.submission[name].dtype.kind == "b" for name in rows.targets):
-        raise InvalidSubmission("The columns of the classes must hold scores, but they are read as true and false.")
+        raise InvalidSubmission("The columns of the classes must contain scores, but contain true and false.")
     return read_scores(rows, options)
 
 

@@ -34,7 +34,7 @@ def power_mean(values: Array, power: float) -> float:
         InvalidSubmission: The mean is undefined: a value is 0 and the power is negative.
     """
     if power < 0 and (values == 0).any():
-        raise InvalidSubmission("The predictions get every pair of rows of a subgroup wrong, which has no score.")
+        raise InvalidSubmission("The score is undefined: all pairs of rows of a subgroup are ranked wrongly.")
     return float(np.mean(values**power) ** (1 / power))
 
 

@@ -69,7 +69,7 @@ def _check_further(rows: Rows, shares: Array) -> None:
     for name in further:
         values = rows.predicted(name)
         if values.dtype.kind == "O":
-            raise InvalidSubmission(f"The further column {name!r} must hold numbers, or be left out.")
+            raise InvalidSubmission(f"The extra column {name!r} must contain numbers, or be omitted.")
         values = _without_gaps(numbers(values, name, finite=False))
         total = total + within(values, name, (0.0, 1.0))
     check_row_sums(total[:, None], RowSum(rtol=1e-5, atol=1e-8))

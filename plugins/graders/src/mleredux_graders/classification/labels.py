@@ -90,7 +90,7 @@ def _first_integer(values: Array, name: str) -> Array:
     message = f"Column {name!r} must begin with a whole number in every row; row {{row}} does not."
     if values.dtype.kind == "f":
         raise InvalidSubmission(
-            f"Column {name!r} must hold whole numbers in every row; it is read as fractions, "
+            f"Column {name!r} must contain whole numbers in every row; it is read as fractions, "
             "so a cell is empty or has a decimal point."
         )
     if values.dtype.kind != "O":

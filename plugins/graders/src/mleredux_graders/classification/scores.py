@@ -93,7 +93,7 @@ def _last_label(values: Array) -> Array:
         return values
     labels = sorted(set(values[~is_missing(values)].tolist()), key=str)
     if len(labels) > 2:
-        raise InvalidSubmission("The answers have more than two classes where one column of scores is given.")
+        raise InvalidSubmission("The answers have more than two classes, but there is only one column of scores.")
     last: Array = values == labels[-1]
     return last
 

@@ -53,13 +53,13 @@ def _read(rows: Rows, options: LocatedOptions) -> list[list[str]]:
         where = f"Column {target!r}, row {int(row) + 1}"
         if options.most_points is not None and len(points) // 3 > options.most_points:
             raise InvalidSubmission(
-                f"{where}: there are {len(points) // 3:,} points, where a page may have {options.most_points:,}."
+                f"{where}: there are {len(points) // 3:,} points; a page may have at most {options.most_points:,}."
             )
         pages.append(points)
         if true is not None and not true[place]:
             continue  # no hits are possible there, so points are only counted
         if len(points) % 3:
-            raise InvalidSubmission(f"{where}: there must be three pieces per point with single blanks between.")
+            raise InvalidSubmission(f"{where}: there must be three pieces per point, separated by single spaces.")
         try:
             [float(piece) for place, piece in enumerate(points) if place % 3]
         except ValueError:

@@ -57,7 +57,7 @@ def parse(text: str) -> Boxes:
     """
     pieces = text.split(" ") if text.strip() else []
     if len(pieces) % FIELDS:
-        raise ValueError("must have nine pieces per box with single blanks between")
+        raise ValueError("must have nine pieces per box, separated by single spaces")
     groups = [pieces[start : start + FIELDS] for start in range(0, len(pieces), FIELDS)]
     try:
         numbers = np.array([[float(piece) for piece in group[:-1]] for group in groups], dtype=np.float64)
@@ -119,9 +119,9 @@ def average_precisions(iou: Array, thresholds: Array) -> Array:
 
 def _check(boxes: Array) -> None:
     if np.isnan(boxes[:, 1:]).any() or not (boxes[:, 4:7] > 0).all():
-        raise ValueError("has a box with a missing number, or a size that is not above 0")
+        raise ValueError("has a box with a missing number or a size that is not above 0")
     if np.isinf(boxes[:, [1, 2, 4, 5]]).any():
-        raise ValueError("has a box of infinite place or size")
+        raise ValueError("has a box whose position or size is infinite")
 
 
 def _sample(true: Boxes, predicted: Boxes, thresholds: Array, absent_classes_count: bool) -> Array:

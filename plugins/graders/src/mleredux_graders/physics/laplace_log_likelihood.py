@@ -77,7 +77,7 @@ def _read(rows: Rows, options: LaplaceOptions) -> _Predictions:
         raise InvalidSubmission(f"Column {key!r} has {int(unknown.sum())} rows that the sample does not have.")
     for name in (value, confidence):
         if mine[name].dtype.kind == "O":
-            raise InvalidSubmission(f"Column {name!r} must hold numbers only.")
+            raise InvalidSubmission(f"Column {name!r} must contain numbers only.")
     scored = np.ones(len(theirs), dtype=bool) if rows.dropped is None else ~rows.dropped
     answer_rows = _latest(theirs[key], scored, options.last)
     if options.missing_rows == "drop":

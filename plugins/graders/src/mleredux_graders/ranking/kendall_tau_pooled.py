@@ -23,13 +23,13 @@ def inversions(ranks: Array) -> int:
 def _places(expected: list[str], predicted: list[str], row: int, name: str) -> dict[str, int]:
     if len(expected) != len(predicted):
         raise InvalidSubmission(
-            f"Column {name!r} has {len(predicted)} pieces in row {row} where {len(expected)} are expected."
+            f"Column {name!r} has {len(predicted)} pieces in row {row}; {len(expected)} are expected."
         )
     places: dict[str, int] = {}
     for place, piece in enumerate(predicted):
         places.setdefault(piece, place)
     if not places.keys() >= set(expected):
-        raise InvalidSubmission(f"Column {name!r} must order exactly the pieces given; row {row} does not.")
+        raise InvalidSubmission(f"Column {name!r} must be an order of the given pieces; row {row} is not.")
     return places
 
 

@@ -89,7 +89,7 @@ def _read_ranked(rows: Rows, options: SpearmanOptions) -> list[Array | None]:
             return None
         if y_pred.dtype.kind != "O" or not options.rank_text:
             y_pred = numbers(y_pred, name, finite=not options.rank_text)
-            refuse(np.isnan(y_pred), f"Column {name!r} must hold numbers only; row {{row}} is missing.")
+            refuse(np.isnan(y_pred), f"Column {name!r} must contain numbers only; row {{row}} is missing.")
         return y_pred
 
     return [column(name) for name in rows.targets]

@@ -23,7 +23,7 @@ def median_absolute_error(y_true: Array, y_pred: Array, *, sample_weight: Array 
         TaskBroken: Weights are given; a weighted median is not supported.
     """
     if sample_weight is not None:
-        raise TaskBroken("The median absolute error takes no weights.", hint="Leave out the option `weight`.")
+        raise TaskBroken("The median absolute error does not support weights.", hint="Omit the option `weight`.")
     return float(np.median(np.abs(y_true - y_pred)))
 
 

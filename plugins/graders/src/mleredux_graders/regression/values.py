@@ -41,7 +41,7 @@ def true_values(rows: Rows) -> Array:
 def columnwise(metric: ColumnMetric, y_true: Array, y_pred: Array, rows: Rows, options: ValueOptions) -> Score:
     """Return the mean of a metric over columns, with each column's value in the details."""
     if not len(rows):
-        raise TaskBroken("The answers have no row that is scored.", hint="Prepare the task again.")
+        raise TaskBroken("The answers contain no scored row.", hint="Prepare the task again.")
     values = [metric(y_true[:, i], y_pred[:, i], sample_weight=rows.weight) for i in range(y_true.shape[1])]
     mean = float(np.mean(values))
     if options.decimals is not None and np.isfinite(mean):

@@ -49,7 +49,7 @@ class _Volume:
 
     def __init__(self, slices: list[tuple[str, list[Runs], tuple[int, int]]]) -> None:
         if len({shape for _, _, shape in slices}) > 1:
-            raise InvalidSubmission("The rows of one scan got masks of different sizes; keep the order of the sample.")
+            raise InvalidSubmission("The rows of one scan have masks of different sizes; keep the order of the sample.")
         names = list(dict.fromkeys(name for name, _, _ in slices))
         height, width = slices[0][2]
         self.shape = (len(names), height, width)

@@ -89,12 +89,12 @@ def decode(text: str, size: int) -> Runs:
     try:
         pieces = [min(max(int(piece), -1), _LARGEST) for piece in text.split()]
     except ValueError:
-        raise ValueError("holds a piece that is not a whole number") from None
+        raise ValueError("contains a piece that is not a whole number") from None
     starts, lengths = np.array(pieces[0::2], dtype=np.int64), np.array(pieces[1::2], dtype=np.int64)
     if len(starts) != len(lengths) and len(pieces) not in (1, 3):
-        raise ValueError("holds an odd number of pieces, not pairs of start and length")
+        raise ValueError("contains an odd number of pieces instead of pairs of start and length")
     if (starts[1:] < starts[:-1]).any():
-        raise ValueError("has starts that do not rise")
+        raise ValueError("has starts that are not increasing")
     if (starts < 1).any():
         raise ValueError("has a start below 1")
     if (lengths < 1).any():

@@ -56,7 +56,7 @@ def _as_numbers(cells: Sequence[str], name: str) -> list[list[int]]:
         except ValueError:
             pieces = []
         if not pieces:
-            raise InvalidSubmission(f"Column {name!r} must hold whole numbers with blanks between; row {row} does not.")
+            raise InvalidSubmission(f"Column {name!r} must contain integers separated by spaces; row {row} does not.")
         result.append(pieces)
     return result
 

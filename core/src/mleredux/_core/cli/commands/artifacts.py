@@ -25,7 +25,7 @@ def command(
 ) -> None:
     """List the artifacts of RUN, or copy them into a folder.
 
-    RUN is an id, a part of one, or `last`.
+    RUN is an id, part of an id, or `last`.
     """
     there = backend(ctx, runs_dir=runs_dir)
     run_id = there.find(run)

@@ -14,7 +14,7 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "
 @click.command()
 @click.argument("tasks", nargs=-1)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (lite, starter, …).")
-@click.option("--agent", "agents", multiple=True, metavar="ID|PATH", help="Whether this agent runs on the tasks here.")
+@click.option("--agent", "agents", multiple=True, metavar="ID|PATH", help="Also check that this agent can run here.")
 @click.option("--sandbox", metavar="ID", help="Sandbox to run the agent in.  [default: the best one]")
 @runs_dir_option
 @data_dir_option
@@ -30,10 +30,10 @@ def command(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Check this machine's setup and suggest fixes; with TASKS or --set, whether these will run.
+    """Check this machine's setup and suggest fixes; with TASKS or --set, also check whether these can run.
 
-    For tasks, this is the metric, the disk space and the data: whether it is here, or the account, its credentials and
-    accepted rules suffice to download it. Nothing is downloaded.
+    For tasks, the checks cover the metric, the disk space and the data: whether it is on this machine, or can be
+    downloaded with the account's credentials and accepted rules. Nothing is downloaded.
 
     \b
     Exit codes: 0 runs work on this machine, warnings or not · 1 a requirement is not met
@@ -45,7 +45,7 @@ def command(
     plugins, data = catalogue(ctx), DataStore(data_dir)
     chosen = plugins.task_names(tasks, sets)
     if agents and not chosen:
-        raise click.UsageError("Give a task for --agent, e.g. `mleredux doctor digits --agent baseline`.")
+        raise click.UsageError("--agent needs a task, e.g. `mleredux doctor digits --agent baseline`.")
     if chosen:
         from mleredux._core.checks.readiness import diagnose_pair, diagnose_tasks
 

@@ -23,7 +23,7 @@ COLUMNS = ("submission", "task", "valid", "score", "medal", "remark")
 @click.option(
     "--jsonl",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Grade every line of a submission.jsonl of MLE-bench (competition_id, submission_path).",
+    help="Grade every line of an MLE-bench submission.jsonl (competition_id, submission_path).",
 )
 @click.option(
     "--metric",
@@ -31,7 +31,7 @@ COLUMNS = ("submission", "task", "valid", "score", "medal", "remark")
     help="Grade PREDICTIONS against ANSWERS, two CSV files given as the arguments, with your own function.",
 )
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for the report on --jsonl."
+    "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for the report of --jsonl."
 )
 @server_option("--project", metavar="NAME", help="The project whose quota the grading counts against.")
 @data_dir_option
@@ -48,9 +48,9 @@ def command(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Grade SUBMISSION, a file, against the answers of TASK.
+    """Grade the file SUBMISSION against the answers of TASK.
 
-    A submission that cannot be scored gets a report too, with `valid_submission: false` and the reason.
+    A submission that can't be scored also gets a report, with `valid_submission: false` and the reason.
 
     \b
     Exit codes: 0 scored · 1 not valid, or an error · 2 usage · 3 with --jsonl, a line is not valid

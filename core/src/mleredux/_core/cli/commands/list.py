@@ -42,7 +42,7 @@ def command(
     """List installed tasks, techniques, agents, graders, sandboxes, formats, executors or tools."""
     for option, value in (("--set", sets), ("--category", category), ("--technique", technique)):
         if kind != "tasks" and value:
-            raise click.UsageError(f"{option} filters tasks; leave it out.")
+            raise click.UsageError(f"{option} only filters tasks; omit it.")
     if kind in ("formats", "executors", "tools"):  # the objects of this machine, which uses them
         rows = listed(catalogue(ctx), kind)
     else:

@@ -19,7 +19,7 @@ from mleredux._core.cli.output import printable
 @runs_dir_option
 @click.pass_context
 def command(ctx: click.Context, run: str, build: bool, follow: bool, raw: bool, runs_dir: str | None) -> None:
-    """Show the log of RUN: an id, a part of one, or `last`."""
+    """Show the log of RUN: an id, part of an id, or `last`."""
     there = backend(ctx, runs_dir=runs_dir)
     for block in there.log(there.find(run), build=build, follow=follow):
         sys.stdout.buffer.write(block if raw else printable(block).encode())

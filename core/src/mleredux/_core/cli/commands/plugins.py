@@ -58,7 +58,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
 @click.argument("words", nargs=-1)
 @json_option
 def search(words: tuple[str, ...], as_json: bool) -> None:
-    """List known plugins, installed or not, in whose name, summary or registered names all WORDS occur.
+    """List known plugins, installed or not, whose name, summary or registered names contain all WORDS.
 
     The directory comes with mleredux. Other plugins have the keyword mleredux-plugin on the package index.
     """
@@ -69,7 +69,7 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
         print_json([entry.as_json() for entry in matching])
         return
     if not matching:
-        click.echo("No plugin of the directory matches. Search the package index for the keyword mleredux-plugin.")
+        click.echo("No plugin in the directory matches. Search the package index for the keyword mleredux-plugin.")
         return
     rows = [{"name": entry.name, "installed": entry.installed, "summary": entry.summary} for entry in matching]
     print_table(rows, ("name", "installed", "summary"))

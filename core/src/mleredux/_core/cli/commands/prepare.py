@@ -36,7 +36,7 @@ _GRACE = 3.0
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), help="A folder or zip file with the raw data of the task."
 )
-@click.option("--leaderboard", is_flag=True, help="Also fetch the current leaderboard; percentiles then refer to it.")
+@click.option("--leaderboard", is_flag=True, help="Also fetch the current leaderboard and use it for percentiles.")
 @click.option("--keep-raw", is_flag=True, help="Keep downloaded and unpacked raw data.")
 @click.option("--force", is_flag=True, help="Prepare tasks again that are already prepared.")
 @click.option("--ignore-space", is_flag=True, help="Start even if free disk space seems insufficient.")
@@ -65,7 +65,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     if not names:
         raise click.UsageError("Give a task, e.g. `mleredux prepare digits`, a set with --set, or --all.")
     if parameters["source"] is not None and len(names) > 1:
-        raise click.UsageError("--from is the raw data of one task; give exactly one task.")
+        raise click.UsageError("--from is the raw data of one task; specify exactly one task.")
     tasks = [plugins.task(name) for name in names]
     plugins.hook("mleredux_prepare")
     if len(tasks) > 1 and not parameters["ignore_space"]:
@@ -163,7 +163,7 @@ def _prepare_one(
         listed = "; ".join(map(str, done.differences))
         display.say(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
     if not done.neutral:
-        display.say(task.id, "Warning: the order of inodes may tell classes; prepare again with --force.")
+        display.say(task.id, "Warning: the order of inodes may reveal classes; prepare the task again with --force.")
     return {
         **row,
         "version": task.version,

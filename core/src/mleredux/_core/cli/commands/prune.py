@@ -15,7 +15,7 @@ from mleredux._core.cli.output import print_json, print_table
 
 @click.command()
 @click.option(
-    "--unused-since", default="30d", show_default=True, metavar="TIME", help="Not used since: 12h, 7d, or a date."
+    "--unused-since", default="30d", show_default=True, metavar="TIME", help="Unused since: 12h, 7d, or a date."
 )
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 @json_option
@@ -51,4 +51,4 @@ def command(ctx: click.Context, unused_since: str, dry_run: bool, as_json: bool)
     what = "image or environment" if len(rows) == 1 else "images and environments"
     click.echo(f"{'Would remove' if dry_run else 'Removed'} {len(rows)} {what}.")
     if kept:
-        click.echo(f"{len(kept)} stay: sandbox {', '.join(sorted(broken))} does not work here.", err=True)
+        click.echo(f"{len(kept)} kept: sandbox {', '.join(sorted(broken))} does not work here.", err=True)

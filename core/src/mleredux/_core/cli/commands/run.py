@@ -71,21 +71,21 @@ _EXECUTION = (
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
 @grant_options
 @click.option("--llm-calls", type=click.IntRange(min=0), help="Maximum number of LLM calls through the gateway.")
-@click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of tokens of these calls.")
+@click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of tokens for these calls.")
 @click.option(
     "--llm-cost", "llm_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="Maximum cost of these calls."
 )
 @click.option(
     "--on-budget",
     type=click.Choice(["refuse", "stop"]),
-    help="Whether a spent budget ends the agent.  [default: refuse]",
+    help="When the LLM budget is spent, refuse further calls or stop the agent.  [default: refuse]",
 )
 @click.option(
     "--retry",
     "retries",
     multiple=True,
     metavar="CAUSE=N",
-    help="Try again up to N times after failures of this cause, e.g. `out_of_memory=2`.",
+    help="Retry up to N times after failures with this cause, e.g. `out_of_memory=2`.",
 )
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option("--obfuscated", is_flag=True, help="Use the description without the competition's name and story.")
@@ -98,7 +98,7 @@ _EXECUTION = (
 @local_option(
     "--base-image",
     metavar="IMAGE",
-    help="Base image of the agent's image. [env: MLEREDUX_BASE_IMAGE]",
+    help="Base image to build the agent's image from. [env: MLEREDUX_BASE_IMAGE]",
     why="it is configured on the server.",
 )
 @local_option(
@@ -127,19 +127,19 @@ _EXECUTION = (
     "--debug-sample",
     type=click.IntRange(2, 10**9 - 1),
     metavar="ROWS",
-    help="Run on a sample of this many rows, the task's variant `+debug-ROWS`; its scores compare with nothing else.",
+    help="Run on a sample of this many rows, the task's variant `+debug-ROWS`; scores are not comparable with others.",
 )
 @click.option(
     "--dev-score",
     "dev_scores",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Let the agent score up to N submissions on training rows held back from it: the task's variant `+dev`.",
+    help="Let the agent score up to N submissions on held-out training rows: the task's variant `+dev`.",
 )
 @local_option(
     "--watch",
     is_flag=True,
-    help="Run again when the agent's files change, and show what differs; Ctrl-C stops it.",
+    help="Run again when the agent's files change, and show the differences; Ctrl-C stops it.",
     why="the agent's files are on this machine.",
 )
 @click.option("-k", "words", metavar="WORDS", help="Only tasks whose names match: `wine or (digits and not code)`.")
@@ -147,7 +147,7 @@ _EXECUTION = (
     "--last-failed",
     "--lf",
     is_flag=True,
-    help="Only runs whose newest earlier run failed; all of them if none did.",
+    help="Only repeat runs that failed last time; all runs if none failed.",
     why="`mleredux runs retry` repeats runs there.",
 )
 @click.option(
@@ -172,7 +172,7 @@ _EXECUTION = (
 @server_option("--cancel-on-interrupt", is_flag=True, help="Cancel the runs on Ctrl-C.")
 @server_option("--project", metavar="NAME", help="The project whose quota the runs count against, by name or id.")
 @server_option("--priority", type=click.IntRange(-100, 100), help="Priority among your own runs; higher runs first.")
-@server_option("--preemptible", is_flag=True, help="Run only when no other run can; stop for those, and start again.")
+@server_option("--preemptible", is_flag=True, help="Run only if no other run waits; stop and restart for others.")
 @server_option("--secret", "secrets", multiple=True, metavar="NAME", help="A secret to use, yours or the project's.")
 @server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for the runs.")
 @server_option("--name", metavar="NAME", help="Name for the experiment if there are several runs.")
@@ -183,7 +183,7 @@ _EXECUTION = (
 def command(ctx: click.Context, /, **parameters: Any) -> None:
     """Run agents on tasks, grade their submissions, store all artifacts.
 
-    With --server, Ctrl-C stops waiting, not the runs.
+    With --server, Ctrl-C stops waiting; the runs continue.
 
     \b
     Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed, ran out of time or left no valid submission
@@ -194,13 +194,13 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     if not (parameters["tasks"] or parameters["sets"] or parameters["resume"]):
         raise click.UsageError("Give a task, e.g. `mleredux run digits --agent baseline`, or a set with --set.")
     if parameters["store"] and not parameters["executor"]:
-        raise click.UsageError("--store is for an executor's nodes; give --executor too.")
+        raise click.UsageError("--store requires --executor.")
     if parameters["watch"] and (parameters["as_json"] or parameters["resume"]):
         raise click.UsageError("--watch shows runs until Ctrl-C; it excludes --json and --resume.")
     there = backend(ctx, runs_dir=parameters["runs_dir"], data_dir=parameters["data_dir"])
     if parameters["resume"]:
         if parameters["tasks"] or parameters["sets"]:
-            raise click.UsageError("--resume continues one run; give no tasks with it.")
+            raise click.UsageError("--resume continues one run; omit the tasks.")
         how = (parameters[name] for name in ("resume", "base_image", "executor", "store"))
         batch = cast("LocalBackend", there).resume(*how)
     else:
@@ -234,7 +234,7 @@ def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
         tasks = select_names(catalogue(ctx).task_names(parameters["tasks"], parameters["sets"]), parameters["words"])
     rows, dev_scores = parameters["debug_sample"], parameters["dev_scores"]
     if rows is not None and dev_scores is not None:
-        raise click.UsageError("--debug-sample and --dev-score exclude each other; use one of them.")
+        raise click.UsageError("--debug-sample and --dev-score can't be combined; use one of them.")
     if rows is not None or dev_scores is not None:
         from mleredux._core.data.debug_sample import variant_name
 

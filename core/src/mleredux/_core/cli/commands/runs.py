@@ -55,8 +55,8 @@ _ALL = 10**9
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of runs to list."
 )
 @click.option("--since", metavar="TIME", help="Only runs created since: 2h, 7d, or a date like 2026-05-01.")
-@click.option("--sort", metavar="COLUMN", help="Sort by this column, smallest first; -COLUMN: largest first.")
-@click.option("--columns", metavar="NAME,…", help="Columns to list, of those that --json prints.")
+@click.option("--sort", metavar="COLUMN", help="Sort by this column, smallest first; with -COLUMN, largest first.")
+@click.option("--columns", metavar="NAME,…", help="Columns to list, among those that --json prints.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all columns as CSV.")
 @runs_dir_option
 @json_option
@@ -104,7 +104,7 @@ def command(
             click.echo(f"… and {more} (--limit)")
         if damaged := [row["id"] for row in rows if row["status"] == "damaged"]:
             few = f"{len(damaged)} of them can't be read; see why: `mleredux runs show {damaged[0]}`"
-            click.echo(safe(f"{few}, or delete them by `mleredux runs delete`."), err=True)
+            click.echo(safe(f"{few}, or delete them with `mleredux runs delete`."), err=True)
 
 
 def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = None, more: tuple[str, ...] = ()) -> None:
@@ -147,7 +147,7 @@ def read_since(text: str, option: str = "--since") -> datetime:
     try:
         parsed = datetime.fromisoformat(text)
     except ValueError:
-        raise click.BadParameter(f"{text!r} is neither 2h, 7d nor a date.", param_hint=option) from None
+        raise click.BadParameter(f"{text!r} is invalid; use 2h, 7d, or 2026-05-01.", param_hint=option) from None
     return parsed if parsed.tzinfo else parsed.astimezone()
 
 
@@ -163,7 +163,7 @@ def sort_rows(rows: list[dict[str, Any]], column: str) -> list[dict[str, Any]]:
 def _check_columns(names: Iterable[str], rows: list[dict[str, Any]], option: str) -> None:
     if unknown := [name for name in names if rows and name not in rows[0]]:
         known = ", ".join(sorted(rows[0]))
-        raise click.BadParameter(f"There is no column {unknown[0]!r}. Columns are: {known}.", param_hint=option)
+        raise click.BadParameter(f"There is no column {unknown[0]!r}. The columns are: {known}.", param_hint=option)
 
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def _print_csv(rows: list[dict[str, Any]]) -> None:
 @json_option
 @click.pass_context
 def show(ctx: click.Context, run: str, as_json: bool) -> None:
-    """Show one run: an id, a part of one, or `last`."""
+    """Show a run, given its id, part of an id, or `last`."""
     from mleredux._core.cli.run_table import closing_table
 
     there = _backend(ctx)
@@ -217,7 +217,7 @@ def delete(ctx: click.Context, runs: tuple[str, ...], yes: bool) -> None:
     run_ids = [there.find(name) for name in runs]
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Without a terminal, deleting needs --yes.")
+            raise click.UsageError("Deleting without a terminal requires --yes.")
         click.confirm(f"Delete {', '.join(run_ids)} {there.place}?", abort=True)
     for run_id in run_ids:
         there.delete(run_id)
@@ -231,7 +231,7 @@ def delete(ctx: click.Context, runs: tuple[str, ...], yes: bool) -> None:
 def cancel(ctx: click.Context, runs: tuple[str, ...], experiment: str | None) -> None:
     """Cancel runs; their files are kept."""
     if bool(runs) == (experiment is not None):
-        raise click.UsageError("Give runs, or on a server an experiment with --experiment.")
+        raise click.UsageError("Specify runs or, on a server, an experiment with --experiment.")
     for sentence in _backend(ctx).cancel(runs, experiment):
         click.echo(sentence)
 
