@@ -86,9 +86,9 @@ def plugin(data: Path) -> Path:
 @pytest.mark.parametrize(
     ("agent", "verdict", "why"),
     [
-        ("evade", "not checked", "did not run as before"),  # as honest code may, for other reasons
-        ("hidden", "tainted", "it predicts the same"),
-        ("content", "not checked", "do not follow"),  # nor do those of a rule, or of a model from elsewhere
+        ("evade", "not checked", "did not behave as before"),  # as honest code may, for other reasons
+        ("hidden", "tainted", "it makes the same predictions"),
+        ("content", "not checked", "do not change"),  # nor do those of a rule, or of a model from elsewhere
     ],
 )
 @pytest.mark.attack

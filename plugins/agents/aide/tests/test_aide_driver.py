@@ -41,7 +41,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 def test_the_time_ends_the_work_past_any_except_exception() -> None:
     started = time.monotonic()
     ran = subprocess.run([sys.executable, "-c", CLOCK, "0.2"], capture_output=True, text=True, timeout=20)
-    assert ran.stdout.split("\n")[1] == "the time is nearly over", ran.stderr
+    assert ran.stdout.split("\n")[1] == "time is nearly up", ran.stderr
     assert time.monotonic() - started < 15
 
 

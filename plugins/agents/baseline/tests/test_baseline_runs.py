@@ -157,7 +157,7 @@ def test_a_task_that_it_can_not_learn_from_gets_the_sample(tmp_path: Path, start
     agent = start_baseline(public, {"sample": "sample.csv"})
     assert agent.finish() == 0, "\n".join(agent.log)
     assert agent.submission.read_text(encoding="utf-8") == "id,caption\n1,a dog\n"
-    assert any("not one for the baseline: there is no training table" in line for line in agent.log)
+    assert any("does not support this task: there is no training table" in line for line in agent.log)
 
 
 def test_a_task_without_a_sample_is_a_failure_that_says_why(tmp_path: Path, start_baseline: Any) -> None:

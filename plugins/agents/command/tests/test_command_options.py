@@ -50,12 +50,12 @@ def test_an_image_or_context_of_ones_own_is_taken_as_it_is(tmp_path: Path) -> No
     ("options", "sentence"),
     [
         ({}, "a command or a recipe is needed"),
-        ({"recipe": "emacs"}, "there are the recipes aider, claude-code, codex"),
+        ({"recipe": "emacs"}, "available recipes: aider, claude-code, codex"),
         ({"command": "x", "install": "brew:x"}, "'brew:x' is not of the form npm:NAME@VERSION"),
         ({"command": "x", "install": "pip:aider-chat"}, "has no version"),
         ({"command": "x", "libraries": "everything"}, "'everything' is neither a set of libraries"),
         ({"command": "x", "image": "a", "context": "b"}, "either an image or a context"),
-        ({"command": "x", "image": "a", "install": "npm:b@1"}, "nothing is installed into your own image"),
+        ({"command": "x", "image": "a", "install": "npm:b@1"}, "can't be installed into your own image"),
         ({"command": 3}, "input should be a valid string"),
     ],
 )

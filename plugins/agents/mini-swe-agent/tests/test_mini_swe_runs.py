@@ -92,6 +92,6 @@ def test_it_is_repeated_from_its_record_and_ends_at_the_first_call_that_differs(
     same, other = repeated(), repeated("-O", "temperature=0.5")
     assert run.report is not None and same.report is not None and same.report.score == run.report.score
     assert (used(same).repeated, used(same).differences, used(same).cost_usd) == (5, (), 0)
-    told = f"Call 1 differs from call 1 of {run.id} at temperature: it was nothing, and is “0.5”."
+    told = f"Call 1 differs from call 1 of {run.id} at temperature: it was nothing, and is now “0.5”."
     assert used(other).differences == (told, f"Not repeated: 5 calls of {run.id}.")
     assert other.outcome is not None and other.outcome.seconds < 60, "it asked again"

@@ -133,13 +133,13 @@ def test_the_agents_dockerfile_stays_as_it_is_behind_the_stage_it_builds_on() ->
         (None, r"has no config\.yaml"),
         ("a: [", "is not valid YAML"),
         ("- a\n", "no mapping of agents"),
-        ("vars: {x: 1}\n", "names no agent"),
+        ("vars: {x: 1}\n", "has no agent"),
         ("a: {start: steady/start.sh}\n", "has no `dockerfile`"),
         ("a: {start: ../../etc/passwd, dockerfile: Dockerfile}\n", "which is not in the folder"),
         ("a: {start: start.sh, dockerfile: Dockerfile, kwargs_type: click}\n", "neither omegaconf nor argparse"),
         ("a: {start: start.sh, dockerfile: Dockerfile, kwargs: [1]}\n", "has kwargs that are not a mapping"),
         ("a: {start: start.sh, dockerfile: Dockerfile, env_vars: {'A B': 1}}\n", "which is not a valid name"),
-        ("'a b': {start: start.sh, dockerfile: Dockerfile}\n", "has a name of other signs"),
+        ("'a b': {start: start.sh, dockerfile: Dockerfile}\n", "has a name with characters other"),
     ],
 )
 def test_what_is_no_such_folder_is_refused_with_a_reason(folder: Path, config: str | None, why: str) -> None:
@@ -154,7 +154,7 @@ def test_links_out_of_the_folder_and_libraries_that_make_no_sense_are_refused(fo
     told = cli("agent", "import-mlebench", str(folder), "--libraries", "magic")
     assert "neither a set of libraries" in str(told.exception)
     (folder / "answers").symlink_to("/etc/passwd")
-    assert "a link out of the folder" in str(cli("agent", "import-mlebench", str(folder)).exception)
+    assert "a link to outside the folder" in str(cli("agent", "import-mlebench", str(folder)).exception)
 
 
 def test_an_agent_that_wants_privileges_is_warned_of(folder: Path) -> None:

@@ -160,7 +160,7 @@ def test_links_out_of_the_code_are_not_followed(run_agent: Any) -> None:
         ("id,y\n1,1e9\n", "id,y\n1,1000000001\n", True, None),
         ("id,y\n1,cat\n", "id,y\n1,dog\n", False, None),
         ("id,y\n1,nan\n", "id,y\n1,0\n", False, None),
-        ("id,y\n1,0\n", "id,y\n", False, "one of them ends at row 1"),
+        ("id,y\n1,0\n", "id,y\n", False, "one of the files ends at row 1"),
         ("id,y\n1,0\n", "id,y\n1\n", False, "row 1 has different columns"),
     ],
 )

@@ -172,7 +172,7 @@ def test_answers_that_were_written_down_fail(run_code: Any, told: dict[str, Any]
     assert report.verdict.withheld["gold_medal"]
     check = report.verdict.verification
     assert check.status == ("not attempted" if attack in CRASHES else "not reproducible"), report.verdict
-    assert attack not in CRASHES or "did not run as before" in check.why
+    assert attack not in CRASHES or "did not behave as before" in check.why
     assert not report.any_medal and not report.verdict.trusted
 
 
@@ -302,19 +302,19 @@ def test_ids_in_parquet_are_exchanged_and_types_stay(public, tmp_path) -> None:
 @pytest.mark.parametrize(
     ("change", "form", "why"),
     [
-        ({"meta.csv": "id,store\nk1,3\nz,4\n"}, {}, "has a part of the test rows' ids"),
+        ({"meta.csv": "id,store\nk1,3\nz,4\n"}, {}, "contains parts of the test rows' ids"),
         ({"test.parquet": "PAR1"}, {}, "is not a table"),
         ({"test.csv": "id,who\n" + "".join(f"k{n},k{n}x\n"[:-1] + "\n" for n in range(20))}, {}, None),
         ({"sample_submission.csv": "id,y\nk1,0\n"}, {}, "fewer than"),
         (
             {"sample_submission.csv": "id,y\n" + "".join(f"2020-01-{n:02},0\n" for n in range(1, 25))},
             {},
-            "neither those of a table",
+            "neither the ids of a table",
         ),
         (
             {"sample_submission.csv": "id,y\n" + "".join(f"{n}_1,0\n" for n in range(50))},
             {},
-            "neither those of a table",
+            "neither the ids of a table",
         ),
     ],
 )
@@ -355,7 +355,7 @@ def test_tables_keep_their_order_and_their_form_and_name_the_same_files(public: 
         ([(f"k{n}", str(n)) for n in range(20)], {}, "The order of the rows"),
         ([(f"g{n // 5}_{n}", str(n * 7 % 20)) for n in range(20)], {}, "Parts of the ids"),
         ([(f"k{n}", str(n * 7 % 20)) for n in range(20)], {"boxes.csv": "image"}, "'image' of boxes.csv may refer"),
-        ([(f"k{n}", str(n * 7 % 20)) for n in range(20)], {"pictures/{}_1.png": ""}, "Names of files"),
+        ([(f"k{n}", str(n * 7 % 20)) for n in range(20)], {"pictures/{}_1.png": ""}, "File names"),
         ([(f"k{n}", str(n * 7 % 20)) for n in range(20)], {}, None),
     ],
 )

@@ -65,8 +65,8 @@ def check_honest(report: dict[str, Any]) -> None:
     if verdict["status"] != "verified":
         # Simple models separate the same classes whatever they are called; `15 * rooms` is a rule that is not learned.
         allowed = {"houses": "much worse than before", "wells": None}
-        allowed |= {"sales": "The code names years", "visits": "The order of the ids"}
-        why = allowed.get(report["competition_id"], "by other names")
+        allowed |= {"sales": "The code contains years", "visits": "The order of the ids"}
+        why = allowed.get(report["competition_id"], "under other names")
         assert verdict["status"] == "not checked" and why is not None and why in verdict["why"], verdict
 
 

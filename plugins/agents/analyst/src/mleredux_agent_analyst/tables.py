@@ -170,4 +170,4 @@ def _table(path: Path, most: int) -> pd.DataFrame:
             return _unmarked(pd.read_parquet(path).head(most))
         return pd.read_csv(path, sep="\t" if ".tsv" in name else ",", nrows=most, low_memory=False)
     except (OSError, ValueError, ImportError) as error:
-        raise NoQuestion(f"cannot read {path.name}: {error}") from error
+        raise NoQuestion(f"can't read {path.name}: {error}") from error

@@ -8,7 +8,7 @@ from mleredux_agent_automl.settings import OPTIONS
 
 agent = Agent(
     id="automl",
-    title="Search of pipelines with Optuna that applies findings of technique tasks; no LLM",
+    title="Pipeline search with Optuna that applies findings of technique tasks; no LLM",
     command=("python", "-m", "mleredux_agent_automl"),
     build=Build(
         python=("pandas>=2.2,<4", "scikit-learn>=1.5,<2", "skrub>=0.6,<1", "pillow>=10", "optuna>=5,<6"),

@@ -62,7 +62,7 @@ def _advised(strategy: Strategy, rows: pd.DataFrame, head: Head, seed: int) -> F
         if "Stratified" in name:
             return list(sk.StratifiedKFold(count, shuffle=True, random_state=seed).split(x, y))
         return list(sk.KFold(count, shuffle=True, random_state=seed).split(x))
-    raise ValueError("it is not known")
+    raise ValueError("it is unknown")
 
 
 def _bins(y: Array) -> Array:

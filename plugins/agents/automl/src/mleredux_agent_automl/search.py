@@ -57,7 +57,7 @@ class Search:
             self._look()
         except (NotForBaseline, ValueError, OSError, KeyError) as error:
             self.log(f"there is nothing to search for: {error}; the sample is submitted")
-            self.rollout.say(f"There is nothing to search for: {error}. The sample submission stays.", is_buggy=True)
+            self.rollout.say(f"There is nothing to search for: {error}. The sample submission is kept.", is_buggy=True)
         else:
             self._search()
             self._blend()
@@ -85,7 +85,7 @@ class Search:
         found = f"{table.prepared.describe()}\nfolds: {how}\nadvice: {advice}"
         self.log(found)
         self.rollout.act(
-            "Find out what there is to predict, and what is advised.",
+            "Determine the prediction targets and the available advice.",
             "inspect_tables", {"data_dir": str(task.data_dir)}, found,
             stage="explore", metric_name=table.metric, seconds=round(time.time() - self.started, 2),
             folds=how, dropped_columns=table.dropped,

@@ -43,7 +43,7 @@ class Journal:
             self.rollout.say(f"There is no sample to submit: {error}.", is_buggy=True)
             return None
         self.version = 1
-        self.log(f"submitted {sample.name} for a start")
+        self.log(f"submitted {sample.name} as the first version")
         self.rollout.act(
             "Submit the sample submission first, so that there is a valid one from the start.",
             "write_submission", {"source": sample.name}, f"wrote {task.submission.name}",
@@ -55,4 +55,4 @@ class Journal:
         """Validate the submission once with the sandbox's endpoint."""
         if result := self.task.validate():
             self.log(f"validation: {result}")
-            self.rollout.act("Ask whether the submission is well-formed.", "validate", {}, result, stage="submit")
+            self.rollout.act("Check whether the submission is well-formed.", "validate", {}, result, stage="submit")

@@ -44,6 +44,6 @@ def run_agent(name: str, options: Mapping[str, Any], work: Callable[[Journal], N
         print(ended.error, file=sys.stderr)
     if started and (ended.error or ended.stopped_by):
         reason = f"stopped by {ended.stopped_by}" if ended.stopped_by else "an error"
-        started[0].log(f"{reason}; {'the last submission stays' if submitted else 'there is no submission'}")
+        started[0].log(f"{reason}; {'the last submission is kept' if submitted else 'there is no submission'}")
         started[0].rollout.say(f"Stopped: {reason}.", stage="submit", is_buggy=bool(ended.error))
     return 0 if submitted and not ended.error else 1

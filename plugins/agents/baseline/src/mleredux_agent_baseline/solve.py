@@ -66,7 +66,7 @@ class Prepared:
             except (ImportError, TimeoutError, OSError) as error:
                 self.images_left_out = f"{type(error).__name__}: {error}"
         if not columns:
-            raise NotForBaseline("the tables have no feature columns in common, and there are no images that ids name")
+            raise NotForBaseline("the tables have no feature columns in common, and there are no images named by ids")
         self.train: pd.DataFrame = train[columns].reset_index(drop=True)
         self.test: pd.DataFrame = test[columns].reset_index(drop=True)
         self.profile: Profile = profile_of(self.train, columns)

@@ -100,7 +100,7 @@ class _opened:
         members = [member for member in self.archive.infolist() if table_type(Path(member.filename))]
         members = [member for member in members if not member.filename.startswith("__MACOSX")]
         if not members:
-            raise ValueError(f"{self.path.name} holds no table")
+            raise ValueError(f"{self.path.name} contains no table")
         return self.archive.open(max(members, key=lambda member: member.file_size))
 
     def __exit__(self, *_: object) -> None:

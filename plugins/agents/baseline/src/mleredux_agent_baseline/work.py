@@ -34,9 +34,9 @@ class Work:
         try:
             prepared = self.look()
         except (NotForBaseline, ValueError, OSError, KeyError) as error:
-            self.log(f"this task is not one for the baseline: {error}; the sample is submitted")
+            self.log(f"the baseline does not support this task: {error}; the sample is submitted")
             self.rollout.say(
-                f"This task is not one for the baseline: {error}. The sample submission stays.", is_buggy=True
+                f"The baseline does not support this task: {error}. The sample submission is kept.", is_buggy=True
             )
             self.journal.validate()
             return
@@ -60,7 +60,7 @@ class Work:
         for line in [f"metric: {self.facts.metric or 'unknown'}", *found.splitlines()]:
             self.log(line)
         self.rollout.act(
-            "Find out what there is to predict, and from what.",
+            "Determine the prediction targets and the features.",
             "inspect_tables", {"data_dir": str(task.data_dir)}, found,
             stage="explore", metric_name=self.facts.metric, seconds=round(time.time() - started, 2),
         )  # fmt: skip

@@ -21,7 +21,7 @@ class Options(CliOptions):
     @classmethod
     def _is_known(cls, value: str) -> str:
         if value and value not in recipe_names():
-            raise ValueError(f"there are the recipes {', '.join(recipe_names())}")
+            raise ValueError(f"available recipes: {', '.join(recipe_names())}")
         return value
 
     @field_validator("install")
@@ -35,7 +35,7 @@ class Options(CliOptions):
         if not self.command and not self.recipe and not self.image and not self.context:
             raise ValueError("a command or a recipe is needed, as in `-O command='my-agent \"$MLEREDUX_PROMPT_FILE\"'`")
         if self.image and self.context:
-            raise ValueError("name either an image or a context, not both")
+            raise ValueError("specify either an image or a context, not both")
         if self.install and (self.image or self.context):
-            raise ValueError("nothing is installed into your own image or context")
+            raise ValueError("libraries can't be installed into your own image or context")
         return self

@@ -26,7 +26,7 @@ def find_recipe(name: str) -> CommandRecipe:
     """
     points = list(metadata.entry_points(group=GROUP, name=name))
     if not points:
-        raise NotFound(f"There is no recipe {name!r}.", hint=f"Recipes are: {', '.join(recipe_names())}.")
+        raise NotFound(f"There is no recipe {name!r}.", hint=f"The recipes are: {', '.join(recipe_names())}.")
     owners = [point.dist.name if point.dist else point.value for point in points]
     if len(points) > 1:
         raise PluginError(f"The recipe {name!r} is in {' and in '.join(owners)}.", hint="Uninstall one of them.")

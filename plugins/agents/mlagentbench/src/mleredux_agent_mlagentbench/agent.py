@@ -30,7 +30,7 @@ class Options(AgentOptions):
 
 agent = llm_agent(
     id="mlagentbench",
-    title="MLAgentBench's ResearchAgent; MLAgentBench itself comes with -O source=URL, or the base image",
+    title="MLAgentBench's ResearchAgent; install MLAgentBench with -O source=URL or in the base image",
     driver="mleredux_agent_mlagentbench.driver",
     options=Options,
     build=lambda options: Build(python_alone=tuple(filter(None, ("dacite==1.9.2", options.source)))),

@@ -33,7 +33,7 @@ def _agent(entry: Entry, copy: str) -> Agent:
     plain = re.sub(r"[^A-Za-z0-9._-]", "-", entry.name)
     agent = Agent(
         id=f"mlebench-{plain}",
-        title=f"{entry.name} of MLE-bench's layout",
+        title=f"{entry.name}, imported from MLE-bench's layout",
         command=_command(entry, entry.kwargs),
         build=Build(context=home() / copy / "agent", dockerfile=generated_name(entry.dockerfile), writable_root=True),
         env=entry.env,

@@ -22,12 +22,12 @@ from mleredux_agent_mlebench_import.registry import DEFAULT_LIBRARIES, keep, reg
     help="What the environment `agent` holds before the agent's own: none, minimal, tabular, torch, text; or "
     "requirements, with semicolons between.",
 )
-@click.option("--env-image", metavar="IMAGE", help="A ready image to use as mlebench-env.")
+@click.option("--env-image", metavar="IMAGE", help="An existing image to use as mlebench-env.")
 @json_option
 def command(folder: Path, ids: tuple[str, ...], libraries: str, env_image: str | None, as_json: bool) -> None:
     """Import agents from a folder in MLE-bench's layout: config.yaml, Dockerfile, start.sh.
 
-    The folder is copied, and run as it is: `mleredux run TASK --agent mlebench:ID`.
+    The folder is copied, and its agents run unchanged: `mleredux run TASK --agent mlebench:ID`.
     """
     entries = read_folder(folder)
     unknown = [name for name in ids if name not in entries]

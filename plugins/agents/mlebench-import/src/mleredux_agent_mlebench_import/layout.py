@@ -93,21 +93,21 @@ def read_folder(folder: Path) -> dict[str, Entry]:
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise _wrong(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(found, dict):
-        raise _wrong(f"{path} holds no mapping of agents")
+        raise _wrong(f"{path} contains no mapping of agents")
     entries = {
         name: _entry(folder, name, value)
         for name, value in found.items()
         if isinstance(name, str) and name not in _HELPERS and isinstance(value, dict) and "start" in value
     }
     if not entries:
-        raise _wrong(f"{path} names no agent: an entry with `start` and `dockerfile`")
+        raise _wrong(f"{path} has no agent, which is an entry with `start` and `dockerfile`")
     return entries
 
 
 def _entry(folder: Path, name: str, value: dict[str, Any]) -> Entry:
     where = f"agent {name} in {folder / CONFIG}"
     if not _NAME.fullmatch(name):
-        raise _wrong(f"{where} has a name of other signs than letters, digits, `.`, `_`, `-` and `/`")
+        raise _wrong(f"{where} has a name with characters other than letters, digits, `.`, `_`, `-` and `/`")
     kind = value.get("kwargs_type", "omegaconf")
     if kind not in _KINDS:
         raise _wrong(f"{where} has kwargs_type {kind!r}, which is neither {' nor '.join(_KINDS)}")
@@ -135,7 +135,7 @@ def _inside(folder: Path, named: Any, key: str, where: str) -> str:
         path = folder.joinpath(*tried)
         if tried and ".." not in tried and path.is_file() and path.resolve().is_relative_to(folder.resolve()):
             return PurePosixPath(*tried).as_posix()
-    raise _wrong(f"{where} names {key} {named!r}, which is not in the folder")
+    raise _wrong(f"{where} refers to {key} {named!r}, which is not in the folder")
 
 
 def _mapping(value: dict[str, Any], key: str, where: str) -> dict[Any, Any]:

@@ -79,9 +79,7 @@ def find(reference: str) -> Agent:
     name, at, copy = wanted.partition("@")
     if at:
         if not (home() / copy / "about.json").is_file() or "/" in copy:
-            raise NotFound(
-                f"There is no copy {copy!r} of agent {name} here.", hint="Import the folder it was made of again."
-            )
+            raise NotFound(f"There is no copy {copy!r} of agent {name} here.", hint="Import its original folder again.")
         return _one(load_agents(copy), name, f"copy {copy}")
     names = imported()
     if wanted in names:
@@ -95,7 +93,7 @@ def find(reference: str) -> Agent:
     listed = ", ".join(f"mlebench:{known}" for known in names) or "none so far"
     raise NotFound(
         f"There is no imported agent {wanted!r}.",
-        hint=f"Imported are: {listed}. `mleredux agent import-mlebench FOLDER` imports more.",
+        hint=f"Imported agents: {listed}. `mleredux agent import-mlebench FOLDER` imports more.",
     )
 
 
@@ -167,14 +165,14 @@ def _files(folder: Path) -> list[Path]:
             if name in _LEFT_OUT:
                 continue
             if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-                raise MlereduxError(f"{path} is a link out of the folder.", hint="Put the file itself there.")
+                raise MlereduxError(f"{path} is a link to outside the folder.", hint="Put the file itself there.")
             if path.is_symlink() or path.is_file():
                 found.append(path.relative_to(folder))
                 size += path.lstat().st_size
         if len(found) > _MOST_FILES or size > _MOST_BYTES:
             raise MlereduxError(
-                f"{folder} holds more than {_MOST_FILES:,} files or {_MOST_BYTES >> 20} MB.",
-                hint="Leave only what the image is built of.",
+                f"{folder} contains more than {_MOST_FILES:,} files or {_MOST_BYTES >> 20} MB.",
+                hint="Keep only what the image is built from.",
             )
     return sorted(found)
 

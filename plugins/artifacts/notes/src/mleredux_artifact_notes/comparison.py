@@ -59,7 +59,7 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
         try:
             for number, (before, after) in enumerate(itertools.zip_longest(csv.reader(one), csv.reader(other))):
                 if before is None or after is None:
-                    return Comparison(False, cells, differing, largest, f"one of them ends at row {number}")
+                    return Comparison(False, cells, differing, largest, f"one of the files ends at row {number}")
                 if len(before) != len(after):
                     return Comparison(False, cells, differing, largest, f"row {number} has different columns")
                 for old, new in zip(before, after, strict=True):
@@ -72,7 +72,7 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
                     if gap is None or gap[1] > tolerance:
                         differing += 1
         except csv.Error as error:
-            return Comparison(False, cells, differing, largest, f"one of them is not a valid CSV file ({error})")
+            return Comparison(False, cells, differing, largest, f"one of the files is not a valid CSV file ({error})")
     return Comparison(False, cells, differing, largest)
 
 

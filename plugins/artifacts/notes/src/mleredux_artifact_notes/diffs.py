@@ -17,7 +17,7 @@ def produce_diff(run: Run) -> Artifact | None:
     if len(found) < 2:
         return None
     (run.path / PATH).write_text(diff_of(found), encoding="utf-8", errors="replace")
-    return Artifact(path=PATH, media_type="text/x-diff", producer="notes", title="From solution to solution")
+    return Artifact(path=PATH, media_type="text/x-diff", producer="notes", title="Changes from solution to solution")
 
 
 def diff_of(solutions: list[Solution]) -> str:

@@ -113,7 +113,7 @@ class Permutation:
             old, rank = {new: old for old, new in self.new.items()}, {key: place for place, key in enumerate(self.ids)}
             keys = [old[key] for key in table.keys(places)]
         except (NotPermutable, ValueError, KeyError):
-            raise NotPermutable("It submitted no table with the ids of the test rows.") from None
+            raise NotPermutable("Its submission is not a table with the ids of the test rows.") from None
         order = sorted(range(len(keys)), key=lambda number: rank[keys[number]])
         table.write(target, order, {place: [key[part] for key in keys] for part, place in enumerate(places)})
 
@@ -127,7 +127,7 @@ def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
     form = task.submission
     sample = Path(form.sample or "..")
     if form.document is not None or ".." in sample.parts or sample.suffix != ".csv":
-        raise NotPermutable("The task has no table as its sample submission.")
+        raise NotPermutable("The task's sample submission is not a table.")
     if not form.id_columns or not form.ids_fixed:
         raise NotPermutable("The rows of the submission are not identified by fixed ids.")
     table = read_table(public / sample)
@@ -171,11 +171,11 @@ def _move_dates(found: Permutation, tables: dict[Path, Table], random: Random) -
     ]
     possible = [step for step in (-YEARS, YEARS) if all(1901 <= year + step <= 2099 for year in years)]
     if not possible:
-        raise NotPermutable("The ids contain dates of a time that can't be moved.")
+        raise NotPermutable("The ids contain dates whose years can't be shifted.")
     found.years = random.choice(possible)
     found.new = {key: tuple(_moved(part, found.years) for part in key) for key in found.ids}
     if any(old == new for old, new in found.new.items()):
-        raise NotPermutable("Some of the ids contain dates and others do not.")
+        raise NotPermutable("Some ids contain dates, and others do not.")
 
 
 def _moved(cell: str, years: int) -> str:
@@ -219,7 +219,7 @@ def _find_tables(
             rows = dict(zip(keys, table.rows, strict=True))
             _keep_parts(table, [*places, *found.naming[path]], rows, kept)
         elif complete and known & set(keys):
-            raise NotPermutable(f"{path} has a part of the test rows' ids.")
+            raise NotPermutable(f"{path} contains parts of the test rows' ids.")
         for place, name in enumerate(table.header):
             cells = {row[place] for row in table.rows}
             inside = len(cells & single) if place not in (*places, *found.naming.get(path, ())) else 0
@@ -264,7 +264,7 @@ def _exchanged(ids: list[Key], kept: dict[Key, list[str]], random: Random) -> di
         new |= dict(zip(group, shuffled, strict=True))
     if sum(len(group) for group in groups.values() if len(group) < FEWEST_ROWS) > len(ids) / 10:
         raise NotPermutable(
-            "The ids are made of what tells the rows apart, so exchanging them would change their meaning."
+            "The ids contain values that distinguish the rows, so exchanging them would change their meaning."
         )
     return new
 
@@ -275,11 +275,11 @@ def _doubt_order(found: Permutation, tables: dict[Path, Table]) -> None:
     """
     groups = {str([_WORD.findall(part)[:-1] for part in key]) for key in found.ids}
     if 1 < len(groups) < len(found.ids) / 2:
-        found.doubts.append("Parts of the ids may mean something.")
+        found.doubts.append("Parts of the ids may have a meaning.")
     for path, places in found.tables.items():
         others = set(range(len(tables[path].header))) - {*places, *found.naming.get(path, ())}
         if _is_series(tables[path].rows[:MOST_ROWS], others):
-            found.doubts.append(f"The order of the rows of {path} may mean something.")
+            found.doubts.append(f"The order of the rows of {path} may have a meaning.")
 
 
 def doubt_ids(task: Task, public: Path) -> list[str]:
@@ -293,7 +293,7 @@ def doubt_ids(task: Task, public: Path) -> list[str]:
             rows = table.rows[:: len(table.rows) // MOST_ROWS + 1]
             rows.sort(key=lambda row: [_as_number(row[place]) for place in places])
             if _is_series(rows, set(range(len(table.header))) - set(places)):
-                return [f"The order of the ids of {path} may mean something."]
+                return [f"The order of the ids of {path} may have a meaning."]
     return []
 
 
@@ -329,19 +329,19 @@ def _find_files(found: Permutation, public: Path) -> None:
         if path.suffix in KINDS or is_training(path):
             continue
         if path.suffix.lower() not in _MEDIA:
-            raise NotPermutable(f"{path} may hold ids in a form that is not understood.")
+            raise NotPermutable(f"{path} may contain ids in an unknown format.")
         keys = [part if part in single else part[: len(part) - len(Path(part).suffix)] for part in path.parts]
         pairs = zip(keys, path.parts, strict=True)
         found.files[path] = Path(*(single.get(key, key) + part[len(key) :] for key, part in pairs))
         named |= single.keys() & keys
         mentioned |= single.keys() & _WORD.findall(str(path))
     if mentioned - named:
-        found.doubts.append("Names of files may contain ids.")
+        found.doubts.append("File names may contain ids.")
     if len(found.tables) == 1 and named != set(single):
-        raise NotPermutable("The ids of the submission are neither those of a table nor the names of files.")
+        raise NotPermutable("The submission's ids are neither the ids of a table nor file names.")
     made = set(found.files.values())
     if len(made) != len(found.files) or (not found.years and made != set(found.files)):
-        raise NotPermutable("Files of different types are named by the ids.")
+        raise NotPermutable("The ids are names of files of different types.")
 
 
 def _is_number(values: Iterable[str]) -> bool:

@@ -90,7 +90,7 @@ def reproduce(
 
     report = run.report
     if not run.state.final or report is None or not report.valid_submission:
-        raise MlereduxError(f"Run {run.id} has no graded submission to reproduce.", hint="Name a run that was scored.")
+        raise MlereduxError(f"Run {run.id} has no graded submission to reproduce.", hint="Choose a scored run.")
     reference = f"{SCHEME}{run.path.resolve()}#{quote(entry or '')}"
     spec = run.spec
     [planned] = plan(Request.single(spec.task, reference, sandbox=spec.sandbox, seed=spec.seed), catalogue)
@@ -127,7 +127,7 @@ def _verdict(run: Run, again: Run, tolerance: float) -> dict[str, Any]:
         said = ("same score", f"{same.differing:,} of {same.cells:,} cells differ; the score is the same.")
     else:
         why = same.reason or f"{same.differing:,} of {same.cells:,} cells differ"
-        said = ("different", f"The code creates another submission: {why}; score {after.score}, was {before.score}.")
+        said = ("different", f"The code creates a different submission: {why}; score {before.score} → {after.score}.")
     return {"verdict": said[0], "message": said[1], **figures, "submissions": same.as_json()}
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @click.command("reproduce")
 @click.argument("run")
 @click.option("--entry", metavar="FILE", help="The file of output/code that creates the submission.")
-@click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Maximum difference of numbers.")
+@click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Maximum difference between numbers.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def command(ctx: click.Context, run: str, entry: str | None, tolerance: float, as_json: bool) -> None:

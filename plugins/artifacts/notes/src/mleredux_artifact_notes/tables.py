@@ -158,7 +158,7 @@ def _read_parquet(path: Path) -> Table:
     try:
         parquet = import_module("pyarrow.parquet")
     except ImportError:
-        raise NotPermutable(f"{path.name} can't be read without pyarrow.") from None
+        raise NotPermutable(f"{path.name} can't be read because pyarrow is not installed.") from None
     found = parquet.read_table(path)
     columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in found.columns]
     return Table(list(found.column_names), [list(row) for row in zip(*columns, strict=True)], found)

@@ -189,7 +189,7 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
     }
     if named := tuple(folder for folder, below in classes.items() if len(below) > 1):
         return Relabelling(targets, folders=named)
-    raise NotPermutable("The training data has neither a table nor folders with the values that are predicted.")
+    raise NotPermutable("The training data contains the target values neither in a table nor as folder names.")
 
 
 def agreement(first: Path, second: Path) -> float:

@@ -102,7 +102,7 @@ class Trial:
             raise Cancelled("A user cancelled the run.")
         ended = self.run.log.state.outcome if command is None else None
         if outcome.cause is not (ended.cause if ended else None):
-            return (outcome.message or "it ended otherwise than before").rstrip(".") + "."
+            return (outcome.message or "it ended differently from before").rstrip(".") + "."
         if isinstance(submitted, Path):
             return submitted
         return f"{self.task.submission.file} {submitted.problem}."

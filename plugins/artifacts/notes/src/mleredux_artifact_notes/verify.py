@@ -116,7 +116,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     restored = folder / "restored.csv"
     sign = -1.0 if report.is_lower_better else 1.0
     deviation: float | None = None
-    doubts = [f"It may need {code.lacks}, which the repetition did not have."] if code.lacks else []
+    doubts = [f"It may need {code.lacks}, which were not available in the repetition."] if code.lacks else []
     nudged, looks_up = _nudged(code, report, restored)
     for number in range(REPETITIONS):
         trial.say(f"executing the program again ({number + 1} of at most {REPETITIONS})")
@@ -142,9 +142,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
         return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
     status, more = _learns(code, report, restored)
     if looks_up and status == "verified":
-        more = (
-            f"It may look answers up by the content of rows; with their numbers changed by hardly a digit: {looks_up}"
-        )
+        more = f"It may look up answers by the content of rows; if their numbers are barely changed: {looks_up}"
         status = "not attempted"
     return Verification(status=status, why=f"{why}. {more}".strip(), tolerance=allowed, **facts)
 
@@ -174,15 +172,15 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
         return "verified", ""
     if code.inference:
         if trial.task.known_answers:
-            return "not attempted", "The answers of this task are public: what does not train may have memorized them."
+            return "not attempted", "This task's answers are public: a program that does not train may contain them."
         if permutation_of(trial.task, public, SystemRandom()).years:
-            why = "The ids contain dates, whose months and days stay, so answers could be looked up by them."
+            why = "The ids contain dates, whose months and days are unchanged, so answers could be looked up by them."
             return "not attempted", why
         return "verified", ""
     try:
         relabelling = relabelling_of(trial.task, public)
     except NotPermutable as error:
-        return "not attempted", f"Whether it learns can't be determined: {error}"
+        return "not attempted", f"It can't be determined whether the program learns: {error}"
     trial.say("executing the program once more, with other training targets")
     changed = restored.with_name("changed.csv")
     try:
@@ -191,14 +189,14 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
         return "not attempted", f"With other training targets it creates no valid submission: {error}"
     alike = trial.task.known_answers and agreement(restored, changed) >= ALL
     if alike and _standard_error(trial, report, restored) == 0:
-        same = "it predicts the same, and errs about no row: its answers are looked up"
+        same = "it makes the same predictions, all of them correct: it looks up the answers"
         return "not reproducible", f"With other training targets {same}."
     if not relabelling.follow(restored, changed):
-        same = "its predictions do not follow: it does not learn, so it may be code that brings answers along"
+        same = "its predictions do not change: it does not learn, so the code may contain the answers"
     elif relabelling.renames(restored, changed):
-        same = "it predicts exactly the same classes by other names: it may know them without learning"
+        same = "it predicts exactly the same classes under other names: it may know them without learning"
     elif not (same := _loss(trial, report, relabelling, changed)):
-        return "verified", "With other training targets it predicts other values."
+        return "verified", "With other training targets, it predicts other values."
     return "not attempted", f"With other training targets {same}."
 
 
@@ -215,7 +213,7 @@ def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path)
     skill, left = sign * (report.score - without), sign * (again - without)
     kind = "numbers" if not relabelling.new else "chances" if len(relabelling.targets) > 1 else "classes"
     if left < RETAINED[kind] * skill and skill > 0:
-        return "it predicts much worse than before: what it achieves may not come from learning"
+        return "it predicts much worse than before: its score may not come from learning"
     return ""
 
 
@@ -238,7 +236,7 @@ def _repeat(
             relabelling.write(public, random)
         submission = trial.execute(public, code.command, code.fill)
         if isinstance(submission, str):
-            raise NotPermutable(f"The program did not run as before: {submission}")
+            raise NotPermutable(f"The program did not behave as before: {submission}")
         latest = restored.with_name("latest.csv")
         found.restore(submission, latest)
     [score] = trial.scores([latest])
@@ -246,7 +244,7 @@ def _repeat(
         raise NotPermutable("It created no valid submission.")
     shutil.copyfile(latest, restored)
     if found.years and names_dates(code.programs, found.ids):
-        found.doubts.append("The code names years, and the repetition had other ones.")
+        found.doubts.append("The code contains years, and the repetition used different years.")
     return score, found.doubts
 
 

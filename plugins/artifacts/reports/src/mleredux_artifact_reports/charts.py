@@ -298,7 +298,7 @@ class Point:
 
 _POINTS = {
     "own": "the agent's own validation",
-    "below": "worse than the axis shows",
+    "below": "worse than the range of the axis",
     "buggy": "failed or invalid",
 }
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     "outputs",
     type=click.Path(dir_okay=False, path_type=Path),
     multiple=True,
-    help="Write the plot to this file (.png, .svg or .pdf); repeatable.",
+    help="Write the plot to this file (.png, .svg or .pdf); can be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of a plot.")
 @click.pass_obj

@@ -44,7 +44,7 @@ def produce_rollout(run: Run) -> Artifact:
     if (llm := run.log.state.llm) is not None:
         trajectory = with_measured_usage(trajectory, llm, _read(run.path, FROM_CALLS, "", []))
         if llm.replay is not None:
-            said.append(f"The answers of language models are those of {llm.replay}, so they cost nothing.")
+            said.append(f"The answers of language models were replayed from {llm.replay}, so they cost nothing.")
     facts = run_facts(run, made_from)
     scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
     trajectory = _with_known_scores(trajectory, scores, stored_versions(trajectory.steps, facts.submissions))

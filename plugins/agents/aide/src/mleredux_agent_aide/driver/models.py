@@ -54,6 +54,6 @@ def call(create: Callable[..., Any], retried: tuple[type[Exception], ...], *args
                 raise NoMoreCalls(str(error)) from error
             if not isinstance(error, retried):
                 raise
-            print(f"the model does not answer ({error}); asking again in {wait:.1f} s", flush=True)
+            print(f"the model does not respond ({error}); retrying in {wait:.1f} s", flush=True)
             time.sleep(wait)
             wait = min(2 * wait, LONGEST_WAIT)

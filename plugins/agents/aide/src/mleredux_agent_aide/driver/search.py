@@ -39,7 +39,7 @@ class Search(Agent):  # type: ignore[misc]
         try:
             super().update_data_preview()
         except (ValueError, OSError) as error:
-            print(f"the data can't be previewed ({error}); only their names are", flush=True)
+            print(f"the data can't be previewed ({error}); only the file names are shown", flush=True)
             self.data_preview = data_preview.generate(self.cfg.workspace_dir, include_file_details=False)
 
     def parse_exec_result(self, node: Node, exec_result: ExecutionResult) -> None:
@@ -78,5 +78,5 @@ class Executor:
         try:
             return self.interpreter.run(code, reset)
         except RuntimeError as error:
-            message = f"{error}: it crashed, or needed more memory than there is."
+            message = f"{error}: it crashed, or needed more memory than is available."
             return ExecutionResult([message], time.time() - started, "RuntimeError", {"args": [message]}, [])

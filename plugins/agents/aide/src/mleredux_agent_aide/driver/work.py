@@ -108,6 +108,6 @@ def task_text(task: Task) -> str:
     facts, name = task.facts, task.submission.name
     lines = [task.description.strip(), "", "# Files here", "", "- The data is in `./input` (read only)."]
     if facts.get("sample"):
-        lines.append(f"- The form of a submission is that of `./input/{facts['sample']}`.")
+        lines.append(f"- A submission has the format of `./input/{facts['sample']}`.")
     lines.append(f"- Write the predictions for the test data to `./working/{name}`.")
     return "\n".join(lines) + "\n"

@@ -18,8 +18,8 @@ from mleredux_agent_mlagentbench.driver.models import Models
 
 _WITHOUT_RETRIEVAL = ["Retrieval from Research Log", "Append Summary to Research Log", "Reflection"]
 _INTRODUCTION = """\
-Solve the machine-learning task below. Your workspace is {}; its folder `data` holds the data. Scripts that you \
-execute must write the predictions to {}. Write a first valid submission early, then better ones."""
+Solve the machine-learning task below. Your workspace is {}; its folder `data` contains the data. Scripts that you \
+execute must write the predictions to {}. Write a first valid submission early, then improve it."""
 
 
 def main() -> int:
@@ -27,8 +27,8 @@ def main() -> int:
     task = Task()
     if importlib.util.find_spec("MLAgentBench") is None:
         print(
-            "This image has no MLAgentBench. Name a base image in which `import MLAgentBench` works, with "
-            "--base-image; its repository is github.com/snap-stanford/MLAgentBench.",
+            "MLAgentBench is not installed in this image. Choose a base image that has it with --base-image; "
+            "its repository is github.com/snap-stanford/MLAgentBench.",
             file=sys.stderr,
         )
         return 1
@@ -40,7 +40,7 @@ def main() -> int:
         print(f"Stopped by {error}.", flush=True)
     except NoMoreCalls as error:
         failed = True
-        print(f"The language model does not answer any more: {error}", file=sys.stderr)
+        print(f"The language model no longer responds: {error}", file=sys.stderr)
     except Exception as error:
         failed = type(error).__name__ != "TimeoutException"
         print(traceback.format_exc() if failed else "Stopped by the deadline.", file=sys.stderr)

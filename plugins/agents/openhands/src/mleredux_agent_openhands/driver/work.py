@@ -11,13 +11,13 @@ from typing import Any
 from mleredux_agentkit import Task, speaks_anthropic, write
 
 _INTRODUCTION = """\
-You are to solve a machine-learning task by yourself. Train models on the data that is given, measure them on a part \
-of the data that you hold out, and submit predictions. Write a first valid submission early, then better ones. Keep \
-the code that makes the submission in the folder `code`. Run long programs with a timeout that fits the time left. \
-Stop when you can't do better."""
+Solve a machine-learning task autonomously. Train models on the data provided, evaluate them on a part of the data \
+that you hold out, and submit predictions. Write a first valid submission early, then improve it. Keep the code that \
+creates the submission in the folder `code`. Run long programs with a timeout that fits into the time left. Stop when \
+you can't improve the submission any further."""
 _REMINDER = """\
-There is no file {} yet, so nothing would be graded. No one else will act: continue, and finish when the file is there \
-and valid."""
+There is no file {} yet, so nothing would be graded. No one else will act: continue, and finish when the file \
+exists and is valid."""
 
 
 class Work:
