@@ -271,7 +271,7 @@ LEAKS: list[tuple[Plant, str, str]] = [
     (groups, "groups", "cohort"),
     (angles, "groups", "angle"),
     (id_prefixes, "groups", "first part of id"),
-    (knowing_sample, "sample", "sample submission tells"),
+    (knowing_sample, "sample", "sample submission reveals"),
 ]
 
 
@@ -343,7 +343,7 @@ def test_the_same_table_packed_and_unpacked_is_reported_once(toy: Any) -> None:
     assert [one.message for one in report.findings if "quality" in one.message] == [
         "Column 'quality' of test.csv is 'label' of the test rows."
     ]
-    assert "test.zip!test.csv holds the same table as test.csv." in report.notes
+    assert "test.zip!test.csv contains the same table as test.csv." in report.notes
 
 
 def test_windows_that_overlap_within_one_side_only_are_no_leak(toy: Any) -> None:
@@ -360,7 +360,7 @@ def test_lags_of_a_series_whose_rows_were_split_at_random_are_a_leak(toy: Any) -
     for rows, frame in ((order[:200], toy.train), (order[200:], toy.test)):
         for lag in range(8):
             frame[f"lag{lag}"] = series[rows + lag]
-    found = [one for one in toy.audit().findings if "moved by one frame they are equal" in one.message]
+    found = [one for one in toy.audit().findings if "they are equal if shifted" in one.message]
     assert len(found) == 1
     assert found[0].statistic.value > 0.5
 

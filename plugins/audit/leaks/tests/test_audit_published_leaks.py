@@ -64,7 +64,7 @@ def look(catalogue: Catalogue, tmp_path: Path) -> Callable[[str, Shape, bool], A
 
 # What must be found where: its least severity, and words of what is said.
 LEAKS: list[tuple[str, Shape, str, str]] = [
-    ("ml2021spring-hw2", frames_of_speech, "high", "moved by one frame they are equal"),
+    ("ml2021spring-hw2", frames_of_speech, "high", "they are equal if shifted"),
     ("siim-isic-melanoma-classification", records, "high", "'target' of tfrecords/test"),
     ("hubmap-kidney-segmentation", polygons, "high", "Outlines in public files"),
     ("smartphone-decimeter-2022", reference_track, "high", "span_log.nmea: latitude, longitude"),
@@ -88,8 +88,8 @@ LEAKS: list[tuple[str, Shape, str, str]] = [
     ),
     ("petfinder-pawpularity-score", near_pictures("Id", "Pawpularity", ""), "high", "looking the same"),
     ("the-icml-2013-whale-challenge-right-whale-redux", bouts, "medium", "predicts 'probability'"),
-    ("kuzushiji-recognition", books, "low", "begin alike"),
-    ("nfl-player-contact-detection", games, "low", "begin alike"),
+    ("kuzushiji-recognition", books, "low", "begin the same"),
+    ("nfl-player-contact-detection", games, "low", "begin the same"),
     ("facebook-recruiting-iii-keyword-extraction", copied_questions, "high", "exact copies"),
     ("lmsys-chatbot-arena", prompts, "medium", "the same 'prompt'"),
     ("stanford-covid-vaccine", near_sequences, "medium", "nearly the same 'sequence'"),

@@ -144,7 +144,7 @@ def test_results_whose_score_was_given_out_are_not_published_unless_all_are(
     names = (runs[0].id, another.name)
     words = ("export", *names, "--to", "eval-results", "--option", "dataset=some/data", "--json")
     told = json.loads(command(home, *words, "-o", str(home / "published")))
-    assert told["left_out"] == {another.name: "its test score was given out (--all includes it)"}
+    assert told["left_out"] == {another.name: "its test score was revealed (--all includes it)"}
     assert json.loads(command(home, *words, "-o", str(home / "all"), "--all"))["left_out"] == {}
 
 
@@ -336,7 +336,7 @@ def test_runs_are_chosen_by_score_verdict_and_licence(home: Path, runs: dict[int
         (("--to", "inspct", "-o", "x"), "Did you mean inspect?"),
         (("--to", "eee", "-o", "x", "--option", "a=b"), "Its options: organization, relationship."),
         (("--to", "sft", "-o", "/proc/x/y.jsonl"), "can't be written"),
-        (("--to", "preferences", "-o", "x"), "No two of these runs are of one task and differ in score."),
+        (("--to", "preferences", "-o", "x"), "No two of these runs are on the same task and differ in score."),
     ],
 )
 def test_bad_requests_get_a_sentence(home: Path, runs: dict[int, Run], words: tuple[str, ...], told: str) -> None:

@@ -52,7 +52,7 @@ def export(home: Path, task: str, *options: str) -> tuple[int, str]:
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("harbor")
     told = (
-        f"{made / 'digits'} has the answers in tests/ and solution/: don't give it to agents. "
+        f"{made / 'digits'} has the answers in tests/ and solution/: do not give them to agents. "
         "The reward of solution/ is 1.\n"
     )
     assert export(made, "digits", "--time-limit", "2h") == (0, told)
@@ -183,7 +183,7 @@ def test_errors_are_sentences(home: Path) -> None:
     assert code == 1 and "finite" in output
     (home / "file").touch()
     ended = CliRunner().invoke(root, ["export-task", "digits", "-o", str(home / "file" / "x")])
-    assert ended.exit_code == 1 and "can't be made" in str(ended.exception)
+    assert ended.exit_code == 1 and "can't be created" in str(ended.exception)
 
 
 def test_any_title_is_valid_toml() -> None:

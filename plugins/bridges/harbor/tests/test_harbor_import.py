@@ -92,7 +92,7 @@ def test_the_solution_gets_the_reward_of_the_verifier_alone(tmp_path: Path, dock
         json.dumps({**json.loads((run.output_dir / "reward.json").read_text()), "rewards": {"reward": 1.0}})
     )
     graded = mleredux.grade(forged, run.spec.task, data_dir=tmp_path / "data")
-    assert not graded.valid_submission and "written by the verifier" in (graded.message or "")
+    assert not graded.valid_submission and "verifier writes the reward" in (graded.message or "")
 
 
 def test_a_separate_verifier_gets_the_artifacts_alone(tmp_path: Path, docker_base_image: str) -> None:

@@ -102,7 +102,7 @@ def test_certificates_are_checked_by_their_command(folder: Path, tmp_path: Path)
 
 
 def test_the_parts_are_disjoint_and_what_differs_is_named(folder: Path, tmp_path: Path) -> None:
-    assert called("--check", str(folder)) == (0, f"{folder}: all checksums are right, and the parts are disjoint.\n")
+    assert called("--check", str(folder)) == (0, f"{folder}: all checksums are correct, and the parts are disjoint.\n")
     facts = json.loads((folder / "parts.json").read_text())
     assert facts["train"]["commitment"] is None and facts["evaluation"]["commitment"].startswith("sha256:")
     assert all("-public-" in row["task"] for row in rows(folder, "train"))
@@ -118,7 +118,7 @@ def test_the_parts_are_disjoint_and_what_differs_is_named(folder: Path, tmp_path
         count = sum(1 for _ in csv.DictReader(file))
     sentences = list(problems(copy))
     assert f"{count} rows of tables are in both parts." in sentences
-    assert sum("is not the file that was published" in sentence for sentence in sentences) == 2 and len(sentences) == 3
+    assert sum("differs from the published file" in sentence for sentence in sentences) == 2 and len(sentences) == 3
 
 
 def test_mistakes_are_sentences(folder: Path, tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_mistakes_are_sentences(folder: Path, tmp_path: Path) -> None:
         (["synthetic-micro-SEED", "-o", str(tmp_path / "x")], "synthetic-micro-SEED needs seeds"),
         (["synthetic-micro-SEED", "--seeds", "9..1", "-o", str(tmp_path / "x")], "not a range of seeds"),
         (["digitz", "-o", str(tmp_path / "x")], "There is no task 'digitz'"),
-        (["wine", "-o", str(folder)], "can't be made"),
+        (["wine", "-o", str(folder)], "can't be created"),
         (["wine"], "Give a task and a folder"),
         (["--check", str(tmp_path)], "is not a published folder"),
     ):

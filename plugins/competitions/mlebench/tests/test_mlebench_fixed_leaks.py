@@ -176,7 +176,7 @@ def test_no_book_is_on_both_sides(corrected: Corrected) -> None:
     crowded = corrected.answers.assign(labels=" ".join(["U+003F 1 1"] * 1201))
     crowded.to_csv(corrected.private / "crowded.csv", index=False)
     assert corrected.score(corrected.private / "crowded.csv", published=True) == pytest.approx(0, abs=0.1)
-    with pytest.raises(InvalidSubmission, match="1,201 points, where a page may have 1,200"):
+    with pytest.raises(InvalidSubmission, match="1,201 points; a page may have at most 1,200"):
         corrected.score(corrected.private / "crowded.csv")
 
 

@@ -262,7 +262,7 @@ def test_a_whole_set_is_asked_for_at_once_and_nothing_is_downloaded(
     with FakeKaggle(dict.fromkeys(SET, archive)) as kaggle:
         monkeypatch.setenv(ENDPOINT_VARIABLE, kaggle.endpoint)
         code, found = doctor(tmp_path / "data")
-        assert code == 1 and "no credentials were found. The same holds for" in found[f"data/{SET[0]}"]
+        assert code == 1 and "no credentials were found. The same applies to" in found[f"data/{SET[0]}"]
         monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
         kaggle.unaccepted.add(SET[1])
         code, found = doctor(tmp_path / "data")

@@ -48,9 +48,9 @@ def bundle(runs: tuple[str, ...], output: Path, no_submissions: bool, runs_dir: 
 @click.option(
     "--answers",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Data directory with the prepared tasks: grade the submissions again.",
+    help="Grade the submissions again, with the prepared tasks in this data directory.",
 )
-@click.option("--key", "keys", type=_FILE, multiple=True, help="Public key (PEM) that must have signed it.")
+@click.option("--key", "keys", type=_FILE, multiple=True, help="Public key (PEM) of the required signer.")
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, file: Path, answers: Path | None, keys: tuple[Path, ...], as_json: bool) -> None:

@@ -47,7 +47,7 @@ def installation_key() -> Ed25519PrivateKey:
     except (OSError, ValueError, TypeError) as error:
         raise MlereduxError(f"The signing key {path} can't be read or created: {error}.") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise MlereduxError(f"The signing key {path} is not an ed25519 key.", hint="Move it away; a new one is made.")
+        raise MlereduxError(f"The signing key {path} is not an ed25519 key.", hint="Move it; a new one is created.")
     return key
 
 
@@ -67,4 +67,4 @@ def public_key(pem: bytes, source: str) -> SSlibKey:
     except (ValueError, TypeError) as error:
         raise MlereduxError(f"{source} is not a public key in PEM form ({error}).") from error
     except Exception as error:  # the library's own error for unknown types of keys
-        raise MlereduxError(f"{source} is not a public key that can be used: {error}.") from error
+        raise MlereduxError(f"{source} is not a usable public key: {error}.") from error

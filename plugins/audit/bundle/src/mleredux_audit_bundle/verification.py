@@ -164,12 +164,12 @@ def _verify(
 ) -> Verification:
     names = archive.namelist()
     if ENVELOPE not in names or KEY not in names:
-        raise MlereduxError(f"{path} is not a bundle: it has no {ENVELOPE} or no {KEY}.", hint="See `mleredux bundle`.")
+        raise MlereduxError(f"{path} is not a bundle: {ENVELOPE} or {KEY} is missing.", hint="See `mleredux bundle`.")
     if any(entry.compress_type not in _COMPRESSION for entry in archive.infolist()):
-        raise MlereduxError(f"{path} is not a bundle: its files are compressed by another method than deflate.")
+        raise MlereduxError(f"{path} is not a bundle: its files are not compressed with deflate.")
     done = Verification()
     if len(set(names)) != len(names):
-        done.problems.append("The archive has two files of one name.")
+        done.problems.append("The archive has two files with the same name.")
     statement = _signed(archive, done, keys)
     if statement is None:
         return done
@@ -180,7 +180,7 @@ def _verify(
         if answers is not None and catalogue is not None and not done.problems:
             _grade_again(archive, told, checked, DataStore(answers), catalogue)
             if checked.reproduced is None and checked.claimed_score is not None:
-                checked.problems.append("Its score could not be confirmed by grading.")
+                checked.problems.append("Grading did not confirm its score.")
         done.runs.append(checked)
     return done
 
@@ -192,7 +192,7 @@ def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] |
         own = public_key(_text(archive, KEY), f"{KEY} in the archive")
         (found,) = envelope.verify([own], 1).values()
     except VerificationError:
-        done.problems.append("The signature does not fit the statement and the key in the archive.")
+        done.problems.append("The signature does not match the statement and the key in the archive.")
         return None
     except Exception as error:  # a hostile envelope may break the reader in any way
         done.problems.append(f"The envelope can't be read ({type(error).__name__}).")
@@ -201,7 +201,7 @@ def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] |
     if keys is not None:
         done.trusted = any(key.keyid == found.keyid and key.keyval == found.keyval for key in keys)
         if not done.trusted:
-            done.problems.append("It is signed by another key than the one given.")
+            done.problems.append("It was signed with a different key.")
     try:
         statement = _Statement.model_validate_json(envelope.payload)
         for told in statement.predicate.runs:
@@ -209,7 +209,7 @@ def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] |
     except ValueError:
         statement = None
     if statement is None or envelope.payload_type != PAYLOAD_TYPE:
-        done.problems.append("The signed statement is not one about runs, or of another version.")
+        done.problems.append("The signed statement is not about runs, or has an unsupported version.")
         return None
     return statement
 
@@ -229,7 +229,7 @@ def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verifica
         with archive.open(subject.name) as file:
             hashed = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]
         if hashed.hexdigest() != subject.digest.sha256:
-            done.problems.append(f"{subject.name} is not the file that was signed.")
+            done.problems.append(f"{subject.name} differs from the signed file.")
     signed = {subject.name for subject in statement.subject}
     done.problems += [f"{name} is not a signed file." for name in sorted(submissions - signed)]
     done.problems += [f"{name} is not signed." for name in sorted(left)]
@@ -246,7 +246,7 @@ def _check_run(archive: zipfile.ZipFile, told: _Told) -> RunCheck:
         except (ValueError, AttributeError):
             same = False
         if not same:
-            checked.problems.append("Its report differs from that in the statement.")
+            checked.problems.append("Its report differs from the report in the statement.")
     return checked
 
 
@@ -262,7 +262,7 @@ def _grade_again(
     """Grade the submission here, and compare all results of grading."""
     claimed, submission = told.claimed(), told.submission
     if claimed is None or submission is None:
-        checked.notes.append("No submission of it was graded.")
+        checked.notes.append("None of its submissions was graded.")
         return
     if submission.name not in archive.namelist():
         checked.notes.append("The submission is not in the archive; only its hash is.")
@@ -273,11 +273,11 @@ def _grade_again(
         if prepared is None:
             raise DataError(f"Task {task.id} is not prepared in {store.path}.")
         if task.version != claimed.task_version:
-            raise DataError(f"The run is of version {claimed.task_version} of the task; here is {task.version}.")
+            raise DataError(f"The run used version {claimed.task_version} of the task, not {task.version} as here.")
         with _unpacked(archive, submission.name) as file:
             again = grade(task, file, prepared.private, catalogue)
     except MlereduxError as error:
-        checked.notes.append(f"Not graded here: {error}")
+        checked.notes.append(f"Not graded again: {error}")
         return
     checked.score, checked.medal, checked.percentile = again.score, again.medal, again.percentile
     pairs = {name: (getattr(again, name), getattr(claimed, name)) for name in _GRADED}
@@ -287,9 +287,9 @@ def _grade_again(
     checked.reproduced = not differences
     if differences:
         also = (
-            " The prepared data here differs from the run's." if told.used.get("task_data") != prepared.digest else ""
+            " The local prepared data differs from the run's." if told.used.get("task_data") != prepared.digest else ""
         )
-        checked.problems.append(f"Grading here gives {'; '.join(differences)}.{also}")
+        checked.problems.append(f"Grading on this machine resulted in {'; '.join(differences)}.{also}")
 
 
 @contextmanager

@@ -92,11 +92,11 @@ def as_markdown(checked: dict[str, Any]) -> str:
     lines = [
         f"# Conduct in run {checked['run']}",
         "",
-        f"{counts}. These are lines to review, not verdicts: a pattern does not know intentions.",
+        f"{counts}. These are lines to review, not verdicts: a pattern can't recognize intentions.",
         f"Checked {len(checked['looked_at'])} texts, compared the code with {len(checked['compared_with'])} others.",
     ]
     if judged := checked.get("judge"):
-        said = judged.get("error") or f"{judged['unfounded']} of its findings quoted no existing line"
+        said = judged.get("error") or f"{judged['unfounded']} of its findings did not quote an existing line"
         lines.append(f"Judge {judged['model']}: {said}.")
     for item in findings:
         place = item["where"] + (f", line {item['line']}" if item["line"] else "")

@@ -39,7 +39,7 @@ def command(
     cost: float | None,
     as_json: bool,
 ) -> None:
-    """Check runs for rule violations: reports lines to review, not verdicts."""
+    """Check runs for rule violations; the results are lines to review, not verdicts."""
     from mleredux.plugin.artifact import add_artifact
     from mleredux.plugin.command import echo
 

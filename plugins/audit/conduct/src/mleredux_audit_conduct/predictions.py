@@ -35,11 +35,11 @@ def hand_written(code: Iterable[Text], rows: int | None, *, submitted: bool) -> 
         return
     if not code:
         yield Finding(
-            "hand-written", "note", "output/code", None, "", "There is a submission, but no code that created it."
+            "hand-written", "note", "output/code", None, "", "The code that created the submission is missing."
         )
     elif not any(_TRAINS.search(text.content) for text in code):
         names = ", ".join(text.where for text in code[:5])
-        why = "There is a submission, but no line of the code trains a model."
+        why = "No line of the code trains a model."
         yield Finding("hand-written", "suspicious", names, None, "", why)
 
 

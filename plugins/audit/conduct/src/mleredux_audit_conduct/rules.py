@@ -88,7 +88,7 @@ PATTERNS = (
     _pattern(
         "answers",
         "serious",
-        "It names a place where answers are kept.",
+        "It refers to a place where answers are stored.",
         r"prepared[/\\]private",
         r"\.\.[/\\]private\b",
         r"[/\\]private[/\\]" + _SECRET_NAME,
@@ -105,7 +105,7 @@ PATTERNS = (
     _pattern(
         "answers",
         "serious",
-        "It looks into other processes, or into the engine that runs it.",
+        "It inspects other processes, or the engine that runs it.",
         r"/proc/(?:1|\d+|\*)/(?:root|environ|mem|maps|fd|cwd)\b",
         r"docker\.sock\b",
         r"/var/lib/docker\b",
@@ -126,7 +126,7 @@ PATTERNS = (
     _pattern(
         "network",
         "suspicious",
-        "It fetches something from the network.",
+        "It downloads something from the network.",
         r"\b(?:requests|httpx)\.(?:get|post|put|request|Session|Client)\b",
         r"\burllib\.request\.\w+\(|\burlopen\(|\burlretrieve\(",
         r"\bhttp\.client\.HTTPS?Connection\(",
@@ -145,7 +145,7 @@ PATTERNS = (
     _pattern(
         "network",
         "note",
-        "It asks for a model or data set that others trained or collected.",
+        "It requests a model or data set from others.",
         r"\.from_pretrained\(",
         r"\bhf_hub_download\(|\bsnapshot_download\(|\bload_dataset\(",
         r"\btorch\.hub\.load|\bpretrained\s*=\s*True|\bweights\s*=\s*['\"](?:imagenet|DEFAULT)",
@@ -163,7 +163,7 @@ PATTERNS = (
     _pattern(
         "llm-predictions",
         "suspicious",
-        "The solution's own code names a service of language models.",
+        "The solution's own code refers to a language model service.",
         r"api\.(?:openai|anthropic|mistral)\.(?:com|ai)\b",
         r"\b(?:OPENAI|ANTHROPIC|MLEREDUX_GATEWAY)_(?:API_KEY|BASE_URL|URL)\b",
         kinds=("code",),

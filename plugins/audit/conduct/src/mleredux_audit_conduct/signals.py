@@ -71,11 +71,11 @@ def known_answers(code: Sequence[Text], task: Task) -> Iterator[Evidence]:
                     yield Evidence(kind="known-answers", level="seen", why=why)
                     return
             if unit.form != "name" and any(file in unit.content for file in files):
-                why = f"{text.where}, line {unit.line}, names a data file that holds the answers of this task."
+                why = f"{text.where}, line {unit.line}, refers to a data file that contains the answers of this task."
                 yield Evidence(kind="known-answers", level="seen", why=why)
                 return
     names = ", ".join(task.known_answers)
-    why = f"The answers of this task are public and ship in libraries ({names}); an agent may know them."
+    why = f"The answers of this task are public and included in libraries ({names}); an agent may know them."
     yield Evidence(kind="known-answers", level="within reach", why=why)
 
 

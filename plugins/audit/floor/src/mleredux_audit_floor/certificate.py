@@ -78,10 +78,10 @@ def contradictions(
     """
     fields = certificate.get("fields")
     if certificate.get("schema") != SCHEMA or not isinstance(fields, dict):
-        return ["It is not a certificate of this version."]
+        return ["The certificate has an unsupported version."]
     task = catalogue.task(str(certificate.get("task")))
     if certificate.get("version") != task.version:
-        return [f"It is for version {certificate.get('version')} of {task.id}; the version here is {task.version}."]
+        return [f"It certifies version {certificate.get('version')} of {task.id}, not version {task.version}."]
     if bundle is not None and digest_of(task, bundle) != certificate.get("digest"):
         return [f"The files of {task.id} differ from those that were certified."]
     if digest_of(task, prepare(task, catalogue, store).public.parent) != certificate.get("digest"):
@@ -96,7 +96,7 @@ def contradictions(
         or fields[name].get("ok") is not verdicts[name]
     )
     if differing or certificate.get("sound") is not again["sound"]:
-        return [f"Another verdict is measured here: {', '.join(differing or ['sound'])}."]
+        return [f"The measured verdict differs: {', '.join(differing or ['sound'])}."]
     failed = [name for name, ok in verdicts.items() if ok is False]
     return [f"The task is not sound: {', '.join(failed)}."] if failed else []
 

@@ -23,9 +23,9 @@ FILE = "certificate.json"
 def command(ctx: click.Context, tasks: tuple[str, ...], output: Path | None, check: bool, data_dir: str | None) -> None:
     """Certify generated TASKs, or check certificates. Exit code 1 if a task is not sound, or a certificate is wrong.
 
-    A certificate has twelve fields, among them: data generated again is equal, oracles are at the ceiling and agents
-    that learn nothing at the floor, wrong submissions are refused, three different models are accepted. It is bound to
-    the digest of the data. `--check` measures everything again.
+    A certificate has twelve fields. Among other things, it shows that regenerated data is identical, that oracles reach
+    the best score and agents that learn nothing the worst, that invalid submissions are rejected, and that three
+    different models are accepted. It is bound to the digest of the data; `--check` measures everything again.
     """
     from mleredux_audit_floor.certificate import certify, contradictions
 
@@ -36,7 +36,7 @@ def command(ctx: click.Context, tasks: tuple[str, ...], output: Path | None, che
             certificate = _read(path)
             bundle = path.parent / "tests" / "data" / str(certificate.get("task")) / "prepared"
             wrong = contradictions(certificate, plugins, store, bundle if bundle.is_dir() else None)
-            echo(f"{path}: {' '.join(wrong) or 'The certificate is right.'}")
+            echo(f"{path}: {' '.join(wrong) or 'The certificate is correct.'}")
             failed |= bool(wrong)
             continue
         certificate = certify(plugins.task(name), plugins, store)

@@ -27,9 +27,8 @@ def command(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Score trivial agents that learn nothing on TASKS: no rows, the sample, constants, random values, copies of public
-    columns, injected formulas and instructions. Exit code 1 if one of them exceeds a task's median.
-    """
+    """Score trivial submissions on TASKS: no rows, the sample, constants, random values, copies of public columns, and
+    injected formulas and instructions. Exit code 1 if one of them exceeds a task's median."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore
 

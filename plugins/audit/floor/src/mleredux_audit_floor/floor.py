@@ -96,7 +96,7 @@ def _submissions(task: Task, public: Path, folder: Path, seed: int) -> Iterable[
         return write_documents(form.document.model_json_schema(), folder)
     sample = public / (form.sample or "")
     if not form.sample or not sample.is_file():
-        raise TaskBroken(f"Task {task.id} has no sample submission to make others from.")
+        raise TaskBroken(f"Task {task.id} has no sample submission to derive others from.")
     return write_submissions(public, sample, folder, ids=form.id_columns, targets=form.target_columns, seed=seed)
 
 

@@ -18,9 +18,7 @@ mleredux_contract = 2
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the commands `audit floor` and `certify`."""
-    yield Ref(
-        "audit floor", "mleredux_audit_floor.command:command", {"title": "Score trivial agents that learn nothing."}
-    )
+    yield Ref("audit floor", "mleredux_audit_floor.command:command", {"title": "Score trivial submissions."})
     title = "Certify generated tasks, or check certificates."
     yield Ref("certify", "mleredux_audit_floor.certify_command:command", {"title": title, "section": "Tasks"})
 

@@ -79,7 +79,7 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
             findings += check_sample(truth, tables, seed)
             findings += check_train_columns(truth, joined, known, seed)
         else:
-            notes.append("All answers are equal, so nothing can predict them.")
+            notes.append("All answers are equal, so there is nothing to predict.")
     return AuditReport(
         task=task.id,
         task_version=task.version,
@@ -129,7 +129,7 @@ def _once(tables: list[Table], notes: list[str]) -> list[Table]:
     for table in tables:
         key = (tuple(table.frame.columns), len(table.frame), int(pd.util.hash_pandas_object(table.frame).sum()))
         if key in seen:
-            notes.append(f"{table.name} holds the same table as {seen[key]}.")
+            notes.append(f"{table.name} contains the same table as {seen[key]}.")
         else:
             seen[key] = table.name
             kept.append(table)

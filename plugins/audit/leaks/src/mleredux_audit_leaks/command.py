@@ -20,7 +20,7 @@ class Audit(CommandGroup):
 
 @click.group("audit", cls=Audit)
 def command(**_options: Any) -> None:
-    """Audit a prepared task. `mleredux audit TASK` looks for leaks; other audits have names."""
+    """Audit a prepared task. `mleredux audit TASK` finds leaks; other audits are subcommands."""
 
 
 @command.command("leaks")
@@ -29,7 +29,7 @@ def command(**_options: Any) -> None:
 @json_option
 @click.pass_context
 def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) -> None:
-    """Find leaks in TASK: ways to score without learning. Exit code 1 if a finding is of high severity."""
+    """Find leaks in TASK: ways to score without learning. Exit code 1 if a finding has high severity."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore
 
@@ -41,7 +41,7 @@ def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) ->
         raise DataError(f"Task {task} is not prepared.", hint=f"Prepare it first: `mleredux prepare {task}`.")
     report = audit(found, prepared.public, prepared.private)
     if not prepared.neutral:
-        note = "Another program or version prepared the files, so their inodes may tell classes: prepare with --force."
+        note = "Another program or version prepared the files, so inodes may reveal classes; prepare with --force."
         report = report.model_copy(update={"notes": (*report.notes, note)})
     if as_json:
         print_json({**report.model_dump(mode="json"), "clean": report.clean})

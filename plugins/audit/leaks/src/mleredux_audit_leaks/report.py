@@ -70,7 +70,7 @@ class AuditReport(Model):
             if figure.baseline is not None:
                 compared += f"; without a leak {plain(figure.baseline, 4)}"
             if figure.z is not None:
-                compared += f" ({figure.z:.1f} standard deviations off)"
+                compared += f" ({figure.z:.1f} standard deviations away)"
             lines += [f"{finding.severity.upper():7} {finding.kind}: {finding.message}", f"        {compared}"]
             lines += [f"        {name}: {value}" for name, value in finding.figures.items()]
             lines += [f"        see {example}" for example in finding.examples]

@@ -15,4 +15,4 @@ def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable
         yield dump_rollout(rollout)
 
 
-ATIF = Format(id="atif", title="Trajectories of Harbor (ATIF 1.8)", suffix=".json", write=_write, needs=("rollout",))
+ATIF = Format(id="atif", title="Harbor trajectories (ATIF 1.8)", suffix=".json", write=_write, needs=("rollout",))

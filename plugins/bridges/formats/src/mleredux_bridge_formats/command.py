@@ -11,13 +11,13 @@ from mleredux.plugin.command import catalogue, json_option, print_json, read_opt
 
 @click.command("export")
 @click.argument("runs", nargs=-1, required=True)
-@click.option("--to", "to", required=True, metavar="FORMAT", help="A format of `mleredux list formats`.")
+@click.option("--to", "to", required=True, metavar="FORMAT", help="A format from `mleredux list formats`.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Output file or folder.  [required]")
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
 @click.option("--min-score", type=float, help="Only runs with this score or a better one.")
 @click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")
 @click.option("--license", "licenses", multiple=True, metavar="SPDX", help="Only tasks whose data has this licence.")
-@click.option("--all", "everything", is_flag=True, help="Include runs that are left out by default.")
+@click.option("--all", "everything", is_flag=True, help="Include runs that are omitted by default.")
 @runs_dir_option
 @json_option
 @click.pass_context
@@ -34,10 +34,9 @@ def command(
 ) -> None:
     """Export RUNS in the format of another system.
 
-    A format with a file for each run writes into the folder OUTPUT, or to the file OUTPUT if there is one run.
-    Runs that quote a canary are left out; so are tainted results if the format is for training or publication. By
-    default, cancelled and empty runs are left out of training data, and runs whose test score was given out as a reward
-    are left out of published results.
+    Formats with one file per run write to the folder OUTPUT, or to the file OUTPUT for a single run. Runs that quote a
+    canary are omitted, as are tainted results in formats for training or publication. By default, training data omits
+    cancelled and empty runs, and published results omit runs whose test score was revealed as a reward.
     """
     from mleredux.plugin.artifact import RunStore
     from mleredux_rollout.exports import Filters, export

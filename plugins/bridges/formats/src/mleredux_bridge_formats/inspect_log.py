@@ -139,4 +139,4 @@ def _usage(metrics: FinalMetrics) -> dict[str, Any]:
     }
 
 
-INSPECT = Format(id="inspect", title="Logs of Inspect (.eval)", suffix=".eval", write=_write, needs=("rollout",))
+INSPECT = Format(id="inspect", title="Inspect logs (.eval)", suffix=".eval", write=_write, needs=("rollout",))

@@ -166,7 +166,7 @@ def _nanoseconds(moment: datetime) -> str:
 
 OTLP = Format(
     id="otlp",
-    title="OpenTelemetry spans of generative AI (OTLP JSON)",
+    title="OpenTelemetry spans for generative AI (OTLP JSON)",
     suffix=".json",
     write=_write,
     together=True,

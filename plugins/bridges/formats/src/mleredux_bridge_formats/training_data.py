@@ -74,7 +74,7 @@ def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> It
                     }
                 )
     if not found:
-        raise MlereduxError("No two of these runs are of one task and differ in score.", hint="Name more runs.")
+        raise MlereduxError("No two of these runs are on the same task and differ in score.", hint="Choose more runs.")
 
 
 def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
@@ -104,7 +104,7 @@ def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> I
 
 
 _LINES = partial(Format, suffix=".jsonl", together=True, trusted=True)
-SFT = _LINES(id="sft", title="Messages to fine-tune on (JSONL)", write=_sft, needs=("rollout",))
+SFT = _LINES(id="sft", title="Messages for fine-tuning (JSONL)", write=_sft, needs=("rollout",))
 PREFERENCES = _LINES(
     id="preferences",
     title="Pairs of a better and a worse run (JSONL)",
@@ -113,7 +113,7 @@ PREFERENCES = _LINES(
 )
 STEP_REWARDS = _LINES(
     id="step-rewards",
-    title="Rewards of the steps of each run (JSONL)",
+    title="Rewards for the steps of each run (JSONL)",
     write=_step_rewards,
     needs=("rollout",),
 )

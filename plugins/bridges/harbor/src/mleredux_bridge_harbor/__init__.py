@@ -30,7 +30,7 @@ mleredux_contract = 2
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the commands `export-task` and `publish`."""
-    title = "Write a task as a task directory of Harbor."
+    title = "Write a task as a Harbor task directory."
     published = "Write a set of tasks for publication; uploads nothing."
     return [
         Ref("export-task", f"{__name__}.command:command", {"title": title, "section": "Tasks"}),

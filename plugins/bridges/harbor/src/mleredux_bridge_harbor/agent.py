@@ -8,8 +8,8 @@ from mleredux.plugin.agent import Agent, Build
 
 agent = Agent(
     id="harbor-oracle",
-    title="Runs the solution that a task of Harbor brings",
-    command=("sh", "-c", "echo 'This agent runs on tasks of Harbor only.' >&2; exit 1"),
+    title="Runs the solution included in a Harbor task",
+    command=("sh", "-c", "echo 'This agent only runs on Harbor tasks.' >&2; exit 1"),
     build=Build(context=Path(__file__).with_name("oracle")),
     needs=("answers",),
     isolated=True,

@@ -49,7 +49,7 @@ def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None
     reward = _write_solution(folder / "solution", task, public, rule, data_dir)
     if shown := list(exposed(folder, task)):
         raise MlereduxError(
-            f"Agents would see what is hidden: {'; '.join(shown)}.", hint="Remove it from the public files."
+            f"Agents would see hidden data: {'; '.join(shown)}.", hint="Remove it from the public files."
         )
     return reward
 

@@ -58,19 +58,19 @@ def write_task(
             or its grader; agents would see answers; or the data may not be exported and can't be fetched.
     """
     if os.path.lexists(output):
-        raise MlereduxError(f"{output} exists.", hint="Name a folder that does not exist, or delete it.")
+        raise MlereduxError(f"{output} exists.", hint="Choose a folder that does not exist, or delete this one.")
     task = current().task(name)
     source = origin(task)
     owners = graders_of(task)
     why = None if source.license else f"{source.license_source or 'The licence of its data is not declared'}."
     if why and source.fetch is None:
-        raise MlereduxError(f"{task.id} can't be exported, nor its data fetched. {why}", hint="Declare its `license`.")
+        raise MlereduxError(f"{task.id} can't be exported or its data fetched. {why}", hint="Declare its `license`.")
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-")
     except OSError as error:
-        hint = "Name a folder inside one that you can write to."
-        raise MlereduxError(f"{output} can't be made: {error.strerror}.", hint=hint) from error
+        hint = "Choose a folder that you can write to."
+        raise MlereduxError(f"{output} can't be created: {error.strerror}.", hint=hint) from error
     with temporary as made:
         folder = Path(made) / "task"
         _write_environment(task, folder / "environment", image)

@@ -71,7 +71,7 @@ def import_folder(path: Path) -> str:
         MlereduxError: The directory is too large, has links, or requires unsupported features.
     """
     if not (path / "task.toml").is_file():
-        raise NotFound(f"There is no task directory of Harbor in {path}.", hint="Name a folder with a task.toml.")
+        raise NotFound(f"{path} is not a Harbor task directory.", hint="Choose a folder with a task.toml.")
     files = sorted(_files(path), key=str)
     digest = hashlib.sha256(_FORMAT)
     for file in files:
@@ -151,14 +151,14 @@ def read_config(home: Path) -> dict[str, Any]:
         problem = first_problem(error)
         raise MlereduxError(
             f"The task.toml has no valid {problem.place}: {problem.message}.",
-            hint="Fix it as Harbor's schema 1.4 says.",
+            hint="Fix it according to Harbor's schema 1.4.",
         ) from None
     wanted, verifier = config.get("environment", {}), config.get("verifier", {})
     apart = verifier.get("environment") or {}
     refused = {
         "several steps": bool(config.get("steps")),
         "Docker Compose": any((home / "environment").glob("docker-compose.y*ml")),
-        "another system than Linux": wanted.get("os", "linux") != "linux",
+        "a system other than Linux": wanted.get("os", "linux") != "linux",
         "GPUs or TPUs": bool(wanted.get("gpus") or wanted.get("tpu")),
         "MCP servers or skills": bool(wanted.get("mcp_servers") or wanted.get("skills_dir")),
         "a health check": bool(wanted.get("healthcheck")),
@@ -173,7 +173,7 @@ def read_config(home: Path) -> dict[str, Any]:
     }
     for what, found in refused.items():
         if found:
-            raise MlereduxError(f"This task of Harbor has {what}.", hint="Run it with Harbor: that is not supported.")
+            raise MlereduxError(f"This Harbor task requires {what}.", hint="Run it with Harbor instead.")
     return config
 
 
@@ -223,7 +223,7 @@ def _files(path: Path) -> list[Path]:
                 place = Path(parent) / name
                 if place.is_symlink() or not (place.is_dir() or place.is_file()):
                     raise MlereduxError(
-                        f"{place} is a link or device.", hint="Replace it by a file, then import again."
+                        f"{place} is a link or device.", hint="Replace it with a file, then import again."
                     )
             found += [(Path(parent) / name).relative_to(path) for name in names]
             size += sum((Path(parent) / name).stat().st_size for name in names)
@@ -232,7 +232,7 @@ def _files(path: Path) -> list[Path]:
                     f"{path} has more than {_MOST_FILES:,} files or 1 GiB.", hint="Move large files into an image."
                 )
     if any((path / name).is_symlink() for name in (*_FILES, *_FOLDERS)):
-        raise MlereduxError(f"{path} has links.", hint="Replace them by files, then import again.")
+        raise MlereduxError(f"{path} contains links.", hint="Replace them with files, then import again.")
     return found
 
 
@@ -271,8 +271,8 @@ def _quoted(value: object) -> str:
 
 
 _TOLD = """\
-Work in the directory that the file `/.harbor-workdir` names. What is there when you end is verified; `reward.json` is
-written then.
+Work in the directory whose path is in the file `/.harbor-workdir`. Its contents are verified when you end,
+and `reward.json` is written.
 
 """
 

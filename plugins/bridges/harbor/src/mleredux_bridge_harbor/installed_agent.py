@@ -79,7 +79,7 @@ def configure(options: dict[str, Any]) -> Agent:
     """
     asked = read_options("harbor-agent", Options, options)
     if not asked.name:
-        raise MlereduxError("No agent of Harbor is named.", hint="Name one: `-O name=vibe -O model=openai/gpt-5.5`.")
+        raise MlereduxError("No Harbor agent is set.", hint="Specify one: `-O name=vibe -O model=openai/gpt-5.5`.")
     return agent.model_copy(update={"command": _RECIPE.start(asked.model), "build": Build(context=_context(asked))})
 
 
@@ -111,8 +111,8 @@ _RECIPE = CommandRecipe('exec /opt/harbor/bin/python /opt/harbor-agent/runner.py
 
 agent = cli_agent(
     id="harbor-agent",
-    title="Any agent of Harbor that is installed in its environment",
-    recipe=CommandRecipe("echo 'Name an agent of Harbor: -O name=NAME.' >&2; exit 2"),
+    title="Any Harbor agent that is installed in its environment",
+    recipe=CommandRecipe("echo 'Specify a Harbor agent: -O name=NAME.' >&2; exit 2"),
     options=Options,
     configure=configure,
     tools=("mcp", "skill"),

@@ -45,7 +45,7 @@ def graders_of(task: Task) -> set[str]:
             continue
         if entry is None or entry.plugin.distribution is None:
             raise MlereduxError(
-                f"{name!r} is not of an installed distribution.", hint="Install its package, then export the task."
+                f"{name!r} is not part of an installed distribution.", hint="Install its package, then export the task."
             )
         owners.add(entry.plugin.distribution)
     return owners

@@ -60,7 +60,7 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
             parts["train"].append(task)
             continue
         if not seeds:
-            raise MlereduxError(f"{task} needs seeds.", hint="Give a range, such as --seeds 1..100.")
+            raise MlereduxError(f"{task} needs seeds.", hint="Specify a range, such as --seeds 1..100.")
         parts["train"] += [task.replace("SEED", f"public-{seed}") for seed in seeds[:cut]]
         parts["evaluation"] += [task.replace("SEED", str(seed)) for seed in seeds[cut:]]
     for task in (*parts["train"], *parts["evaluation"]):
@@ -80,7 +80,7 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
     try:
         folder.mkdir(parents=True)
     except OSError as error:
-        raise MlereduxError(f"{folder} can't be made: {error.strerror}.", hint="Name a new folder.") from error
+        raise MlereduxError(f"{folder} can't be created: {error.strerror}.", hint="Choose a new folder.") from error
     facts, packed = dict[str, Any](), dict[tuple[str, ...], bytes]()
     for part in PARTS:
         names = wanted.parts[part]
@@ -135,15 +135,15 @@ def problems(folder: Path) -> Iterator[str]:
     present = dict(_sums(folder))
     for path in sorted(listed.keys() | present.keys()):
         if listed.get(path) != present.get(path):
-            yield f"{path} is not the file that was published."
+            yield f"{path} differs from the published file."
     for part in PARTS:
         for row in rows[part]:
             secret = facts["evaluation"]["commitment"] or ""
             generated = re.search(r"-(public-)?[0-9]+(?=@|$)", row["task"])
             if generated and bool(generated[1]) != (part == "train"):
-                yield f"{row['task']} is in the part {part}, but its seed is not."
+                yield f"{row['task']} is in part {part}, but its seed is not."
             if part == "evaluation" and secret.removeprefix("sha256:")[:12] not in row["version"]:
-                yield f"{row['task']} is not generated with the secret of the commitment."
+                yield f"{row['task']} was not generated with the committed secret."
     contents = {part: set(_table_rows(folder / row["path"] for row in rows[part])) for part in PARTS}
     if shared := contents["train"] & contents["evaluation"]:
         yield f"{len(shared)} rows of tables are in both parts."

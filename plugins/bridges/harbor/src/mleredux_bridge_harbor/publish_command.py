@@ -28,8 +28,8 @@ class _Range(click.ParamType[range]):
 @click.command("publish")
 @click.argument("tasks", metavar="TASK...", nargs=-1)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Also all tasks of this set.")
-@click.option("--seeds", type=_Range(), help="Numbers for the word SEED in TASKs, both ends included.")
-@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="The folder; it must not exist.")
+@click.option("--seeds", type=_Range(), help="Range of numbers to replace the word SEED in TASKs, both ends included.")
+@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="The output folder; it must not exist.")
 @click.option("--name", help="Name of the set.  [default: that of the folder]")
 @click.option(
     "--evaluation", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="Share of seeds for evaluation."
@@ -42,7 +42,7 @@ class _Range(click.ParamType[range]):
     show_default=True,
     help="Maximum number of tasks to certify in each part.",
 )
-@click.option("--check", type=click.Path(file_okay=False, path_type=Path), help="Only check a folder that was written.")
+@click.option("--check", type=click.Path(file_okay=False, path_type=Path), help="Only check this published folder.")
 @data_dir_option
 def command(
     tasks: tuple[str, ...], sets: tuple[str, ...], seeds: range | None, folder: Path | None, name: str | None,
@@ -58,13 +58,13 @@ def command(
 
     if check is not None:
         sentences = list(problems(check))
-        echo("\n".join(sentences) or f"{check}: all checksums are right, and the parts are disjoint.")
+        echo("\n".join(sentences) or f"{check}: all checksums are correct, and the parts are disjoint.")
         raise SystemExit(1 if sentences else 0)
     chosen = current().task_names(tasks, sets) if sets else list(tasks)
     if not chosen or folder is None:
         raise click.UsageError("Give a task and a folder: `mleredux publish synthetic-micro-SEED --seeds 1..9 -o DIR`.")
     if find_spec("huggingface_hub") is None:
-        raise MlereduxError("The card needs huggingface_hub.", hint="Install it: `pip install huggingface_hub`.")
+        raise MlereduxError("The card requires huggingface_hub.", hint="Install it: `pip install huggingface_hub`.")
     facts = publish(plan(chosen, name or folder.name, seeds or range(0), evaluation), folder, certified, data_dir)
     for part, content in facts.items():
         echo(f"{part}: {content['tasks']} tasks, {content['certified']} certified, {content['left_out']} left out")

@@ -47,7 +47,7 @@ def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
         except (ValueError, TypeError, AttributeError, RecursionError):
             return None, f"The verifier's {name} is not valid."
         if not rewards or not all(math.isfinite(value) for value in rewards.values()):
-            return None, f"The verifier's {name} has no finite numbers."
+            return None, f"The verifier's {name} does not contain finite numbers."
         return rewards, None
     return None, "The verifier wrote no reward."
 
@@ -63,7 +63,7 @@ def _text(path: Path) -> str | None:
 def _score(given: GradingInput) -> Score:
     told = _read(given.submission.read_bytes())
     if told["task"] != given.task.id:
-        raise InvalidSubmission("This reward is of another task.")
+        raise InvalidSubmission("This reward is for another task.")
     rewards = told["rewards"]
     if rewards is None:
         raise InvalidSubmission(str(told["message"]))
@@ -84,7 +84,7 @@ def _read(content: bytes) -> dict[str, Any]:
             return dict(told)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
-    raise InvalidSubmission("The reward is written by the verifier after the agent's end, not by agents.")
+    raise InvalidSubmission("The verifier writes the reward after the agent has ended; agents can't write it.")
 
 
 def _sign(told: dict[str, Any]) -> str:
@@ -101,4 +101,4 @@ def _key() -> bytes:
         return path.read_bytes()
 
 
-GRADER = Grader(id="reward", title="Reward of a verifier", direction="maximize", score=_score, check=_check)
+GRADER = Grader(id="reward", title="Reward from a verifier", direction="maximize", score=_score, check=_check)

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from mleredux_agents import session_agent
 
-agent = session_agent("inspect", "Solvers of Inspect (`inspect eval mleredux/TASK`)")
+agent = session_agent("inspect", "Inspect solvers (`inspect eval mleredux/TASK`)")

@@ -46,7 +46,7 @@ class SessionSandbox(SandboxEnvironment):
     ) -> dict[str, SandboxEnvironment]:
         """Open the session of a sample, with the seed in its metadata."""
         if not isinstance(config, Places):
-            raise MlereduxError("The sandbox mleredux belongs to its own tasks.", hint="Use `mleredux/TASK`.")
+            raise MlereduxError("The mleredux sandbox only works with mleredux tasks.", hint="Use `mleredux/TASK`.")
         opened = functools.partial(
             open_session,
             config.task,

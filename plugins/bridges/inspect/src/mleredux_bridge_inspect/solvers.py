@@ -53,7 +53,7 @@ def tools_in_sandbox(tool_timeout: int = 600) -> Solver:
     Args:
         tool_timeout: Seconds after which a call is killed.
     """
-    told = "End the work. The submission file is graded as it is; the score is not shown."
+    told = "End the session. The current submission file is graded; the score is not shown."
     return chain(
         as_solver(
             react(

@@ -18,5 +18,5 @@ def mleredux_register_agents() -> Iterable[Ref]:
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the command `mcp`."""
-    title = "Serve a task's tools to a client of the Model Context Protocol."
+    title = "Serve a task's tools to a Model Context Protocol client."
     return [Ref("mcp", f"{__name__}.command:command", {"title": title, "section": "Run and grade"})]

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from mleredux_agents import session_agent
 
-agent = session_agent("mcp", "Clients of the Model Context Protocol (`mleredux mcp`)")
+agent = session_agent("mcp", "Model Context Protocol clients (`mleredux mcp`)")

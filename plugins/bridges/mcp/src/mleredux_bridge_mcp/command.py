@@ -16,10 +16,10 @@ from mleredux.plugin.command import Duration, data_dir_option, runs_dir_option
 @runs_dir_option
 @data_dir_option
 def command(task: str, **how: Any) -> None:
-    """Serve TASK to a client of the Model Context Protocol, on standard input and output.
+    """Serve TASK to a Model Context Protocol client on standard input and output.
 
     The client's work is recorded as a run, with a grade and rollout like any other. It ends when the
-    client submits or disconnects, or at the time limit. The client does not get the score: see `mleredux runs`.
+    client submits or disconnects, or at the time limit. The client does not see the score; `mleredux runs` shows it.
     """
     from mleredux_agents import open_session
 

@@ -45,7 +45,7 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
         """Return the seconds until the time limit, at which the submission file is graded as it is."""
         return {"seconds": session.time_left()}
 
-    server: MCPServer[Any] = MCPServer("mleredux", instructions="Call read_task first. Submit before the time is over.")
+    server: MCPServer[Any] = MCPServer("mleredux", instructions="Call read_task first. Submit before the time limit.")
     tools: tuple[Callable[..., Any], ...] = (read_task, run_command, run_python, validate, submit, time_left)
     for tool in tools:
         server.tool()(tool)

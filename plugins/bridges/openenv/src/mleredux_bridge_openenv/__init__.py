@@ -18,5 +18,5 @@ def mleredux_register_agents() -> Iterable[Ref]:
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the command `openenv`."""
-    title = "Serve tasks as an environment of OpenEnv."
+    title = "Serve tasks as an OpenEnv environment."
     return [Ref("openenv", f"{__name__}.command:command", {"title": title, "section": "Run and grade"})]

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from mleredux_agents import session_agent
 
-agent = session_agent("openenv", "Clients of OpenEnv (`mleredux openenv`)")
+agent = session_agent("openenv", "OpenEnv clients (`mleredux openenv`)")

@@ -20,10 +20,8 @@ from mleredux_agents import REWARDS, rule_of
     show_default=True,
     help="Maximum number of concurrent sessions, which share the CPUs and the memory of this machine equally.",
 )
-@click.option(
-    "--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Rule of rewards."
-)
-@click.option("--invalid", type=float, help="Reward of an invalid submission.  [default: 0; `score` requires one]")
+@click.option("--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Reward rule.")
+@click.option("--invalid", type=float, help="Reward for an invalid submission.  [default: 0; `score` requires one]")
 @click.option("--sandbox", metavar="ID", help="Sandbox for episodes.  [default: the best one here]")
 @click.option("--time-limit", type=Duration(), help="Time limit of an episode: 90s, 30m, 2h.  [default: 1h]")
 @runs_dir_option
@@ -42,8 +40,8 @@ def command(
 ) -> None:
     """Serve TASKs as an OpenEnv environment until interrupted.
 
-    An episode is a run; `reset(task=...)` chooses its task, by default the first. Anyone who reaches the port can run
-    commands in the sandbox: there is no authentication.
+    An episode is a run; `reset(task=...)` chooses its task, by default the first. There is no authentication: anyone
+    who can reach the port can run commands in the sandbox.
     """
     for task in tasks:
         current().task(task)

@@ -23,7 +23,7 @@ class TaskAction(Action):
     """The action of a step."""
 
     kind: Literal["shell", "python", "submit"]
-    text: str = Field(default="", description="The command or code; nothing for `submit`.")
+    text: str = Field(default="", description="The command or code; empty for `submit`.")
 
 
 class TaskObservation(Observation):
@@ -78,7 +78,7 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
             raise MlereduxError(f"reset has no argument {next(iter(kwargs))!r}.", hint="Use seed and task.")
         chosen = task or self._tasks[0]
         if chosen not in self._tasks:
-            raise MlereduxError(f"Task {chosen!r} is not served here.", hint=f"Tasks are: {', '.join(self._tasks)}.")
+            raise MlereduxError(f"Task {chosen!r} is not served here.", hint=f"Available: {', '.join(self._tasks)}.")
         self.close()
         self._steps = 0
         self._session = open_session(chosen, "openenv", seed=seed or 0, **self._places)

@@ -72,5 +72,5 @@ def serve(
     except OSError as error:
         problem = f"Port {port} of {host} can't be used: {error.strerror}."
         raise MlereduxError(problem, hint="Choose another one with --port.") from None
-    click.echo(f"OpenEnv's clients find {', '.join(tasks)} at http://{host}:{listening.getsockname()[1]}")
+    click.echo(f"OpenEnv clients can use {', '.join(tasks)} at http://{host}:{listening.getsockname()[1]}")
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from mleredux_agents import session_agent
 
-agent = session_agent("verifiers", "Models in an environment of verifiers (`vf-eval`)")
+agent = session_agent("verifiers", "Models in a verifiers environment (`vf-eval`)")

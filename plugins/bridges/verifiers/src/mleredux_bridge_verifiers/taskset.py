@@ -23,7 +23,7 @@ _OPENERS = ThreadPoolExecutor(thread_name_prefix="open")
 """Threads that wait for resources on the machine, separate from those that free resources by ending sessions."""
 _HOW = """\
 Commands and code run in your own folder; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
-there, and say that you are done when it is there.
+there, and say that you are done when it exists.
 
 """
 

@@ -12,7 +12,7 @@ mleredux_contract = 2
 @hookimpl
 def mleredux_register_commands() -> list[Ref]:
     """Return the checks of `mleredux doctor` for competitions."""
-    return [Ref("doctor kaggle", f"{__name__}.kaggle.doctor:command", {"title": "Check credentials of Kaggle."})]
+    return [Ref("doctor kaggle", f"{__name__}.kaggle.doctor:command", {"title": "Check Kaggle credentials."})]
 
 
 @hookimpl

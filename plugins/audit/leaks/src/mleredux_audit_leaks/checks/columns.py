@@ -38,7 +38,7 @@ def check_columns(
         picked = np.arange(len(frame))
         if len(picked) > ROWS:
             picked = np.sort(np.random.default_rng(seed).choice(picked, ROWS, replace=False))
-            notes.append(f"Columns of {one.table.name} were judged on {ROWS} of its {len(frame)} rows.")
+            notes.append(f"Columns of {one.table.name} were checked on {ROWS} of its {len(frame)} rows.")
         rows = one.rows[picked]
         for target in truth.targets:
             values = target.values.to_numpy()[rows]
@@ -77,7 +77,7 @@ def _count(
         yield AuditFinding(
             kind="column",
             severity="medium",
-            message=f"The {name} of {one.table.name} tells the number of words of {target.name!r} of the test rows.",
+            message=f"The {name} of {one.table.name} reveals the number of words of {target.name!r} of the test rows.",
             statistic=judged.statistic("skill", MEDIUM),
             figures={"rows compared": len(values), "joined by": one.by},
             examples=(f"{one.table.name}: {name}",),

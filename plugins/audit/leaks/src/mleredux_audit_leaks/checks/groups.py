@@ -60,7 +60,7 @@ def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> I
                     yield AuditFinding(
                         kind="groups",
                         severity="low",
-                        message=f"Ids of test rows and of {table.name} begin alike: {count} parts of {name!r}.",
+                        message=f"Ids of test rows and of {table.name} begin the same: {count} parts of {name!r}.",
                         statistic=Statistic(name="share of such test rows", value=shared, baseline=0, threshold=0.2),
                         figures={"groups in train": len(groups)},
                         examples=(f"{table.name}: {name}",),
@@ -128,7 +128,7 @@ def _judge(
             return AuditFinding(
                 kind="groups",
                 severity=severity,
-                message=f"Rows of {one.table.name} with the same {name!r} as a test row tell its {one.target.name!r}.",
+                message=f"Rows of {one.table.name} with the same {name!r} as a test row show its {one.target.name!r}.",
                 statistic=judged.statistic("skill", LEAST),
                 figures=figures,
                 examples=places,
@@ -137,7 +137,7 @@ def _judge(
         return AuditFinding(
             kind="groups",
             severity="low",
-            message=f"Train and test share values of {name!r}, which seems to name groups.",
+            message=f"Train and test share values of {name!r}, which seems to identify groups.",
             statistic=Statistic(name="share of test rows in shared groups", value=shared, baseline=0, threshold=0.2),
             figures=figures,
             examples=places,

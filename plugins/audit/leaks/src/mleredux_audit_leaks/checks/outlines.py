@@ -62,7 +62,7 @@ def check_outlines(
         yield AuditFinding(
             kind="answers",
             severity="high",
-            message=f"Outlines in public files that are named by test ids are in the masks of {name!r}.",
+            message=f"Outlines in public files whose names are test ids match the masks of {name!r}.",
             statistic=Statistic(name="share of outlines inside the mask", value=share, threshold=LEAST),
             figures={"outlines": outlines, "decimal logarithm of the probability by chance": round(chance, 1)},
             examples=tuple(examples[:3]),

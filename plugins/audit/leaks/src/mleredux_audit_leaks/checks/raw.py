@@ -61,7 +61,7 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
         share = len(met) / max(len(wanted), 1)
         if len(met) >= FEWEST and share >= 0.02 and len(told) > 1 and _telling(truth, share):
             figure = Statistic(name="share of lines", value=share, baseline=0, threshold=0.02)
-            message = f"{file.name} holds lines of the answers."
+            message = f"{file.name} contains lines of the answers."
             yield AuditFinding(
                 kind="answers", severity="high", message=message, statistic=figure, examples=(file.name,)
             )

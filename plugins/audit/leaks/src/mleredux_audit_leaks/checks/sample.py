@@ -57,7 +57,7 @@ def _tells(name: str, column: str, severity: str, statistic: Statistic) -> Audit
     return AuditFinding(
         kind="sample",
         severity=severity,
-        message=f"Column {column!r} of the sample submission tells the answers.",
+        message=f"Column {column!r} of the sample submission reveals the answers.",
         statistic=statistic,
         examples=(name,),
     )

@@ -50,7 +50,7 @@ def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], 
                     yield AuditFinding(
                         kind="column",
                         severity="medium",
-                        message=f"Column {name!r} tells {train.target.name!r} in {train.table.name}, but not in "
+                        message=f"Column {name!r} predicts {train.target.name!r} in {train.table.name}, but not in "
                         f"{one.table.name}: it may be filled after the target is known.",
                         statistic=Statistic(name="skill in training", value=inside, baseline=outside, threshold=LOST),
                         figures={"training rows": len(ours), "test rows": len(theirs)},

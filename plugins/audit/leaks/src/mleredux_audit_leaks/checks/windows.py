@@ -98,7 +98,7 @@ def _overlaps(truth: Truth, test: Joined, one: Known, theirs: Numbers, ours: Num
     return AuditFinding(
         kind="duplicates",
         severity=severity,
-        message=f"Windows of {test.table.name} overlap windows of {one.table.name}: moved by one frame they are equal.",
+        message=f"Windows of {test.table.name} overlap windows of {one.table.name}: they are equal if shifted.",
         statistic=Statistic(name="share of test rows that overlap", value=share, baseline=chance, threshold=LEAST),
         figures=figures,
         examples=tuple(f"{test.table.name}: row {row + 1}" for row in rows[:3]),

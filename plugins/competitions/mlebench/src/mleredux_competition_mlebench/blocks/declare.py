@@ -131,6 +131,6 @@ def private(task: Competition) -> Competition:
             "variants": {},
             "note": f"The test set is this installation's own{', with new ids' if renames else ''}: thresholds and "
             f"leaderboard are of the published split.{f' It keeps {kept}.' if kept else ''} The contents of its rows "
-            "and files are still Kaggle's, so only a closed network keeps an agent from looking them up.",
+            "and files are still Kaggle's, so only a closed network prevents agents from looking them up.",
         }
     )

@@ -36,7 +36,7 @@ def split_positions(
     trains = count - tests if trains is None else trains
     if tests < 1 or trains < 1 or tests + trains > count:
         raise DataError(
-            f"The raw data has too few entries to split ({count}): {trains} for training, {tests} for the test.",
+            f"The raw data has too few entries to split ({count}): {trains} for training, {tests} for testing.",
             hint="Get the raw data again; the download may be incomplete.",
         )
     if stratify is None:

@@ -88,7 +88,7 @@ class Workspace:
         if not path.is_file():
             raise DataError(
                 f"The raw data has no {name}.",
-                hint=f"Searched {self.raw}; name the folder or archive that has it with --from, or {AGAIN}.",
+                hint=f"Searched {self.raw}; specify the folder or archive that has it with --from, or {AGAIN}.",
             )
         return path
 
@@ -237,7 +237,7 @@ class Preparation:
         except (*DAMAGE, LookupError, TypeError) as error:
             raise DataError(
                 f"The raw data is not as expected ({one_line(error)}).",
-                hint="Check that these are this competition's files, and complete.",
+                hint="Check that these are this competition's files, and that they are complete.",
             ) from error
 
     def with_settings(self, **changes: Any) -> Preparation:

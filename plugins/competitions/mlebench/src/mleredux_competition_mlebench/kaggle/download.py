@@ -101,7 +101,7 @@ def _check(data: KaggleData, archive: Path, told: str | None) -> None:
     if found == data.md5:
         return
     if told is not None and found != told:
-        raise DamagedArchive(f"its MD5 is {found}, that of what Kaggle sent is {told}")
+        raise DamagedArchive(f"its MD5 is {found}, but Kaggle reported {told}")
     if not zipfile.is_zipfile(archive):
         raise DamagedArchive("it is not a complete zip archive")
     if data.md5 is not None:
@@ -152,7 +152,7 @@ def _talk(request: dict[str, Any]) -> dict[str, Any]:
                 if "refused" in event:
                     raise Refusal(event["refused"], **event["facts"])
                 if "waiting" in event:
-                    tell_progress(f"waiting {event['waiting']:.0f} s before asking again")
+                    tell_progress(f"waiting {event['waiting']:.0f} s before trying again")
                 else:
                     tell_progress("downloading", event["bytes"], event["total"])
         finally:

@@ -24,7 +24,7 @@ def held_out(notebooks: Table, size: int) -> list[Any]:
             origins.append(origin)
             count += copies
     if count != size:
-        raise DataError(f"The notebooks can't be split into training and {size} test ones.", hint="Get the data again.")
+        raise DataError(f"A test set of exactly {size} notebooks can't be formed.", hint="Get the data again.")
     return origins
 
 

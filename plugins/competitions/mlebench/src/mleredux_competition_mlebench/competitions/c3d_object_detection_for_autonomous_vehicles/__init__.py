@@ -17,7 +17,7 @@ def with_confidence(boxes: Any) -> str:
     """Return a sample's boxes, each preceded by a confidence of 1; numbers keep their spelling."""
     tokens = boxes.split(" ") if isinstance(boxes, str) else []
     if not tokens or len(tokens) % BOX:
-        raise DataError(f"train.csv has boxes of other than {BOX} values.", hint="Get the raw data again.")
+        raise DataError(f"train.csv has boxes that do not have {BOX} values.", hint="Get the raw data again.")
     return " ".join(" ".join(["1.0", *tokens[n : n + BOX]]) for n in range(0, len(tokens), BOX))
 
 
@@ -42,7 +42,7 @@ def prepare(w: Workspace, corrected: bool = False) -> None:
     known = ids["train"] | ids["test"]
     listed = {row["sample_token"] for row in raw["sample_data"]}
     if len(raw["sample"]) != len(known) or listed - known or known - set(boxes["Id"]):
-        raise DataError("train.csv and the tables of train_data don't fit together.", hint="Get the raw data again.")
+        raise DataError("train.csv and the tables of train_data do not match.", hint="Get the raw data again.")
     sensors, poses = ({row["token"]: row for row in raw[name]} for name in ("calibrated_sensor", "ego_pose"))
     trees = {kind: w.tree(f"train_{kind}") for kind in ("images", "lidar")}
     maps = w.tree("train_maps").pick([MAP])

@@ -22,7 +22,7 @@ def prepare(w: Workspace, test_records: bool = True) -> None:
     train_files, test_files = w.split(records.names(".tfrec"))
     held_out = {name for file in test_files for name in bytes_feature(w.path(f"train_tfrecords/{file}"), "image_name")}
     if held_out - set(table["image_id"]):
-        raise DataError("train.csv lacks images that the TFRecord files hold.", hint="Get the raw data again.")
+        raise DataError("train.csv lacks images that are in the TFRecord files.", hint="Get the raw data again.")
     is_test = table["image_id"].isin(held_out)
     train, test = table[~is_test], table[is_test]
     for part, rows, files in (("train", train, train_files), ("test", test, test_files)):

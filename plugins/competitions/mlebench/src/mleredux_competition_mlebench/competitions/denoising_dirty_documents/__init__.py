@@ -22,7 +22,7 @@ def grey(tree: Tree, name: str) -> Any:
         with require("PIL.Image", "images").open(io.BytesIO(tree.read(name))) as picture:
             return np.asarray(picture.convert("L"))
     except (OSError, SyntaxError) as error:  # Pillow raises the latter for broken PNG files
-        raise DataError(f"{tree.where} has a picture {name} that can't be read.", hint="Get it again.") from error
+        raise DataError(f"{tree.where} has an image {name} that can't be read.", hint="Get it again.") from error
 
 
 def pixels(pictures: dict[str, Any], value: Callable[[int], str]) -> Callable[[IO[bytes]], None]:

@@ -18,7 +18,7 @@ def points(labels: object) -> str:
         return ""
     pieces = labels.split(" ")
     if len(pieces) % BOX:
-        raise DataError("train.csv has a page whose labels don't come in fives.", hint="Get the raw data again.")
+        raise DataError("train.csv has a page whose labels are not in groups of five.", hint="Get the raw data again.")
     return " ".join(
         f"{pieces[n]} {int(pieces[n + 1]) + 1} {int(pieces[n + 2]) + 1}" for n in range(0, len(pieces), BOX)
     )

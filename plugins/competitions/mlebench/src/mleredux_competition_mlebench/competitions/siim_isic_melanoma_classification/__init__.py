@@ -22,7 +22,7 @@ def by_records(w: Workspace, table: Table) -> tuple[Table, Table]:
         raise DataError(f"tfrecords has no files {' and '.join(TEST_FILES)}.", hint="Get the raw data again.")
     held_out = {image for name in test_files for image in bytes_feature(w.path(f"tfrecords/{name}"), "image_name")}
     if held_out - set(table["image_name"]):
-        raise DataError("train.csv lacks images that the TFRecord files hold.", hint="Get the raw data again.")
+        raise DataError("train.csv lacks images that are in the TFRecord files.", hint="Get the raw data again.")
     is_test = table["image_name"].isin(held_out)
     for part, old in files.items():
         names = [f"{part}{n:02d}-{name.partition('-')[2]}" for n, name in enumerate(old)]

@@ -22,7 +22,7 @@ def sizes(tree: Tree, scans: Column) -> Table:
     table = parts[[2, 3]].astype(float).set_axis(list(SIZES), axis=1).set_axis(parts[0] + "_slice_" + parts[1])
     table = table[table.index.isin(scans)]
     if table.index.has_duplicates or not scans.isin(table.index).all():
-        raise DataError("Some slices of train.csv have no image, or several.", hint="Get the raw data again.")
+        raise DataError("Some slices in train.csv have no image, or more than one.", hint="Get the raw data again.")
     return table.reindex(scans)
 
 
