@@ -124,7 +124,7 @@ def test_an_executor_that_refuses_for_long_is_not_asked_forever(toy: Any, monkey
     executor, run = Refusing(refusals=10**6), toy.new()
     toy.pipeline(executor=executor).execute([run])
     assert (run.state, run.cause) == ("failed", "environment_broke") and executor.asked > 2
-    assert "local has refused it for 0 minutes: It is being restarted." in str(run.log.state.message)
+    assert "local has rejected it for 0 minutes: It is being restarted." in str(run.log.state.message)
 
 
 @pytest.mark.parametrize("failing", ["the first call", "every call of a while", "one run for a while"])

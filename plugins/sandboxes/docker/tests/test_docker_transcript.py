@@ -160,5 +160,5 @@ def test_times_are_read_to_the_nanosecond_in_any_zone(time: str, fraction: int) 
 
 
 def test_a_time_that_is_none_is_said() -> None:
-    with pytest.raises(ValueError, match="gives 'yesterday' for a time"):
+    with pytest.raises(ValueError, match="returned the invalid time 'yesterday'"):
         nanoseconds("yesterday")

@@ -180,7 +180,7 @@ def test_only_one_process_at_a_time_opens_a_database(
 def test_errors_are_reported_in_a_sentence(make_run: Any, uri: str, client: Any, monkeypatch: Any) -> None:
     monkeypatch.delenv("MLFLOW_TRACKING_URI", raising=False)
     run = make_run()
-    assert "Name runs, or pass --all." in track(run).output
+    assert "Specify runs, or pass --all." in track(run).output
     with pytest.raises(Exception, match=r"No MLflow tracking URI is set\. Pass --to URI"):
         raise track(run, run.id).exception or AssertionError("no error")
     said = track(run, run.id, "--to", "http://me:hunter2@127.0.0.1:9")

@@ -192,7 +192,7 @@ def test_if_mlflow_hangs_runs_wait_once_and_missing_data_is_sent_later(
     finally:
         server.signal(signal.SIGCONT)
     told = [record.getMessage() for record in caplog.records if record.name == "mleredux.mlflow"]
-    assert len(told) == 2 and "takes longer than 3 seconds" in told[0] and first.id in told[0]
+    assert len(told) == 2 and "took longer than 3 seconds" in told[0] and first.id in told[0]
     wait_for(lambda: (there := found(client, "hanging")) and there.info.status == "FINISHED")  # without a command
     wait_for(lambda: (there := found(client, "hanging too")) and there.info.status == "FINISHED")
     for run in (first, second):

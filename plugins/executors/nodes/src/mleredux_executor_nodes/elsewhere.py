@@ -209,7 +209,7 @@ class Elsewhere:
                 raise ExecutorError(
                     f"No node of {self._executor.id} has {plain(limits.cpus)} CPUs, {limits.memory_mb} MB of memory "
                     f"and {limits.gpus} GPUs.",
-                    hint="Ask for less with --cpus, --memory or --gpus.",
+                    hint="Request less with --cpus, --memory or --gpus.",
                 )
 
     def _poll(self, followed: Any) -> dict[str, JobStatus]:
@@ -341,7 +341,7 @@ class Elsewhere:
             one.tries, one.finished = 0, finished
         if one.tries >= _MOST_JOBS:
             detail = f" The last one: {status.detail}." if status.detail else ""
-            message = f"{_MOST_JOBS} jobs of {self._executor.id} ended in succession without making progress.{detail}"
+            message = f"{_MOST_JOBS} jobs of {self._executor.id} in a row ended without making progress.{detail}"
             return self._give_up(one, message)
         if time.monotonic() < one.again:
             return False
@@ -352,7 +352,7 @@ class Elsewhere:
             one.again = time.monotonic() + _PAUSE_SECONDS
             one.refused = one.refused or time.monotonic()
             if (seconds := time.monotonic() - one.refused) > _REFUSED_SECONDS:
-                said = f"{self._executor.id} has refused it for {seconds / 60:.0f} minutes: {error.message}"
+                said = f"{self._executor.id} has rejected it for {seconds / 60:.0f} minutes: {error.message}"
                 return self._give_up(one, said)
             self._show(one, f"queued (waiting for {self._executor.id}: {error.message})")
             return False

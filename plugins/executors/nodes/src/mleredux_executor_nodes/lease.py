@@ -104,7 +104,7 @@ class Lease:
             ResumeRefused: The folder was given to another worker.
         """
         if self.lost():
-            raise ResumeRefused(f"{self._folder.name} was given to another worker.", hint="This one must stop.")
+            raise ResumeRefused(f"{self._folder.name} was given to another worker.", hint="This worker must stop.")
 
     def __enter__(self) -> Lease:
         self.check()

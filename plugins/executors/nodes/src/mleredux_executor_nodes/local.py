@@ -16,10 +16,10 @@ from mleredux.plugin.sandbox import Finding
 
 
 class LocalExecutor:
-    """Processes of this machine; the slots of the runs directory limit the number of concurrent agents."""
+    """Processes on this machine; the slots of the runs directory limit the number of concurrent agents."""
 
     id = "local"
-    title = "Processes of this machine"
+    title = "Processes on this machine"
     allocates = False
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class LocalExecutor:
 
     def check(self) -> list[Finding]:
         """Do nothing: local processes always work."""
-        return [Finding("processes", True, "Runs can be executed in processes of this machine.")]
+        return [Finding("processes", True, "Runs can be executed as processes on this machine.")]
 
     def nodes(self) -> Sequence[Node]:
         """Return this machine."""

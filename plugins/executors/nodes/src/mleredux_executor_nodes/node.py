@@ -179,7 +179,7 @@ def _notice(folder: Path) -> None:
     """Handle SIGUSR1: notify the agent that the node will soon be taken away."""
     with contextlib.suppress(OSError):
         (folder / "task" / "notice.txt").write_text(
-            "The time on this machine is nearly over. The files in the output folder then count.\n"
+            "Time on this machine is nearly up. After that, the files in the output folder count.\n"
         )
 
 

@@ -21,7 +21,7 @@ def open_store(catalogue: Catalogue, url: str) -> ObjectStore:
     found = catalogue.call_scheme("open_store", url)
     if found is None:
         raise StoreError(
-            f"No installed plugin opens the object store {url}.",
+            f"No installed plugin supports the object store {url}.",
             hint="For s3://BUCKET/PREFIX install mleredux-store-s3[s3].",
         )
     store: ObjectStore = found
@@ -41,5 +41,5 @@ def read_verified(store: ObjectStore, key: str) -> bytes | None:
     """
     found = store.read(key)
     if found is not None and digest(found.content) != key.rpartition("/")[2]:
-        raise StoreError(f"Object {key} of {store.url} is damaged.", hint="Its content does not have its hash.")
+        raise StoreError(f"Object {key} of {store.url} is damaged.", hint="Its content does not match its hash.")
     return found.content if found is not None else None

@@ -108,7 +108,7 @@ class Replica:
         self._load()
         name = (self._head or {}).get("tree")
         if not name:
-            raise NotFound(f"There is no run {self.folder.name} in {self._objects.url}.", hint="It may be deleted.")
+            raise NotFound(f"{self._objects.url} has no run {self.folder.name}.", hint="It may have been deleted.")
         if name != self._looked:
             self.tree, self._looked = Tree.load(self.piece(name)), name
 
@@ -215,7 +215,7 @@ class Replica:
         else:
             name = self._name
         if not self._change(self._is_ours, tree=name, lease=read_lease(self.folder)):
-            raise ResumeRefused(f"Run {self.folder.name} was given to another job.", hint="This one must stop.")
+            raise ResumeRefused(f"Run {self.folder.name} was given to another job.", hint="This job must stop.")
         self._note(tree, name)
         self._objects.delete(f"{self._home}/{one}" for one in dropped)
         self._obey()
@@ -301,7 +301,7 @@ class Replica:
 
     def _incomplete(self) -> StoreError:
         return StoreError(
-            f"Objects of run {self.folder.name} are missing in {self._objects.url}.", hint="They may be deleted."
+            f"Objects of run {self.folder.name} are missing from {self._objects.url}.", hint="They may be deleted."
         )
 
     def _wishes(self) -> dict[str, Any]:

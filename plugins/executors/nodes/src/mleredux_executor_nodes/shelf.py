@@ -71,9 +71,9 @@ class Shelf:
 
             found = Scanner(home, skip=_left_out, times=False).scan(put)
             if found.links:
-                raise StoreError(f"The prepared data of {task.id} has links, which can't be published.")
+                raise StoreError(f"The prepared data of {task.id} contains links, which can't be published.")
             if digest(found.dump()) != name:
-                raise StoreError(f"The prepared data of {task.id} changes.", hint="Try again when it is prepared.")
+                raise StoreError(f"The prepared data of {task.id} is changing.", hint="Try again when it is prepared.")
             self._objects.write(f"data/trees/{name}", found.dump())  # last: if it exists, so do all pieces
         self._published.add(name)
         return name
@@ -113,7 +113,7 @@ def stage(objects: ObjectStore, name: str, task_id: str, home: Path) -> tuple[Pa
             return place, 0
         content = read_verified(objects, f"data/trees/{name}")
         if content is None:
-            raise StoreError(f"Data {name} is not in {objects.url}.", hint="Give the run again.")
+            raise StoreError(f"Data {name} is not in {objects.url}.", hint="Submit the run again.")
         tree = Tree.load(content)
         made = place if place.exists() else home / f".making-{name}"
         if made == place:

@@ -86,11 +86,11 @@ class Tree:
                 dict(links),
             )
         except (ValueError, TypeError, AttributeError, zlib.error) as error:
-            raise StoreError(f"A tree of files is damaged ({type(error).__name__}).") from error
+            raise StoreError(f"A file tree is damaged ({type(error).__name__}).") from error
         for path in itertools.chain(made.files, made.folders, made.links):
             parts = PurePosixPath(path).parts
             if not parts or path.startswith("/") or ".." in parts or "\0" in path:
-                raise StoreError(f"A tree of files has the invalid path {path!r}.")
+                raise StoreError(f"A file tree has the invalid path {path!r}.")
         return made
 
 

@@ -90,7 +90,7 @@ class Idle:
                 if free.get(node["NodeID"], {}).get("CPU", 0.0) < node["Resources"].get("CPU", 0.0):
                     there = NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
                     ray.remote(num_cpus=0, max_retries=0, scheduling_strategy=there)(end_idle).remote(_STUCK_SECONDS)
-            self._reason = f"no room on {len(alive)} nodes; idle workers that hold CPUs are ended"
+            self._reason = f"{len(alive)} nodes are full; idle workers that reserve CPUs are stopped"
         return self._reason
 
 

@@ -29,11 +29,11 @@ _OWN_MEMORY_MB = 512
 """Memory of a job in addition to the agent's, for the program that follows and grades the run."""
 _TIMEOUT_SECONDS = 60.0
 _HERE = Path(__file__).parent
-_HINT = f"Start it on a node of a Ray cluster, or name the cluster's address in {ADDRESS_VARIABLE}."
+_HINT = f"Start it on a node of a Ray cluster, or set the cluster's address in {ADDRESS_VARIABLE}."
 _ERRORS = {
     "import": (
         "Ray can't be imported",
-        f"Install the cluster's version of Ray, or name a Python that has it in {PYTHON_VARIABLE}.",
+        f"Install the cluster's version of Ray, or set the path of a Python that has it in {PYTHON_VARIABLE}.",
     ),
     "connection": ("Ray can't be reached", _HINT),
     "request": ("Ray refused", f"Options of actors, such as resources, are taken from {OPTIONS_VARIABLE}."),
@@ -61,7 +61,7 @@ class RayExecutor:
             nodes = self.nodes()
         except ExecutorError as error:
             return [Finding("Ray", False, error.message, error.hint)]
-        remedy = None if nodes else "Start nodes by `ray start`."
+        remedy = None if nodes else "Start nodes with `ray start`."
         return [Finding("Ray", bool(nodes), f"{len(nodes)} nodes can run jobs.", remedy)]
 
     def nodes(self) -> Sequence[Node]:
@@ -121,7 +121,7 @@ class RayExecutor:
                     words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=env, start_new_session=True
                 )
             except OSError as error:
-                hint = f"{PYTHON_VARIABLE} names the Python that has Ray."
+                hint = f"{PYTHON_VARIABLE} must contain the path of a Python that has Ray."
                 raise ExecutorError(f"{python} can't be started: {error.strerror}.", hint=hint) from error
         return self._driver
 
@@ -204,11 +204,11 @@ def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any]:
         if not select.select((driver.stdout,), (), (), max(0.0, end - time.monotonic()))[0]:
             raise ExecutorError(
                 f"Ray did not respond within {plain(seconds)} seconds.",
-                hint=f"Check the cluster by `ray status`, or set {TIMEOUT_VARIABLE} to more seconds.",
+                hint=f"Check the cluster with `ray status`, or raise {TIMEOUT_VARIABLE}.",
             )
         part = os.read(driver.stdout.fileno(), 2**16)
         if not part:
-            return {"error": "the connection broke", "kind": "connection"}
+            return {"error": "the connection was interrupted", "kind": "connection"}
         read += part
     answer: dict[str, Any] = json.loads(read)
     return answer

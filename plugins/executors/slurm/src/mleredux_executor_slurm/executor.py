@@ -188,13 +188,13 @@ def _ask(*words: str, script: str | None = None, ignore: bool = False) -> str:
         )
     except FileNotFoundError:
         raise ExecutorError(
-            f"Slurm's command {words[0]} was not found.", hint="Start it on a login node of the cluster."
+            f"The Slurm command {words[0]} was not found.", hint="Run this on a login node of the cluster."
         ) from None
     except subprocess.TimeoutExpired:
         raise ExecutorError(f"Slurm's {words[0]} did not respond within {_COMMAND_SECONDS} seconds.") from None
     if done.returncode and not ignore:
         reason = done.stderr.strip().rpartition("\n")[2].rpartition("error: ")[2].rpartition("fatal: ")[2][-300:]
-        hint = "Check that Slurm's commands reach the cluster from here, e.g. by `sinfo`."
+        hint = "Check that Slurm's commands reach the cluster from here, e.g. with `sinfo`."
         if words[0] == "sbatch":
             hint = f"Options of sbatch, such as --partition, are taken from {OPTIONS_VARIABLE}."
         raise ExecutorError(f"Slurm's {words[0]} failed: {reason.rstrip('.')}.", hint=hint)

@@ -27,14 +27,14 @@ _OLDEST = (1, 2)
 _TRIAL_SECONDS = 120
 _LIMITS = (
     "Memory and processes are measured ten times a second, and processes without root also limited; the number of CPUs "
-    "is not limited. A cluster's own control groups hold for a job as a whole."
+    "is not limited. A cluster's own control groups apply to a job as a whole."
 )
 
 
 def findings() -> list[Finding]:
     """Return findings on whether agents can run in Apptainer's containers here."""
     try:
-        version = call("Apptainer does not answer", "--version").split()[-1]
+        version = call("Apptainer does not respond", "--version").split()[-1]
         found = [_version(version), _filter(), Finding("apptainer limits", True, _LIMITS)]
         image = find_image(base_image())
     except SandboxError as error:
@@ -47,9 +47,7 @@ def findings() -> list[Finding]:
         message = f"The base image {base_image()} is not in {images()}; the first build fetches it."
         remedy = f"Without a registry, set {BASE_VARIABLE} to an image's file (.sif), or docker-archive:FILE."
         return [*found, Finding("apptainer base image", False, message, remedy)]
-    message = (
-        f"The base image {base_image()} is there ({source_of(image)}; {IMAGES_VARIABLE} names the folder of images)."
-    )
+    message = f"The base image {base_image()} is available ({source_of(image)}; its folder is {IMAGES_VARIABLE})."
     return [*found, Finding("apptainer base image", True, message), _trial(image)]
 
 
@@ -78,20 +76,20 @@ def _version(version: str) -> Finding:
     ok = tuple(map(int, numbers)) >= _OLDEST
     oldest = ".".join(map(str, _OLDEST))
     return Finding(
-        "apptainer", ok, f"Apptainer {version} answers.", None if ok else f"Install Apptainer {oldest} or newer."
+        "apptainer", ok, f"Apptainer {version} responds.", None if ok else f"Install Apptainer {oldest} or newer."
     )
 
 
 def _filter() -> Finding:
     if profile := seccomp_profile():
         return Finding("apptainer seccomp", True, f"Agents' system calls are filtered by {profile}.")
-    message = "Apptainer brings no filter of system calls (seccomp-profiles/default.json): agents run without one."
+    message = "Apptainer has no system call filter (seccomp-profiles/default.json): agents run without one."
     return Finding("apptainer seccomp", False, message, "Install Apptainer with its configuration files.")
 
 
 def _trial(image: Image) -> Finding:
     problem = try_container(image)
     if problem is None:
-        return Finding("apptainer container", True, "A container without network and privileges runs.")
-    remedy = "Unprivileged user namespaces must be allowed: `unshare --user --net true` says whether they are."
-    return Finding("apptainer container", False, f"No container runs ({problem}).", remedy)
+        return Finding("apptainer container", True, "A container without network and privileges can run.")
+    remedy = "Unprivileged user namespaces must be allowed: `unshare --user --net true` shows whether they are."
+    return Finding("apptainer container", False, f"Containers can't run ({problem}).", remedy)

@@ -89,7 +89,7 @@ def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
             ["apptainer", "--silent", *arguments], capture_output=True, text=True, errors="replace", timeout=seconds
         )
     except FileNotFoundError as error:
-        hint = "Install it: your distribution's package `apptainer`, or as apptainer.org/docs says."
+        hint = "Install it: your distribution's package `apptainer`, or as described at apptainer.org/docs."
         raise SandboxError("The program apptainer is not installed.", hint=hint) from error
     except (OSError, subprocess.SubprocessError) as error:
         raise SandboxError(f"{what} ({type(error).__name__}: apptainer {arguments[0]}).") from error
@@ -101,7 +101,7 @@ def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
 def reason(text: str) -> str:
     """Return the last line of apptainer's output, without its prefix."""
     lines = [line for line in text.splitlines() if line.strip()]
-    said = re.sub(r"^\S*(FATAL|ERROR):\s*", "", lines[-1]) if lines else "no reason is given"
+    said = re.sub(r"^\S*(FATAL|ERROR):\s*", "", lines[-1]) if lines else "no reason was given"
     return said.rstrip(".")[-600:]
 
 
@@ -247,7 +247,7 @@ def filtered(home: Path) -> list[str]:
 @functools.cache
 def seccomp_profile() -> Path | None:
     """Return the path of Apptainer's filter of system calls."""
-    said = call("Apptainer can't be asked where its files are", "buildcfg")
+    said = call("Apptainer does not report where its files are", "buildcfg")
     folder = next(line.partition("=")[2] for line in said.splitlines() if line.startswith("APPTAINER_CONFDIR="))
     profile = Path(folder, "seccomp-profiles", "default.json")
     return profile if profile.exists() else None

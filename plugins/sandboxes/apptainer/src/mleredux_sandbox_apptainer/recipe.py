@@ -81,7 +81,7 @@ class Builder:
         base, image = self._stages.get(name.lower()), find_image(name)
         if base is None:
             if image is None:
-                raise SandboxError(f"Image {name} is not there.", hint="See docs/reference/sandboxes.md.")
+                raise SandboxError(f"Image {name} is not available.", hint="See docs/reference/sandboxes.md.")
             base = source_of(image)
             self._variables, self._entrypoint, self._command = {"PATH": _PATH, **image.env}, [], [*image.command]
         self._root = self._folder / f"stage-{len(self._stages)}"
@@ -183,6 +183,6 @@ def _words(rest: str) -> list[str]:
 def _refused(what: str) -> AgentBroken:
     return AgentBroken(
         f"The Dockerfile has `{what[:200]}`, which the sandbox apptainer can't build.",
-        hint="Build the image with Docker or Podman, save it, and name it in the agent's build: "
+        hint="Build the image with Docker or Podman, save it, and set it in the agent's build: "
         '`image = "docker-archive:/path/image.tar"`.',
     )

@@ -25,7 +25,7 @@ def findings(runtime: str | None) -> list[Finding]:
     except SandboxError as error:
         return [Finding("docker engine", False, error.message, UNREACHABLE_HINT)]
     try:
-        with engine_errors("The engine can't be asked about itself"):
+        with engine_errors("The engine's information can't be read"):
             info, version = client.info(), client.version()
             return [
                 _engine(version),
@@ -44,7 +44,7 @@ def findings(runtime: str | None) -> list[Finding]:
 
 def _engine(version: dict[str, Any]) -> Finding:
     api = tuple(int(part) for part in version["ApiVersion"].split("."))
-    message = f"Docker engine {version['Version']} (API {version['ApiVersion']}) answers."
+    message = f"Docker engine {version['Version']} (API {version['ApiVersion']}) responds."
     if api < OLDEST_API:
         return Finding("docker engine", False, message, "Install Docker 20.10 or newer.")
     return Finding("docker engine", True, message)
@@ -56,7 +56,7 @@ def _cgroup(info: dict[str, Any]) -> Finding:
         for name, key in (("memory", "MemoryLimit"), ("CPU", "CpuCfsQuota"), ("process", "PidsLimit"))
         if not info.get(key)
     ]
-    message = f"Control groups are of version {info.get('CgroupVersion', '?')} ({info.get('CgroupDriver')})"
+    message = f"Control groups have version {info.get('CgroupVersion', '?')} ({info.get('CgroupDriver')})"
     if missing:
         return Finding(
             "docker limits",
@@ -70,7 +70,7 @@ def _cgroup(info: dict[str, Any]) -> Finding:
 def _storage(info: dict[str, Any]) -> Finding:
     driver = str(info.get("Driver"))
     mode = ", ".join(sorted(security_options(info))) or "no security options"
-    message = f"Images are kept by {driver} in {info.get('DockerRootDir')}; {mode}."
+    message = f"Images are stored with {driver} in {info.get('DockerRootDir')}; {mode}."
     if driver == "vfs":
         return Finding(
             "docker storage",
@@ -94,14 +94,14 @@ def _runtime(info: dict[str, Any], runtime: str | None) -> Finding:
         return Finding(
             "docker runtime",
             True,
-            f"Agents run with {info.get('DefaultRuntime')}; there are {', '.join(known)}.",
+            f"Agents run with {info.get('DefaultRuntime')}; available: {', '.join(known)}.",
         )
     if runtime not in known:
         return Finding(
             "docker runtime",
             False,
-            f"The runtime {runtime} is requested, but the engine has {', '.join(known)}.",
-            f"Install {runtime} and name it under `runtimes` in /etc/docker/daemon.json.",
+            f"The runtime {runtime} is requested, but the engine has only {', '.join(known)}.",
+            f"Install {runtime} and add it to `runtimes` in /etc/docker/daemon.json.",
         )
     return Finding("docker runtime", True, f"Agents run with {runtime}.")
 
@@ -109,9 +109,9 @@ def _runtime(info: dict[str, Any], runtime: str | None) -> Finding:
 def _gpus(info: dict[str, Any]) -> Finding:
     devices = [device.get("ID") for device in info.get("DiscoveredDevices") or ()]
     if "nvidia" in (info.get("Runtimes") or {}) or devices:
-        return Finding("docker gpus", True, "The engine can hand GPUs to agents.")
+        return Finding("docker gpus", True, "The engine can provide GPUs to agents.")
     return Finding(
         "docker gpus",
         True,
-        "The engine knows no GPU runtime; only agents that ask for GPUs need one (nvidia-container-toolkit).",
+        "The engine has no GPU runtime; only agents that request GPUs need one (nvidia-container-toolkit).",
     )

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 UNREACHABLE_HINT = (
-    "Start the engine (`sudo systemctl start docker`), see that you may use its socket (group `docker`), or "
+    "Start the engine (`sudo systemctl start docker`), make sure that you may use its socket (group `docker`), or "
     "set DOCKER_HOST."
 )
 _CALL_SECONDS = 120

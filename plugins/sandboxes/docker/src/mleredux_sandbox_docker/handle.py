@@ -102,7 +102,7 @@ class DockerHandle:
     def _state(self) -> dict[str, Any]:
         import docker
 
-        with engine_errors(f"Container {self.id[:12]} can't be asked how it is"):
+        with engine_errors(f"The state of container {self.id[:12]} can't be read"):
             try:
                 state: dict[str, Any] = self._client.inspect_container(self.id)["State"]
             except docker.errors.NotFound:

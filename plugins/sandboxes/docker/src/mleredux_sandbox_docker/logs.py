@@ -59,7 +59,7 @@ class LogFollower:
         if self.error is not None:
             raise SandboxError(f"The agent's output can't be recorded: {self.error}.") from self.error
         if self._thread.is_alive():
-            raise SandboxError(f"The output of container {self.container[:12]} does not end; its log may lack some.")
+            raise SandboxError(f"The output of container {self.container[:12]} did not end; its log may have gaps.")
 
     def _follow(self) -> None:
         try:

@@ -81,7 +81,7 @@ def nanoseconds(time: str) -> int:
     """Convert an RFC 3339 time of the engine to Unix time in nanoseconds; Python parses only microseconds."""
     found = _TIME.fullmatch(time)
     if found is None:
-        raise ValueError(f"The engine gives {time!r} for a time.")
+        raise ValueError(f"The engine returned the invalid time {time!r}.")
     whole, fraction, zone = found.groups()
     seconds = datetime.fromisoformat(whole + zone.replace("Z", "+00:00")).timestamp()
     return int(seconds) * 10**9 + int((fraction or "0").ljust(9, "0"))

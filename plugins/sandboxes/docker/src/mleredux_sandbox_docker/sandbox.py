@@ -16,7 +16,7 @@ from mleredux_sandbox_docker import container
 from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, list_files, security_options
 
 RUNTIME_VARIABLE = "MLEREDUX_DOCKER_RUNTIME"
-_START_HINT = "`mleredux doctor` checks the engine; its own log says more (`journalctl -u docker`)."
+_START_HINT = "`mleredux doctor` checks the engine; its log has more details (`journalctl -u docker`)."
 
 
 class DockerSandbox(FiltersHosts):
@@ -51,7 +51,7 @@ class DockerSandbox(FiltersHosts):
 
         client = connect()
         try:
-            with engine_errors("The agent's image can't be made"):
+            with engine_errors("The agent's image can't be created"):
                 return build(request, DockerImages(client))
         finally:
             client.close()
@@ -104,7 +104,7 @@ class DockerSandbox(FiltersHosts):
         from mleredux_sandbox_docker.handle import DockerHandle, noted_offset, remove
 
         client = connect()
-        with engine_errors("The run's container can't be looked for"):
+        with engine_errors("The run's container can't be looked up"):
             wanted = [f"{RUN_LABEL}={launch.run_id}", f"{OWNER_LABEL}={launch.owner}"]
             found: list[dict[str, Any]] = client.containers(all=True, filters={"label": wanted})
         found.sort(key=lambda item: int(item["Created"]), reverse=True)

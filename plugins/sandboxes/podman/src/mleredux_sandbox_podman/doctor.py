@@ -18,7 +18,7 @@ _RUNTIMES = ("crun", "runc", "kata-runtime", "runsc")
 def findings() -> list[Finding]:
     """Return findings on whether agents can run in Podman's containers here."""
     try:
-        said, facts = call("Podman does not answer", "version", "--format={{.Client.Version}}"), info()
+        said, facts = call("Podman does not respond", "version", "--format={{.Client.Version}}"), info()
         version = (said or "").strip()
         found = [_version(version), _limits(facts), _init()]
         image = find_image(base_image())
@@ -50,14 +50,14 @@ def _version(version: str) -> Finding:
     parts = tuple(int(part) for part in version.split(".")[:2])
     ok = parts >= _OLDEST
     oldest = ".".join(map(str, _OLDEST))
-    return Finding("podman", ok, f"Podman {version} answers.", None if ok else f"Install Podman {oldest} or newer.")
+    return Finding("podman", ok, f"Podman {version} responds.", None if ok else f"Install Podman {oldest} or newer.")
 
 
 def _limits(facts: dict[str, dict[str, object]]) -> Finding:
     host = facts["host"]
     has = host.get("cgroupControllers") or []
     missing = [name for name in ("memory", "cpu", "pids") if name not in list(has)]  # type: ignore[call-overload]
-    message = f"Control groups are of version {host.get('cgroupVersion')} ({host.get('cgroupManager')})"
+    message = f"Control groups have version {host.get('cgroupVersion')} ({host.get('cgroupManager')})"
     if missing:
         remedy = "Enable these controllers; without root, they must be delegated to the user (systemd does)."
         return Finding("podman limits", False, f"{message}, without {', '.join(missing)}.", remedy)
@@ -67,7 +67,7 @@ def _limits(facts: dict[str, dict[str, object]]) -> Finding:
 def _init() -> Finding:
     program = init_program()
     if program is None:
-        return Finding("podman init", False, "There is no init program for containers.", "Install `catatonit`.")
+        return Finding("podman init", False, "No init program for containers is installed.", "Install `catatonit`.")
     return Finding("podman init", True, f"Agents get {program} as their init.")
 
 
@@ -76,7 +76,7 @@ def _trial(image: str, facts: dict[str, dict[str, object]]) -> Finding:
     runtime = dict(facts["host"].get("ociRuntime") or {}).get("name")  # type: ignore[call-overload]
     problem = try_container(image)
     if problem is None:
-        return Finding("podman container", True, f"A container with limits runs ({runtime}).")
+        return Finding("podman container", True, f"A container with limits can run ({runtime}).")
     works = working_options(image)
     remedy = f"Set {OPTIONS_VARIABLE}='{works}'." if works else "See `podman info` and the runtime's own documentation."
-    return Finding("podman container", False, f"No container runs with {runtime} ({problem}).", remedy)
+    return Finding("podman container", False, f"Containers can't run with {runtime} ({problem}).", remedy)

@@ -70,14 +70,14 @@ def failure(what: str, said: str) -> SandboxError:
     """Return the error of a failed call."""
     hint = "`mleredux doctor` checks Podman."
     if "OCI" in said or "cgroup" in said or "rlimit" in said:
-        hint = f"`mleredux doctor` says which runtime works here; name it: {OPTIONS_VARIABLE}='--runtime runc'."
+        hint = f"`mleredux doctor` shows which runtime works here; select it with {OPTIONS_VARIABLE}='--runtime runc'."
     return SandboxError(f"{what} ({said}).", hint=hint)
 
 
 def reason(text: str) -> str:
     """Return the last line of podman's output, without its prefix."""
     lines = [line for line in text.splitlines() if line.strip()]
-    said = lines[-1].removeprefix("Error: ") if lines else "no reason is given"
+    said = lines[-1].removeprefix("Error: ") if lines else "no reason was given"
     return said.rstrip(".")[-600:]
 
 
@@ -104,7 +104,7 @@ def list_files(image: str, user: tuple[int, int]) -> str:
 
 def info() -> dict[str, Any]:
     """Return podman's information about itself and this machine."""
-    return dict(json.loads(call("Podman can't be asked about itself", "info", "--format", "json") or "{}"))
+    return dict(json.loads(call("Podman's information can't be read", "info", "--format", "json") or "{}"))
 
 
 def store_on(folder: Path) -> list[str]:
@@ -119,7 +119,7 @@ def store_on(folder: Path) -> list[str]:
 
 def state_of(container: str) -> dict[str, Any]:
     """Return a container's state in Docker's format; empty if it does not exist."""
-    what = f"Container {container[:12]} can't be asked how it is"
+    what = f"The state of container {container[:12]} can't be read"
     found = records(what, "container", "inspect", container)
     state: dict[str, Any] = found[0]["State"] if found else {}
     if state.get("Status") == "stopped":  # ended, but not cleaned up yet

@@ -114,5 +114,5 @@ def wait_for_log(log: Path, seconds: float) -> None:
                 return
             except BlockingIOError:
                 if time.monotonic() > until:
-                    raise SandboxError(f"The output of a container does not end; {log} may lack some.") from None
+                    raise SandboxError(f"The output of a container does not end; {log} may be incomplete.") from None
                 time.sleep(0.02)

@@ -44,7 +44,7 @@ class Bucket:
             from obstore.exceptions import BaseError
             from obstore.store import S3Store
         except ImportError as error:
-            raise StoreError("The object store needs obstore.", hint=_INSTALL) from error
+            raise StoreError("The object store requires the package obstore.", hint=_INSTALL) from error
         parts = urlsplit(url)
         if not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
             raise StoreError(
@@ -119,7 +119,7 @@ class Bucket:
 
 def _tag(tag: str | None, url: str) -> str:
     if tag is None:
-        raise StoreError(f"{url} returns no ETags.", hint="Runs need conditional writes, as S3 has them.")
+        raise StoreError(f"{url} returns no ETags.", hint="Runs need conditional writes, like those of S3.")
     return tag
 
 

@@ -27,7 +27,7 @@ def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable
 
 MLFLOW = Format(
     id="mlflow",
-    title="A database of MLflow (SQLite), without the runs' files",
+    title="An MLflow database (SQLite), without the runs' files",
     suffix=".db",
     write=_write,
     together=True,

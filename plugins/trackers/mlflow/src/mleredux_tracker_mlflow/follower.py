@@ -74,7 +74,7 @@ class Follower:
             with self._changed:
                 self._trouble = True
             self._warn(
-                followed, f"MLflow at {masked_text(followed.settings.uri)} takes longer than {plain(limit)} seconds."
+                followed, f"MLflow at {masked_text(followed.settings.uri)} took longer than {plain(limit)} seconds."
             )
 
     def _followed(self, run: Run) -> _Followed | None:
@@ -170,8 +170,8 @@ class Follower:
             if followed.warned:
                 return
             followed.warned = True
-        remedy = f"`mleredux runs track {followed.path.name}` sends what is missing."
-        _LOG.warning("Run %s is not all in MLflow: %s %s", followed.path.name, problem, remedy)
+        remedy = f"`mleredux runs track {followed.path.name}` sends the missing parts."
+        _LOG.warning("Run %s is incomplete in MLflow: %s %s", followed.path.name, problem, remedy)
 
 
 _follower = Follower()

@@ -103,6 +103,6 @@ def _name(uri: str) -> str:
 
 def _unwritable(folder: Path, error: OSError) -> MlereduxError:
     return MlereduxError(
-        f"Cannot write the MLflow record into {folder}: {error.strerror or error}.",
+        f"Cannot write the MLflow record to {folder}: {error.strerror or error}.",
         hint="Check its permissions.",
     )

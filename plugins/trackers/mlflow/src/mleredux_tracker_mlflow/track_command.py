@@ -36,7 +36,7 @@ def command(
 
     store: RunStore = ctx.obj
     if not runs and not everything:
-        raise click.UsageError("Name runs, or pass --all.")
+        raise click.UsageError("Specify runs, or pass --all.")
     settings = read_settings(uri=uri, experiment=experiment)
     named = {run.id: run for run in map(store.get, runs)}
     others = sorted(set(store.ids()) - set(named)) if everything else []
