@@ -224,7 +224,7 @@ def test_published_reports_become_rows_like_ones_own(shared: Path, tmp_path: Pat
     board = json.loads(CliRunner().invoke(root, ["leaderboard", "--reports", str(tmp_path / "board"), "--json"]).stdout)
     assert {one["name"]: one["runs"] for one in board} == {"impulse-ai_mlebench-medals": 3, "single": 1}
     done = CliRunner().invoke(root, ["experiment", "import", str(origin), "--output", str(tmp_path / "other")])
-    assert "is not a grading report" in str(done.exception) and not (tmp_path / "other").exists()
+    assert "is not an MLE-bench grading report" in str(done.exception) and not (tmp_path / "other").exists()
 
 
 def test_submissions_are_graded_when_they_are_imported(tmp_path: Path) -> None:

@@ -106,7 +106,7 @@ def test_equivalence_is_asked_first_where_it_is_the_question(add_run: AddRun, tm
     both = alike.keep([*alike.rows, *(replace(row, arm="v2") for row in alike.rows)])
     same = compare(both, "v1", "v2", "percentile", margin=3, equivalence=True)  # (1 - 0.03)^12 > 0.05
     assert (same.verdict, same.equivalence) == ("undecided", pytest.approx(0.97**12, abs=0.01))
-    with pytest.raises(MlereduxError, match="needs a margin"):
+    with pytest.raises(MlereduxError, match="requires a margin"):
         compare(results, "v1", "v2", equivalence=True)
 
 
@@ -258,10 +258,10 @@ def test_bad_input_gets_a_sentence(add_run: AddRun, mleredux: Callable[..., Any]
     for arguments, sentence in [
         (("compare", "x", "z"), "There is no arm or agent 'z'"),
         (("compare", "x", "x"), "x is compared with itself"),
-        (("compare", "x", "y"), "no task in common"),
+        (("compare", "x", "y"), "no common task"),
         (("compare", "x", "y", "--measure", "luck"), "There is no measure 'luck'"),
         (("leaderboard", "--where", "seed"), "is not a condition"),
-        (("leaderboard", "--measure", "any_medal@soon"), "'soon' is not a time"),
+        (("leaderboard", "--measure", "any_medal@soon"), "'soon' is not a valid time"),
     ]:
         done = mleredux(*arguments)
         assert done.exit_code != 0

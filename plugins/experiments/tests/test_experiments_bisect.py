@@ -56,7 +56,7 @@ def test_a_commit_that_submits_nothing_is_bad() -> None:
     found.first_bad, found.noise, found.generator, found.drawn = 6, 0.3, np.random.default_rng(0), {}
     assert found.find() == ("repo:x@5", "repo:x@6")
     found.first_bad = 0
-    with pytest.raises(MlereduxError, match="GOOD submits nothing valid"):
+    with pytest.raises(MlereduxError, match="GOOD produces no valid submission"):
         found.find()
 
 

@@ -71,7 +71,7 @@ def test_deviations_after_the_first_result_are_recorded_and_arms_stay_as_they_we
         ("The plan was changed: experiment.margin: 1.0 → 2.0.", 2)
     ]
     other = {**document(margin=2.0), "arms": {**ARMS, "v2": {**ARMS["v2"], "limits": {"time_limit": "9m"}}}}
-    with pytest.raises(MlereduxError, match=r"Arm v2 was changed after it had runs \(limits.time_limit: None → 540"):
+    with pytest.raises(MlereduxError, match=r"Arm v2 was changed after its first run \(limits.time_limit: None → 540"):
         started(tmp_path, other)
     extend(changed, seeds=[7])
     assert started(tmp_path, document(margin=2.0)).status()["total"] == 4
@@ -90,7 +90,7 @@ def test_a_task_is_added_with_its_context(tmp_path: Path) -> None:
         extend(found, tasks=["digits"])
     larger = started(tmp_path, told("wine", "digits"))
     assert [place.plan.context for place in larger.places()] == ["On wine.", "On digits."]
-    with pytest.raises(MlereduxError, match=r"Arm v1 was changed after it had runs \(contexts.wine"):
+    with pytest.raises(MlereduxError, match=r"Arm v1 was changed after its first run \(contexts.wine"):
         started(tmp_path, json.loads(json.dumps(told("wine", "digits")).replace("On wine", "About wine")))
 
 

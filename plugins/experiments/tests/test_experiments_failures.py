@@ -179,4 +179,4 @@ def test_a_judge_is_asked_through_the_gateway_and_its_agreement_measured(
     with ScriptedLlm({"rules": [{"reply": {"text": "Well done!"}}]}) as llm:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{llm.url}/v1")
         done = CliRunner().invoke(command, ["--judge", "scripted"], obj=store)
-        assert isinstance(done.exception, MlereduxError) and "named no category" in str(done.exception)
+        assert isinstance(done.exception, MlereduxError) and "returned no category" in str(done.exception)

@@ -47,7 +47,7 @@ def test_familiarity_is_related_by_rank_and_by_competition(tmp_path: Path) -> No
     assert (found.tasks, found.rho) == (12, pytest.approx(-1.0))
     assert "related" in found.sentence
     path.write_text("task,known\nt1,1\n")
-    with pytest.raises(MlereduxError, match="is not a table of familiarity"):
+    with pytest.raises(MlereduxError, match="is not a familiarity table"):
         read_table(path)
 
 

@@ -71,7 +71,7 @@ def test_a_grid_makes_an_arm_for_each_combination(tmp_path: Path) -> None:
         ("dummy", "dumy", "arms.v1.agent: There is no agent 'dumy'. Did you mean dummy?"),
         ("memory_mb", "memory", "no field arms.v2.limits.memory. Did you mean arms.v2.limits.memory_mb?"),
         ('"2g"', '"2x"', "arms.v2.limits.memory_mb: '2x' is not a valid size"),
-        ("margin = 3.0", 'analysis = "equivalence"', 'analysis = "equivalence" needs a margin above 0'),
+        ("margin = 3.0", 'analysis = "equivalence"', 'analysis = "equivalence" requires a margin above 0'),
         ("margin = 3.0", "margin = -1", "experiment.margin: it must be greater than or equal to 0, not -1."),
         ("any_medal", "any_medl", "experiment.primary: There is no measure 'any_medl'. Did you mean any_medal?"),
         ("[limits]", "[limts]", "no field limts. Did you mean limits?"),

@@ -19,7 +19,7 @@ def test_a_fixed_task_is_graded_again_and_both_reports_are_kept(tmp_path: Path) 
     task = current().task("wine")
     current()._objects["tasks", "wine"] = task.model_copy(update={"version": "1.1"})
     try:
-        with pytest.raises(MlereduxError, match="is of version"):
+        with pytest.raises(MlereduxError, match="but the task has version"):
             regrade(run, current())
         mleredux.prepare("wine", data_dir=data, force=True)
         before, after = regrade(run, current())

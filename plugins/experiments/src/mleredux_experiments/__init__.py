@@ -31,7 +31,7 @@ mleredux_contract = 2
 _COMMANDS = {
     "compare": ("commands.compare:command", "Compare two agents or arms, paired by task."),
     "leaderboard": ("commands.leaderboard:command", "Rank agents, with errors over seeds and over tasks."),
-    "power": ("commands.power:command", "How many tasks and seeds detect a difference."),
+    "power": ("commands.power:command", "Compute how many tasks and seeds detect a difference."),
     "runs failures": ("commands.failures:command", "Find out why runs failed or fell short."),
     "experiment": ("commands.group:group", "Plan, run and analyse experiments."),
     "experiment check": ("commands.plan:check", "Check a plan: runs, time, cost, detectable difference."),
@@ -40,12 +40,12 @@ _COMMANDS = {
     "experiment extend": ("commands.plan:extend", "Add seeds or tasks to an experiment."),
     "experiment familiarity": ("commands.familiarity:command", "Correlate familiarity of tasks with performance."),
     "regrade": ("commands.regrade:command", "Grade finished runs again, after a fix; all reports are kept."),
-    "bisect": ("commands.bisect:command", "Find the commit of an agent that changed its score."),
-    "experiment retry": ("commands.plan:retry", "Rerun runs that the environment or the task broke."),
+    "bisect": ("commands.bisect:command", "Find the commit that changed an agent's score."),
+    "experiment retry": ("commands.plan:retry", "Repeat runs that failed because of the environment or the task."),
     "experiment analyse": ("commands.analyse:analyse_command", "Analyse an experiment, or a folder of runs."),
-    "experiment report": ("commands.analyse:report_command", "Write a page with all plots."),
+    "experiment report": ("commands.analyse:report_command", "Write an HTML page with all plots."),
     "experiment export": ("commands.analyse:export_command", "Export runs and tables (Parquet, CSV, LaTeX, Markdown)."),
-    "experiment import": ("commands.imports:command", "Import grading reports of MLE-bench, or submissions."),
+    "experiment import": ("commands.imports:command", "Import MLE-bench grading reports, or submissions."),
 }
 _SERVER = {"compare", "leaderboard", "power", "experiment"} | {
     f"experiment {name}" for name in ("check", "run", "status", "extend", "retry", "analyse", "report", "export")

@@ -72,7 +72,7 @@ def familiarity(
     tasks = sorted(values.keys() & table.keys())
     if len(tasks) < _LEAST_TASKS:
         raise MlereduxError(
-            f"Only {len(tasks)} tasks have both runs of {arm} and a familiarity; {_LEAST_TASKS} are needed.",
+            f"Only {len(tasks)} tasks have runs of {arm} and a familiarity value; {_LEAST_TASKS} are needed.",
             hint="Add tasks to the table, or run more.",
         )
     known, scores = np.array([table[task] for task in tasks]), np.array([values[task].mean() for task in tasks])
@@ -103,7 +103,7 @@ def read_table(path: Path) -> dict[str, float]:
             return {row["task"]: float(row["familiarity"]) for row in csv.DictReader(file)}
     except (KeyError, TypeError, ValueError, OSError) as error:
         raise MlereduxError(
-            f"{path} is not a table of familiarity ({one_line(error)}).",
+            f"{path} is not a familiarity table ({one_line(error)}).",
             hint="Write a CSV with the columns task and familiarity.",
         ) from None
 

@@ -23,8 +23,8 @@ def _options(command: _Command) -> _Command:
         runs_dir_option,
         where_option,
         click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default."),
-        click.option("--margin", type=click.FloatRange(min=0), help="Largest difference that does not matter."),
-        click.option("--baseline", metavar="ARM", help="The arm that others are compared with; the first by default."),
+        click.option("--margin", type=click.FloatRange(min=0), help="Largest negligible difference."),
+        click.option("--baseline", metavar="ARM", help="The arm to compare the others with; the first by default."),
         measure_option,
         click.argument("results", metavar="PLAN_OR_DIR"),  # with a server: also an experiment's id
     ):
@@ -40,7 +40,7 @@ def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir
 
     if server_of(ctx) is not None:
         if runs_dir is not None:
-            raise click.UsageError("--runs-dir is not possible with a server.", ctx)
+            raise click.UsageError("--runs-dir can't be combined with a server.", ctx)
         there = ExperimentThere(backend(ctx), results)
         return analysed(there.results.where(where), there.plan, name=there.name, changes=there.told, **asked)
     folder = locate(results, runs_dir)
@@ -54,7 +54,7 @@ def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir
 @_options
 @click.pass_context
 def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> None:
-    """Analyse the runs of an experiment, or of a folder of runs or reports; with a server, of its experiment."""
+    """Analyse the runs of an experiment (with --server, on the server), or a folder of runs or reports."""
     from mleredux_experiments.figures.tables import analysis_tables, echo
 
     found = _analysis(ctx, **selected)
@@ -79,7 +79,7 @@ def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> No
     show_default=True,
     help="Folder for the page and the plots.",
 )
-@click.option("--png", is_flag=True, help="Write the plots as PNG too.")
+@click.option("--png", is_flag=True, help="Also write the plots as PNG.")
 @_options
 @click.pass_context
 def report_command(ctx: click.Context, /, output: Path, png: bool, as_json: bool, **selected: Any) -> None:

@@ -25,9 +25,7 @@ from mleredux_experiments.execution.bisection import Bisection, commit_of
 @click.argument("bad")
 @click.option("--task", "tasks", multiple=True, required=True, metavar="ID", help="A task to run; can be repeated.")
 @click.option("--measure", default="score", show_default=True, help="The measure to compare, task by task.")
-@click.option(
-    "--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Chance of an error."
-)
+@click.option("--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Error probability.")
 @click.option("--seeds", type=click.IntRange(2, 1000), default=8, show_default=True, help="Maximum number of seeds.")
 @click.option("--sandbox", metavar="ID", help="Sandbox to run in.")
 @click.option("--time-limit", type=Duration(), help="Time limit for the agent: 90s, 30m, 2h.")
@@ -57,11 +55,11 @@ def command(
     """Find the commit of a repository agent (repo:URL) that changed its score between two commits.
 
     Each step runs one commit, seed by seed, until a sequential test assigns it to GOOD or BAD. Runs are kept as an
-    experiment, so that the command continues after an interruption.
+    experiment, so the command resumes after an interruption.
     """
     history = catalogue(ctx).call_scheme("list_history", agent, good, bad)
     if history is None:
-        raise NotFound(f"{agent} has no history.", hint="Give a repository, as repo:https://host/team/agent.git.")
+        raise NotFound(f"{agent} has no history.", hint="Use a repository, as in repo:https://host/team/agent.git.")
     if len(history) < 2:
         raise click.UsageError("GOOD and BAD are the same commit.", ctx)
     limits = {} if time_limit is None else {"time_limit": time_limit}
@@ -88,8 +86,8 @@ def command(
         print_json({**ends, "commits": len(history), "experiment": found.name, "steps": steps})
     elif between:
         click.echo(
-            f"The change is after {commit_of(last)}, at the latest in {commit_of(first)}; "
-            f"{between} commits between are undecided."
+            f"The change is after {commit_of(last)}, and no later than {commit_of(first)}; "
+            f"{between} commits in between are undecided."
         )
     else:
         click.echo(f"The first bad commit is {commit_of(first)}.")

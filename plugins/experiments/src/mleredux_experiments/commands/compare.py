@@ -22,7 +22,7 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @click.argument("b")
 @source_options
 @measure_option
-@click.option("--margin", type=click.FloatRange(min=0), help="The largest difference that does not matter.")
+@click.option("--margin", type=click.FloatRange(min=0), help="The largest negligible difference.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option("--equivalence", is_flag=True, help="Test whether they differ by less than the margin.")
 @click.option(
@@ -81,8 +81,8 @@ def _show(found: Comparison) -> None:
     if found.again is not None:
         click.echo(f"These tasks again, other seeds: {found.between(found.again)}.")
     if found.by_source is not None:
-        click.echo(f"Tasks of one data source taken together: {found.between(found.by_source)}.")
-    click.echo(f"A run of {found.b} is better than one of {found.a} with a chance of {found.improvement:.0%}.")
+        click.echo(f"Tasks grouped by data source: {found.between(found.by_source)}.")
+    click.echo(f"A run of {found.b} is better than a run of {found.a} with probability {found.improvement:.0%}.")
     if found.equivalence is not None:
         click.echo(f"Equivalence within ± {plain(found.margin)} {found.unit}: p = {plain(found.equivalence, 3)}.")
     for name in found.deterministic:

@@ -12,14 +12,14 @@ from mleredux.plugin.command import print_json, print_table
 
 @click.command("failures")
 @click.argument("names", metavar="[RUN]...", nargs=-1)
-@click.option("--judge", metavar="MODEL", help="Also ask this model of the gateway, and measure its agreement.")
+@click.option("--judge", metavar="MODEL", help="Also judge with this gateway model, and measure agreement.")
 @click.option("--judge-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Budget of the judge.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def command(
     store: RunStore, names: tuple[str, ...], judge: str | None, judge_cost: float | None, as_json: bool
 ) -> None:
-    """Find out why runs failed or fell short, with the line that shows it; without RUN, for all runs.
+    """Show why runs failed or fell short, with the log line as evidence; without RUN, for all runs.
 
     Each run has one primary cause, the failure that ended it, listed first. Failures that the run overcame are listed
     separately, and not counted. Categories correspond to the failure modes of MAST. A model may give a second opinion

@@ -13,7 +13,7 @@ from mleredux_experiments.commands.options import measure_option, note, results_
 @click.command("leaderboard")
 @source_options
 @measure_option
-@click.option("--score-given", is_flag=True, help="Include runs whose test score was given out as a reward.")
+@click.option("--score-given", is_flag=True, help="Include runs whose test score was revealed as a reward.")
 @json_option
 @click.pass_context
 def command(ctx: click.Context, /, measure: str | None, score_given: bool, as_json: bool, **selected: Any) -> None:
@@ -38,7 +38,7 @@ def command(ctx: click.Context, /, measure: str | None, score_given: bool, as_js
         click.echo()
     estimates = [one for row in standings for split in row.splits.values() if (one := split.get(measure))]
     if any(one.missing for one in estimates):
-        click.echo("† Runs are missing; the second table has the bounds.")
+        click.echo("† Runs are missing; the second table shows the bounds.")
     for row in standings:
         if row.left_out:
             told = ", ".join(f"{count} {reason}" for reason, count in row.left_out.items())

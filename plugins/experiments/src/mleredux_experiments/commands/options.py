@@ -30,7 +30,7 @@ experiment_option = click.option("--experiment", metavar="ID", help="Only the ru
 reports_option = click.option(
     "--reports",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Instead of runs: a folder per row, with one grading report of MLE-bench per run (*.json).",
+    help="Read MLE-bench grading reports instead of runs: one folder per row, with one *.json file per run.",
 )
 
 

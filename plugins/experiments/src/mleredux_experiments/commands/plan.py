@@ -47,7 +47,7 @@ seed_option = click.option(
 
 @click.command("check")
 @click.argument("plan", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--project", metavar="NAME", help="On a server: the project of the runs.")
+@click.option("--project", metavar="NAME", help="Project of the runs, on a server.")
 @runs_dir_option
 @json_option
 @click.pass_context
@@ -72,7 +72,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     hours, cost = record["hours"], record["cost_usd"]
     took = "{mean} hours (80 %: {low} to {high}), from {past} past runs"
     shown = {key: plain(hours[key], 3) for key in ("mean", "low", "high")} if hours else {}
-    time = took.format(**shown, past=record["past"]) if hours else "unknown: there are no past runs of each agent"
+    time = took.format(**shown, past=record["past"]) if hours else "unknown: some agents have no past runs"
     click.echo()
     print_facts(
         {
@@ -92,7 +92,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
 @jobs_option
 @executor_option
 @store_option
-@click.option("--project", metavar="NAME", help="On a server: the project of the runs.")
+@click.option("--project", metavar="NAME", help="Project of the runs, on a server.")
 @runs_dir_option
 @data_dir_option
 @json_option
@@ -108,9 +108,9 @@ def run(
     data_dir: str | None,
     as_json: bool,
 ) -> None:
-    """Run an experiment, or continue it: a plan file, an experiment's folder or its name.
+    """Run or continue an experiment: a plan file, an experiment's folder or its name.
 
-    Each cell is run once, whatever interrupts the program. The plan is frozen at the first start; changes after the
+    Each cell is run once, even if the program is interrupted. The plan is frozen at the first start; changes after the
     first result are recorded as deviations.
     """
     if server_of(ctx) is not None:
@@ -124,7 +124,7 @@ def run(
     if isinstance(found, Plan):
         found = start(found, catalogue(ctx), runs_dir=runs_dir, data_dir=data_dir)
     if store is not None and executor is None:
-        raise click.UsageError("--store is for an executor's nodes; give --executor too.", ctx)
+        raise click.UsageError("--store requires --executor.", ctx)
     found.executor, found.object_store = executor, store
     _execute(ctx, found, jobs, as_json)
 
@@ -136,7 +136,7 @@ def run(
 @json_option
 @click.pass_context
 def retry(ctx: click.Context, experiment: str, jobs: int, runs_dir: str | None, as_json: bool) -> None:
-    """Rerun runs broken by the environment or the task, and those without a result; earlier attempts are kept."""
+    """Repeat runs that the environment or the task broke, and runs without a result; earlier attempts are kept."""
     if server_of(ctx) is not None:
         told(ctx, experiment, "retry", None, as_json)
         return
@@ -160,7 +160,7 @@ def extend(
 ) -> None:
     """Add seeds or tasks to an experiment; `mleredux experiment run` then executes the new runs."""
     if not (seeds or tasks):
-        raise click.UsageError("Give what to add, with --seed or --task.", ctx)
+        raise click.UsageError("Specify the seeds or tasks to add with --seed or --task.", ctx)
     if server_of(ctx) is not None:
         told(ctx, experiment, "extend", {"tasks": list(tasks), "seeds": list(seeds)}, as_json)
         return

@@ -16,13 +16,13 @@ from mleredux_experiments.commands.options import measure_option, note, plan_of,
 @click.command("power")
 @click.argument("arms", nargs=-1, metavar="[A B]")
 @click.option("--difference", type=click.FloatRange(min=0, min_open=True), help="Difference to detect, in points.")
-@click.option("--tasks", type=click.IntRange(min=1), help="Number of tasks; default: as in the runs of A and B.")
-@click.option("--seeds", type=click.IntRange(min=1), help="Runs of each task and arm; default: as in the runs.")
-@click.option("--between", type=click.FloatRange(min=0), help="SD of the true difference between tasks, in points.")
-@click.option("--within", type=click.FloatRange(min=0), help="SD of an arm's runs of one task, in points.")
+@click.option("--tasks", type=click.IntRange(min=1), help="Number of tasks; by default, as in the runs of A and B.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Runs per task and arm; by default, as in the runs.")
+@click.option("--between", type=click.FloatRange(min=0), help="SD of the difference between tasks, in points.")
+@click.option("--within", type=click.FloatRange(min=0), help="SD of an arm's runs on the same task, in points.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option(
-    "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Chance to detect it."
+    "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Probability of detecting it."
 )
 @source_options
 @measure_option

@@ -43,7 +43,7 @@ def command(
             store.get(row["id"]) for row in store.rows() if row["experiment"] == experiment and row["status"] == "done"
         ]
     if not found:
-        raise click.UsageError("Give runs, or an experiment that has finished runs with --experiment.", ctx)
+        raise click.UsageError("Specify runs, or an experiment with finished runs (--experiment).", ctx)
     records: list[dict[str, Any]] = []
     for run in found:
         record: dict[str, Any] = {"id": run.id, "task": run.spec.task, "before": None, "after": None, "error": None}

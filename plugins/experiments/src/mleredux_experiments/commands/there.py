@@ -52,7 +52,7 @@ def show(record: dict[str, Any]) -> None:
     for change in record["deviations"]:
         click.echo(f"Deviation after {change['results']} results: {change['what']}")
     if record["broken"]:
-        click.echo(f"Run broken runs again with `mleredux experiment retry {name}`.")
+        click.echo(f"Repeat broken runs with `mleredux experiment retry {name}`.")
 
 
 def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool) -> None:

@@ -147,7 +147,7 @@ class Bisection:
     def _tell_seeds(self, level: float) -> None:
         good, bad = (self._values(end, self.most) for end in (0, len(self.history) - 1))
         if good and bad and (seeds := seeds_needed(good, bad, level)) > self.most:
-            self.tell(f"A step needs about {seeds} seeds with an effect as small as this; the maximum is {self.most}.")
+            self.tell(f"For an effect this small, a step needs about {seeds} seeds; the maximum is {self.most}.")
 
     def _ends(self, low: int, high: int) -> tuple[Values, Values | None, int]:
         looks = range(self.least, self.most + 1)
@@ -155,7 +155,7 @@ class Bisection:
             good, bad = self._values(low, seeds), self._values(high, seeds)
             if good is None:
                 raise MlereduxError(
-                    "GOOD submits nothing valid.", hint=f"See `mleredux experiment status {self.name}`; choose another."
+                    "GOOD produces no valid submission.", hint=f"See `mleredux experiment status {self.name}`."
                 )
             if bad is None or separated(good, bad, self.alpha / len(looks)):
                 break
@@ -209,7 +209,7 @@ class Bisection:
         lacking = [task for task in self.tasks if not any(row.task == task for row in rows)]
         if lacking:
             raise MlereduxError(
-                f"{self.chosen} of {name} on {', '.join(lacking)} is not known.",
+                f"{self.chosen} of {name} on {', '.join(lacking)} is unknown.",
                 hint=f"See `mleredux experiment status {self.name}`, and retry the broken runs.",
             )
         values = cells(rows, measure(self.chosen))

@@ -246,7 +246,7 @@ class Execution:
         except ResumeRefused as error:
             run.ask_to_cancel()
             self.pipeline(None).go_on(run)
-            self.record.changed(f"{error.message} It was cancelled, and its cell is run again.", self.results())
+            self.record.changed(f"{error.message} It was cancelled, and its cell will be run again.", self.results())
             self.record.save(self.folder)
             return None
         return run

@@ -114,7 +114,7 @@ def extend(found: Execution, *, tasks: Iterable[str] = (), seeds: Iterable[int] 
     words = [f"tasks {', '.join(new_tasks)}"] if new_tasks else []
     words += [f"seeds {', '.join(map(str, new_seeds))}"] if new_seeds else []
     if not words:
-        raise MlereduxError("The experiment has these tasks and seeds already.", hint="Give others.")
+        raise MlereduxError("The experiment already has these tasks and seeds.", hint="Choose different ones.")
     with found.claim():
         record.extra_tasks, record.extra_seeds = (*record.extra_tasks, *new_tasks), (*record.extra_seeds, *new_seeds)
         plan = record.extended(record.plan)
@@ -140,8 +140,8 @@ def _replace(found: Execution, written: Plan) -> None:
     started = {place.cell.arm for place in found.places() if place.runs}
     for arm in changed.keys() & started:
         raise MlereduxError(
-            f"Arm {arm} was changed after it had runs ({changed[arm]}).",
-            hint="Give the changed arm, or the experiment, another name.",
+            f"Arm {arm} was changed after its first run ({changed[arm]}).",
+            hint="Rename the changed arm or the experiment.",
         )
     if what := differences(record.plan, plan):
         record.changed(f"The plan was changed: {'; '.join(what)}.", results)
@@ -158,7 +158,7 @@ def _note_versions(found: Execution) -> None:
         f"{name} was {old}, is {now[name]}" for name, old in record.versions.items() if now.get(name, old) != old
     ]
     if differing:
-        record.changed(f"Other versions are installed: {'; '.join(differing)}.", found.results())
+        record.changed(f"Different versions are installed: {'; '.join(differing)}.", found.results())
     if now != record.versions:
         record.versions = now
         record.save(found.folder)

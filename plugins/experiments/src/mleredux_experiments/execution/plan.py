@@ -76,7 +76,7 @@ def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
             arms[name] = arm
             continue
         if len(paths) > 1 or arm.context is None:
-            raise MlereduxError(f"arms.{name}.grid.context is not possible.", hint="Write an arm for each context.")
+            raise MlereduxError(f"arms.{name}.grid.context is not supported.", hint="Define one arm per context.")
         tasks = resolved(plan.request, catalogue).tasks if "{task}" in arm.context else ["*"]
         texts = {task: _text(folder / arm.context.replace("{task}", task), name) for task in tasks}
         arms[name] = arm.model_copy(update={"contexts": texts})
@@ -126,7 +126,7 @@ def check_plan(plan: Plan, catalogue: Catalogue) -> None:
         untold = [task for task in tasks if arm.context and not {task, "*"} & arm.contexts.keys()]
         if untold:
             raise MlereduxError(
-                f"arms.{base}.context: the text for {untold[0]} is not known.",
+                f"arms.{base}.context: the text for {untold[0]} is missing.",
                 hint="Add the task to the plan's file, write the text next to it, and run the plan again.",
             )
         with _field(f"arms.{base}.agent"):
@@ -192,7 +192,7 @@ def _explained(loc: tuple[int | str, ...], kind: str, said: str, given: Any, nam
         return MlereduxError(f"{named}: {field} is missing.", hint=f"Add it. {_EXAMPLE}")
     said = said.removeprefix("Value error, ").rstrip(".")
     if kind == "string_pattern_mismatch":
-        said = "a name has letters, digits, dots, dashes and underscores only"
+        said = "a name consists of letters, digits, dots, dashes and underscores only"
     said = said.replace("Input should", "it must", 1).replace("valid tuple", "list")
     value = "" if isinstance(given, dict) or given is None or repr(given) in said else f", not {given!r}"
     return MlereduxError(f"{named}: {field}: {said[:1].lower() + said[1:]}{value}.", hint=f"Change {field}.")

@@ -67,7 +67,7 @@ def check_sequence(plan: Plan, tasks: int) -> None:
     if plan.stop.rule == "sequential" and tasks < (least := first.least):
         raise MlereduxError(
             f"stop.rule: with {tasks} task{'s' * (tasks != 1)}, the sequential rule can never stop this experiment.",
-            hint=f"Plan {least} tasks or more, or use the rule fixed.",
+            hint=f"Plan {least} tasks or more, or use the rule `fixed`.",
         )
 
 

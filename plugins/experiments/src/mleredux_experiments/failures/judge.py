@@ -62,7 +62,7 @@ def judged(runs: Sequence[Run], model: str, cost_usd: float | None = None) -> Op
                 break
             named = re.search(r'"category"\s*:\s*"([a-z-]+)"', answer)
             if named is None or named[1] not in (*CATEGORIES, NONE):
-                raise MlereduxError(f"{model} named no category for {run.id}.", hint="Choose another model.")
+                raise MlereduxError(f"{model} returned no category for {run.id}.", hint="Choose another model.")
             found[run.id] = named[1]
     return Opinions(found, judge.use)
 

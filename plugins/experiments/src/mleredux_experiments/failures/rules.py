@@ -189,7 +189,7 @@ def misread(evidence: Evidence) -> Iterator[Finding]:
     wrong = [step for step in evidence.steps if step.lower_is_better is not None and step.validation is not None]
     if row.made and wrong and all(step.lower_is_better != row.lower_is_better for step in wrong):
         better = "lower" if row.lower_is_better else "higher"
-        line = f"{better} is better; the agent looks for the opposite"
+        line = f"{better} is better; the agent does the opposite"
         yield Finding("metric-misread", line, f"step {wrong[-1].number}", "direction")
         return
     measured = [version for version in row.versions if version.validation is not None and version.valid]

@@ -48,9 +48,9 @@ def compare(
     rows = {"a": results.arm(a), "b": results.arm(b)}
     what = chosen if isinstance(chosen, Measure) else measure(chosen or usual_measure(list(rows.values())))
     if a == b:
-        raise MlereduxError(f"{a} is compared with itself.", hint="Name two arms.")
+        raise MlereduxError(f"{a} is compared with itself.", hint="Specify two arms.")
     if equivalence and not margin:
-        raise MlereduxError("Equivalence needs a margin.", hint="Give the largest difference that does not matter.")
+        raise MlereduxError("Equivalence requires a margin.", hint="Specify the largest negligible difference.")
     both = results.keep([*rows["a"], *rows["b"]])
     check_arms(both)
     notes = (*check_limits(both), *filter(None, map(results.note_on, (a, b))))
@@ -121,8 +121,8 @@ def _paired(
     names = a[0].arm, b[0].arm
     if not common:
         raise MlereduxError(
-            f"{names[0]} and {names[1]} have no task in common on which {what.name!r} is known.",
-            hint="Run both on the same tasks; runs that broke without the agent's fault do not count.",
+            f"{names[0]} and {names[1]} have no common task with a known {what.name!r}.",
+            hint="Run both on the same tasks; runs that failed through no fault of the agent do not count.",
         )
     if alone := len(set(found_a) ^ set(found_b)):
         left_out["tasks of one arm only"] = alone

@@ -38,7 +38,7 @@ def load_reports(folder: Path) -> Results:
         NotFound: The folder contains no such reports.
     """
     if not folder.is_dir():
-        raise NotFound(f"There is no folder {folder}.", hint="Give a folder with one folder per row.")
+        raise NotFound(f"There is no folder {folder}.", hint="Specify a folder with one folder per row.")
     rows, notes = [], []
     for place in sorted(path for path in folder.iterdir() if path.is_dir() and not (path / "run.json").exists()):
         number = 0
@@ -74,15 +74,13 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     listed = content.get("competition_reports", [content]) if isinstance(content, dict) else content
     if not isinstance(listed, list) or content == [] or not all(map(_is_report, listed)):
         raise MlereduxError(
-            f"{path} is not a grading report of MLE-bench.",
+            f"{path} is not an MLE-bench grading report.",
             hint="It must be an object with `competition_reports`, each with `competition_id` and the medals, or their "
             "list alone.",
         )
     names = [one["competition_id"] for one in listed]
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise MlereduxError(
-            f"{path} lists {twice[0]} more than once.", hint="A report is one run: split it into one file per run."
-        )
+        raise MlereduxError(f"{path} lists {twice[0]} more than once.", hint="Split it into one report per run.")
     return listed
 
 

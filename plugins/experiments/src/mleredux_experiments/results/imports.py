@@ -54,7 +54,7 @@ def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str
         if not found:
             raise MlereduxError(
                 f"{path} has neither grading reports (*.json) nor submissions (COMPETITION/submission.csv).",
-                hint="Give files, or a folder that has them.",
+                hint="Specify files, or a folder that contains them.",
             )
         for one in found:
             yield one, {"competition_reports": read_report(one)}

@@ -112,7 +112,7 @@ def measure(name: str) -> Measure:
     """
     base, at, time = name.partition("@")
     if base not in MEASURES or (at and base not in _TIMED):
-        hint = f"There are {', '.join(MEASURES)}; and {', '.join(_TIMED)} after a time, as any_medal@2h."
+        hint = f"The measures are {', '.join(MEASURES)}; and {', '.join(_TIMED)} after a time, such as any_medal@2h."
         raise MlereduxError(f"There is no measure {name!r}.", hint=hint)
     found = MEASURES[base]
     if not at:
@@ -120,7 +120,7 @@ def measure(name: str) -> Measure:
     try:
         seconds = seconds_of(time)
     except ValueError:
-        raise MlereduxError(f"{time!r} is not a time.", hint="Write it as any_medal@90m or any_medal@2h.") from None
+        raise MlereduxError(f"{time!r} is not a valid time.", hint="Write any_medal@90m or any_medal@2h.") from None
 
     def then(row: Row) -> float | None:
         known = row.versions or not row.valid or (row.hours is not None and row.hours * 3600 <= seconds)

@@ -45,7 +45,7 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     """
     folder = Path(path) if path is not None else default_runs_dir()
     if not folder.is_dir():
-        raise NotFound(f"There is no folder {folder}.", hint="Give a folder of runs, an experiment's, or of reports.")
+        raise NotFound(f"There is no folder {folder}.", hint="Specify a folder of runs, reports or an experiment.")
     if (folder / "experiment.json").is_file():
         told = _object(folder / "experiment.json")
         experiment, folder = experiment or str(told["name"]), (folder / str(told.get("runs", "."))).resolve()
@@ -122,13 +122,13 @@ def locate(argument: str, runs_dir: str | None = None) -> Path:
         try:
             name = str(tomllib.loads(path.read_text(encoding="utf-8"))["experiment"]["name"])
         except (OSError, ValueError, KeyError, TypeError):
-            raise NotFound(f"{path} is not a plan.", hint="Give a plan (TOML), or a folder of results.") from None
+            raise NotFound(f"{path} is not a plan.", hint="Specify a plan (TOML), or a folder of results.") from None
     store = Path(runs_dir) if runs_dir is not None else default_runs_dir()
     folder = store / FOLDER / name
     if not (folder / RECORD_FILE).is_file():
         raise NotFound(
             f"There is no experiment {name!r} in {store}.",
-            hint="Start it with `mleredux experiment run PLAN`, or give a folder of runs or reports.",
+            hint="Start it with `mleredux experiment run PLAN`, or specify a folder of runs or reports.",
         )
     return folder
 

@@ -230,7 +230,7 @@ class Results:
         whole = tuple(row for row in self.rows if not is_sample(row.task))
         if not 0 < len(whole) < len(self.rows):
             return self
-        note = f"{len(self.rows) - len(whole)} runs on debug samples are left out; they compare with no other task."
+        note = f"{len(self.rows) - len(whole)} runs on debug samples are left out; they are not comparable."
         return replace(self, rows=whole, notes=(*self.notes, note))
 
     def ranked(self) -> Results:
@@ -239,7 +239,7 @@ class Results:
         rows = tuple(row for row in self.rows if row.verdict != "score given")
         if len(rows) == len(self.rows):
             return self
-        note = f"{len(self.rows) - len(rows)} runs whose test score was given out as a reward are left out."
+        note = f"{len(self.rows) - len(rows)} runs whose test score was revealed as a reward are left out."
         return replace(self, rows=rows, notes=(*self.notes, note))
 
     def where(self, conditions: Iterable[str]) -> Results:
@@ -252,13 +252,13 @@ class Results:
         for condition in conditions:
             key, equals, value = condition.partition("=")
             if not equals:
-                raise MlereduxError(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, as in seed=0.")
+                raise MlereduxError(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, such as seed=0.")
             wanted.append((key.strip(), value.strip()))
             if self.rows and all(self._field(row, key.strip()) is _ABSENT for row in self.rows):
                 known = [*_TOLD, "failure"]
                 raise MlereduxError(
                     f"No run has the field {key!r}.",
-                    hint=f"Fields are {', '.join(known)}, split, category, and options and limits by name.",
+                    hint=f"The fields are {', '.join(known)}, split, category, and options and limits by name.",
                 )
 
         def meets(row: Row) -> bool:
@@ -291,7 +291,7 @@ class Results:
         if name not in self.arms and (same := self._versions(name)):
             name = same[-1]
         if name not in self.arms:
-            known = ", ".join(list(self.arms)[:12]) or "none: there are no runs"
+            known = ", ".join(list(self.arms)[:12]) or "none, because there are no runs"
             raise NotFound(f"There is no arm or agent {name!r} among these runs.", hint=f"Choose from: {known}.")
         conditions = [part for part in rest.rstrip("]").split(",") if part] if bracket else []
         rows = self.keep(self.arms[name]).where(conditions).rows

@@ -52,7 +52,7 @@ def check_arms(results: Results) -> None:
     for task, found in versions.items():
         if len(found) > 1:
             raise MlereduxError(
-                f"The runs of {task} are of different versions of the task: {', '.join(sorted(found))}.",
+                f"The runs of {task} used different versions of the task: {', '.join(sorted(found))}.",
                 hint="Scores of different versions are not comparable; choose with --where task_version=VERSION, "
                 "or grade the older runs again.",
             )
