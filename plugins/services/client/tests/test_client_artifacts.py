@@ -126,7 +126,7 @@ def test_a_partial_file_of_other_bytes_is_noticed_and_fetched_anew(fake: Any, se
 
 def test_bytes_that_are_not_the_manifests_are_never_kept(fake: Any, serve: Serve, tmp_path: Path) -> None:
     run = serve({"model.bin": BIG}, sha256="0" * 64)
-    with pytest.raises(sdk.Damaged, match=r"'model\.bin' arrived with other bytes"):
+    with pytest.raises(sdk.Damaged, match=r"'model\.bin' does not match its hash"):
         run.artifacts.download(tmp_path)
     assert tree(tmp_path) == {}
     assert fake.times("GET /v1/runs/run-1/artifacts/model.bin") == 2
@@ -269,7 +269,7 @@ def test_everything_comes_in_one_archive_which_is_whole_or_not_there(fake: Any, 
     with pytest.raises(sdk.Unreachable):
         run.artifacts.archive(tmp_path / "broken.zip")
     assert set(tree(tmp_path)) == {"all.tar.gz", "all"}
-    with pytest.raises(sdk.UsageError, match=r"'all\.rar' is not a format"):
+    with pytest.raises(sdk.UsageError, match=r"'all\.rar' is not a supported archive format"):
         run.artifacts.archive(tmp_path / "all.rar")
 
 

@@ -51,7 +51,7 @@ def test_a_token_is_tried_and_kept_where_only_its_owner_reads_it(there: StandIn,
     assert told.code == 0 and f"Logged in to {there.url} as ann" in told.err and TOKEN not in told.out + told.err
     assert stat.S_IMODE(home.stat().st_mode) == 0o600 and stat.S_IMODE(home.parent.stat().st_mode) == 0o700
     assert "ann (admin)" in mleredux("whoami", "--server", f"{there.url}/").out
-    assert "Forgot" in mleredux("logout", "--server", there.url).err
+    assert "Removed the token" in mleredux("logout", "--server", there.url).err
     assert TOKEN not in home.read_text()
     assert f"mleredux login {there.url}" in mleredux("whoami", "--server", there.url).err
 
@@ -213,7 +213,7 @@ def test_use_and_quota_stand_side_by_side(admin: StandIn) -> None:
 
 def test_accounts_need_a_server() -> None:
     told = mleredux("account", "usage")
-    assert told.code == 2 and "Name a server with --server URL (or MLEREDUX_SERVER)." in told.err
+    assert told.code == 2 and "Specify a server with --server URL (or MLEREDUX_SERVER)." in told.err
 
 
 def test_the_plugin_keeps_the_contract() -> None:

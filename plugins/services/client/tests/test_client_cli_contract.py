@@ -154,7 +154,7 @@ def test_options_of_this_machine_are_refused(there: StandIn, option: tuple[str, 
 def test_an_agent_must_be_named_and_the_servers_are_told(there: StandIn) -> None:
     there.answers["GET /v1/agents"] = page({"id": "dummy"}, {"id": "baseline"})
     told = mleredux("run", "digits")
-    assert told.code == 2 and "there are: dummy, baseline." in told.err
+    assert told.code == 2 and "available: dummy, baseline." in told.err
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_an_agent_must_be_named_and_the_servers_are_told(there: StandIn) -> None
             problem(422, "invalid", "That can't be.", errors=[{"field": "limits.cpus", "message": "is 0"}]),
             "Error: That can't be. (limits.cpus: is 0)",
         ),
-        (problem(500, "internal", "It broke.", instance="req-7"), "The server's log has it as request req-7."),
+        (problem(500, "internal", "It broke.", instance="req-7"), "It is request req-7 in the server's log."),
         (Answer(307, b"", {"Location": "http://elsewhere.example/v1/runs"}), "elsewhere.example"),
-        (Answer(404, b"Not Found", {"Content-Type": "text/plain"}), "does not offer this."),
-        (Answer(200, b"<html>", {"Content-Type": "text/html"}), "Is this the URL of a mleredux service?"),
+        (Answer(404, b"Not Found", {"Content-Type": "text/plain"}), "does not support this request."),
+        (Answer(200, b"<html>", {"Content-Type": "text/html"}), "Check that this is the URL of a mleredux service."),
     ],
 )
 def test_what_a_server_refuses_is_one_sentence(there: StandIn, given: Answer, sentence: str) -> None:
@@ -333,7 +333,7 @@ def test_deleting_asks_or_is_told_to(there: StandIn) -> None:
     there.answers[f"GET /v1/runs/{RUN['id']}"] = states("done")
     there.answers[f"DELETE /v1/runs/{RUN['id']}"] = Answer(204, b"", {})
     refused = mleredux("runs", "delete", RUN["id"])
-    assert refused.code == 2 and "needs --yes" in refused.err
+    assert refused.code == 2 and "requires --yes" in refused.err
     assert mleredux("runs", "delete", RUN["id"], "--yes").code == 0
     assert [asked.method for asked in there.asked].count("DELETE") == 1
 
@@ -344,7 +344,7 @@ def test_artifacts_stay_in_the_folder(there: StandIn, tmp_path: Path, name: str)
     files = [{"path": path, "size": 2, "producer": "agent", "media_type": "text/plain"} for path in ("fine", name)]
     there.answers[f"GET /v1/runs/{RUN['id']}/artifacts"] = page(*files)
     told = mleredux("artifacts", RUN["id"], "--output", "copies")
-    assert (told.code == 1 and "outside" in told.err) or "can't be kept" in told.err
+    assert (told.code == 1 and "outside" in told.err) or "can't be stored" in told.err
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [], "nothing is fetched then"
 
 
@@ -363,4 +363,4 @@ def test_a_server_that_is_down_is_named(there: StandIn, monkeypatch: pytest.Monk
     monkeypatch.setattr("mleredux_client._sync.http.sleep", lambda _seconds: None)
     there.close()
     told = mleredux("list")
-    assert told.code == 1 and there.url in told.err and "Does the service run" in told.err
+    assert told.code == 1 and there.url in told.err and "that the service is running" in told.err

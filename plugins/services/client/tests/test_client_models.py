@@ -165,7 +165,7 @@ def test_durations(value: Any, expected: float) -> None:
 
 @pytest.mark.parametrize("value", ["", "soon", "-3s", "1h 30", "1e3", "∞", True, None, [], "5 minutes"])
 def test_other_values_are_no_durations(value: Any) -> None:
-    with pytest.raises(UsageError, match=r"is not a duration\. Give seconds"):
+    with pytest.raises(UsageError, match=r"is not a duration\. Use seconds"):
         seconds(value)
 
 

@@ -22,7 +22,7 @@ def config(tmp_path: Path, text: str, **environment: str):
 
 def test_without_a_file_keys_of_the_environment_define_the_upstreams(tmp_path):
     nothing = {"XDG_CONFIG_HOME": str(tmp_path)}
-    with pytest.raises(SandboxError, match=r"no language model to forward to.*OPENAI_API_KEY"):
+    with pytest.raises(SandboxError, match=r"No language model is configured.*OPENAI_API_KEY"):
         load_config(nothing)
     found = load_config({**nothing, "OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2"})
     assert [upstream.name for upstream in found.upstreams] == ["openai", "anthropic"]

@@ -109,9 +109,9 @@ def test_a_model_can_have_another_name_for_agents(opened, upstream):
 
 def test_a_model_that_is_not_offered_is_an_error_of_the_protocol(opened):
     agent = opened()
-    with pytest.raises(openai.NotFoundError, match="offers no model 'secret-model'"):
+    with pytest.raises(openai.NotFoundError, match="does not offer the model 'secret-model'"):
         agent.say(model="secret-model")
-    with pytest.raises(anthropic.NotFoundError, match="offers no model"):
+    with pytest.raises(anthropic.NotFoundError, match="does not offer the model"):
         agent.claude.messages.create(model="gpt-4o", max_tokens=9, messages=user("hello"))
     use = agent.close()
     assert (use.calls, use.refused) == (0, 2)
@@ -257,7 +257,7 @@ def test_generate_content_complete_and_in_a_stream(opened, upstream):
         assert client.post(f"{url}/priced:countTokens", json={"contents": asked["contents"]}).json()["totalTokens"] > 0
         # As everywhere: only what is offered, nothing that runs on the provider's side, no other forms of the call.
         for path, more, status, message in (
-            ("other:generateContent", {}, 404, "offers no model 'other'"),
+            ("other:generateContent", {}, 404, "does not offer the model 'other'"),
             ("priced:generateContent", {"tools": [{"googleSearch": {}}]}, 400, "tools.googleSearch"),
             ("priced:generateContent", {"cachedContent": "cachedContents/1"}, 400, "cachedContent"),
             (
@@ -267,7 +267,7 @@ def test_generate_content_complete_and_in_a_stream(opened, upstream):
                 "contents.parts.fileData",
             ),
             ("priced:streamGenerateContent", {}, 400, "alt=sse"),
-            ("priced:embedContent", {}, 404, "does not offer"),
+            ("priced:embedContent", {}, 404, "is not supported"),
         ):
             refused = client.post(f"{url}/{path}", json={**asked, **more})
             assert refused.status_code == status and message in refused.json()["error"]["message"], refused.text

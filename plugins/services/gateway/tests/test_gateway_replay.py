@@ -91,7 +91,7 @@ def test_what_differs_is_said_at_its_step(opened: Any, again: Any) -> None:
         other.say("hello three")
     said = (
         f"Call 3 differs from call 3 of {agent.run.id} at messages[0].content: "
-        "it was “hello two”, and is “hello three”."
+        "it was “hello two”, and is now “hello three”."
     )
     assert said in str(told.value)
     assert is_final(told.value.status_code, said), "agents must not ask again"
@@ -129,5 +129,5 @@ def test_a_call_whose_answer_was_not_recorded_is_a_difference() -> None:
     calls = [{"call": 4, "kind": "chat", "status": 200, "request": asked, "response": None}]
     replay = Replay("run-1", calls, (), str)
     said = replay.answer("chat", asked)
-    assert said == "Call 1 can't be repeated: run-1 got no answer to it."
+    assert said == "Call 1 can't be repeated: run-1 received no answer to it."
     assert (replay.differences, replay.repeated, replay.left) == ([said], 0, 0)

@@ -180,7 +180,7 @@ def test_without_an_upstream_the_run_ends_with_the_reason_before_the_agent_start
     said, _ = ended.communicate(timeout=120)
     record = json.loads(said)
     assert (record["status"], record["cause"]) == ("failed", "environment_broke")
-    assert "no language model to forward to" in record["message"]
+    assert "No language model is configured" in record["message"]
     assert ended.returncode == 4
 
 
@@ -226,7 +226,7 @@ def test_a_run_is_repeated_without_a_model(configured, upstream, tmp_path, monke
             assert getattr(rollout.final_metrics, f"total_{name}") == spent[name]
             assert sum(getattr(metrics, name) for metrics in used) == pytest.approx(spent[name])
     assert record["report"]["ledger"]["llm"]["cost_usd"] > 0
-    assert f"answers of language models are those of {record['id']}, so they cost nothing" in rollout.notes
+    assert f"answers of language models were replayed from {record['id']}, so they cost nothing" in rollout.notes
     assert f"a replay: answered from {record['id']}" in (Path(told["path"]) / "report.html").read_text()
     other = program(tmp_path, "toy", "--agent", "asker", "--replay", record["id"], "--seed", "6")
     told = json.loads(other.communicate(timeout=120)[0])

@@ -382,14 +382,14 @@ def test_nulls_of_a_model_s_own_json_are_kept(opened, upstream):
 def test_a_refusal_is_an_error_of_the_protocol_and_in_the_ledger_but_never_forwarded(opened, upstream):
     agent, before = opened(), len(upstream.calls)
     link = "https://example.org/secret"
-    with pytest.raises(openai.BadRequestError, match=r"does not grant `tools.web_search`: leave it out, or grant it"):
+    with pytest.raises(openai.BadRequestError, match=r"does not allow `tools.web_search`: omit it, or grant it"):
         agent.ai.responses.create(model="priced", input="x", tools=[{"type": "web_search"}])
     for _ in range(2):
         with pytest.raises(openai.BadRequestError, match=r"`messages.content.image_url.url` must be an image"):
             agent.ai.chat.completions.create(
                 **{**chat([{"type": "image_url", "image_url": {"url": link}}]), "model": "priced"}
             )
-    with pytest.raises(anthropic.BadRequestError, match=r"does not grant `container`"):
+    with pytest.raises(anthropic.BadRequestError, match=r"does not allow `container`"):
         agent.claude.messages.create(model="priced", max_tokens=9, messages=[], extra_body={"container": link})
     use = agent.close()
     noted = {"tools.web_search": 1, "messages.content.image_url.url": 2, "container": 1}
@@ -425,7 +425,7 @@ def test_fields_are_granted_by_the_configuration(opened, upstream, tmp_path):
     agent = opened()
     agent.say(metadata={"a": "b"}, tools=[{"type": "web_search"}])
     assert upstream.calls[-1].body["metadata"] == {"a": "b"}
-    with pytest.raises(openai.BadRequestError, match=r"does not grant `tools.mcp`"):
+    with pytest.raises(openai.BadRequestError, match=r"does not allow `tools.mcp`"):
         agent.say(tools=[{"type": "mcp"}])
 
 
@@ -434,7 +434,7 @@ def test_fields_are_granted_to_one_run_alone(opened, upstream):
     granted.say(metadata={"a": "b"}, tools=[{"type": "web_search"}])
     assert upstream.calls[-1].body["tools"] == [{"type": "web_search"}]
     for agent, tool in ((granted, "mcp"), (other, "web_search")):
-        with pytest.raises(openai.BadRequestError, match=f"does not grant `tools.{tool}`.*--allow-llm-field"):
+        with pytest.raises(openai.BadRequestError, match=f"does not allow `tools.{tool}`.*--allow-llm-field"):
             agent.say(tools=[{"type": tool}])
     assert granted.close().refused_fields == {"tools.mcp": 1}
 
@@ -445,6 +445,6 @@ def test_models_are_granted_to_one_run_alone(opened, upstream):
     assert [call.body["model"] for call in upstream.calls[-2:]] == ["secret-model", "web-search-2"]
     before = len(upstream.calls)
     for agent, model in ((other, "secret-model"), (granted, "sonar-pro"), (granted, "secret-search-model")):
-        with pytest.raises(openai.NotFoundError, match=f"offers no model '{model}'.*--allow-llm-model"):
+        with pytest.raises(openai.NotFoundError, match=f"does not offer the model '{model}'.*--allow-llm-model"):
             agent.say(model=model)
     assert len(upstream.calls) == before and other.close().refused == 1

@@ -89,8 +89,8 @@ def test_placeholders_in_inserted_texts_are_not_filled(tmp_path: Path) -> None:
         ([{"when": {"last": "("}, "reply": {"text": "x"}}], "not a valid regular expression"),
         ([{"when": {"lost": "x"}, "reply": {"text": "x"}}], "rules.0.when.lost"),
         ([{"reply": {"text": "x"}, "replies": [{"text": "x"}]}], "either `reply` or `replies`"),
-        ([{"reply": {}}], "a reply has"),
-        ([{"when": {"after": "b"}, "reply": {"text": "x"}}], "no rule named b"),
+        ([{"reply": {}}], "a reply needs"),
+        ([{"when": {"after": "b"}, "reply": {"text": "x"}}], "no rule is named b"),
         ([{"reply": {"text": "<<file:absent.py>>"}}], "absent.py"),
     ],
 )

@@ -29,7 +29,7 @@ def test_a_database_of_another_runs_directory_is_refused_unchanged(tmp_path: Pat
     for other in ("empty", "used"):
         if other == "used":
             start(tmp_path / "used", tmp_path / "own.sqlite")
-        with pytest.raises(MlereduxError, match=r"belongs to another runs directory.*--runs-dir"):
+        with pytest.raises(MlereduxError, match=r"belongs to a runs directory other than.*--runs-dir"):
             start(tmp_path / other, tmp_path / "shared.sqlite")
     start(tmp_path / "runs", tmp_path / "shared.sqlite")
 

@@ -116,4 +116,4 @@ def test_the_server_does_not_start_with_wrong_options(tmp_path: Path) -> None:
     ended = started("--agent-host", "http://x/")
     assert ended.exit_code == 1 and "is not a host" in str(ended.exception), ended.output
     ended = started("--store", "s3://bucket/prefix")
-    assert ended.exit_code == 2 and "give --executor too" in ended.output, ended.output
+    assert ended.exit_code == 2 and "--store requires --executor" in ended.output, ended.output

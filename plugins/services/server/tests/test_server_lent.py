@@ -177,7 +177,7 @@ def test_a_retry_of_what_others_created_lends_no_secrets_of_ones_own(
         assert Run(local.service.store.path / run_id).give_up(Cause.AGENT_CRASHED, "It failed.")
         local.settle(run_id, "failed")
         answer = clients["bob"].post(f"/v1/runs/{run_id}/retry")
-        assert answer.status_code == 404 and answer.json()["detail"] == "There is no secret HF_TOKEN of the project."
+        assert answer.status_code == 404 and answer.json()["detail"] == "The project has no secret HF_TOKEN."
     finally:
         set_secret(local.service, local.caller("ann"), "HF_TOKEN", SHARED, "ann")
 
@@ -201,7 +201,7 @@ def test_a_run_that_another_member_resumes_gets_the_projects_secrets(
 def test_a_build_is_lent_the_secrets_that_it_names(local: LocalServer, clients: dict[str, httpx.Client]) -> None:
     asked = {"agent": "dummy", "project": "ann", "secrets": ["HF_TOKEN"]}
     missing = clients["ann"].post("/v1/builds", json={**asked, "secrets": ["GIT_TOKEN"]})
-    assert missing.status_code == 404 and "There is no secret GIT_TOKEN" in missing.json()["detail"]
+    assert missing.status_code == 404 and "no secret GIT_TOKEN" in missing.json()["detail"]
     for who, value in ("ann", ANNS), ("bob", BOBS), ("bound", SHARED):
         made = clients[who].post("/v1/builds", json=asked)
         assert made.status_code == 202, made.text

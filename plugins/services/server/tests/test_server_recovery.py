@@ -304,7 +304,7 @@ def test_a_job_that_kills_its_workers_is_given_up(place: Place) -> None:
             place.kill(psutil.Process(line["worker"]))
         shown = place.ends([run_id])[run_id]
         assert (shown["status"], shown["cause"]) == ("failed", "environment_broke")
-        assert shown["message"] == "3 workers died in succession without making progress."
+        assert shown["message"] == "3 workers died one after another without making progress."
 
 
 def test_a_server_stops_immediately_and_its_runs_continue(place: Place) -> None:

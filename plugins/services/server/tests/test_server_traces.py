@@ -105,5 +105,5 @@ def test_nothing_is_traced_unless_asked_for() -> None:
     assert open_tracing({}) is None
     assert open_tracing({**there, "OTEL_SDK_DISABLED": "true"}) is None
     assert open_tracing({**there, "OTEL_TRACES_EXPORTER": "none"}) is None
-    with pytest.raises(MlereduxError, match="can't be sent by grpc"):
+    with pytest.raises(MlereduxError, match="can't be sent with grpc"):
         open_tracing({**there, "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"})

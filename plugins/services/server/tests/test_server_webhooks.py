@@ -143,7 +143,7 @@ def test_a_message_is_given_up_after_the_last_attempt(
     receiver.answers[:] = [503]
     deliver(local)
     [delivery] = ann.get(f"/v1/webhooks/{hook['id']}/deliveries").json()["items"]
-    assert delivery["next_at"] is None and delivery["message"] == "The receiver answered with status 503."
+    assert delivery["next_at"] is None and delivery["message"] == "The receiver responded with status 503."
 
 
 def test_a_receiver_that_is_gone_gets_nothing_more(

@@ -360,7 +360,7 @@ def test_steps_are_filtered_and_searched_in_pages(watched: Any) -> None:
     watched.open(f"/runs/{watched.site.ids['long']}/steps")
     tree = page.get_by_role("group", name="Search tree of 400 solutions")
     assert tree.locator("line").count() == tree.locator("a").count() == 400
-    assert tree.get_by_label("Step 14, with a fault").count() == 1
+    assert tree.get_by_label("Step 14, with an error").count() == 1
     tree.get_by_label("Step 60, metric").click()
     page.locator("details.step .n", has_text="60").first.wait_for()
     watched.open(f"/runs/{watched.site.ids['long']}/steps")

@@ -27,7 +27,7 @@ def document_of(response: httpx.Response) -> Any:
     try:
         return response.json()
     except (ValueError, RecursionError):
-        raise unexpected(response, "no JSON") from None
+        raise unexpected(response, "not JSON") from None
 
 
 def parse(model: type[M], document: Any) -> M:
@@ -43,8 +43,8 @@ def parse(model: type[M], document: Any) -> M:
         problem = first_problem(error)
         place = problem.place[:100] or "the whole"
         raise UnexpectedAnswer(
-            f"The service sent no {model.__name__} that this client knows ({place}: {problem.message[:200]}).",
-            hint="Is mleredux-client as new as the service?",
+            f"The service's response is not a valid {model.__name__} ({place}: {problem.message[:200]}).",
+            hint="Upgrade mleredux-client to the version of the service.",
         ) from None
 
 
@@ -53,7 +53,7 @@ def unexpected(response: httpx.Response, what: str) -> UnexpectedAnswer:
     request = response.request
     return UnexpectedAnswer(
         f"The answer to {request.method} {request.url.path} is {what}.",
-        hint="Is this the URL of a mleredux service?",
+        hint="Check that this is the URL of a mleredux service.",
         status=response.status_code,
     )
 
@@ -70,13 +70,13 @@ def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
     known: dict[type[httpx.RequestError], str] = {
         httpx.ConnectError: "can't be reached",
         httpx.ConnectTimeout: "can't be reached in time",
-        httpx.ReadTimeout: "does not answer in time",
-        httpx.PoolTimeout: "is asked too much at once by this client",
+        httpx.ReadTimeout: "does not respond in time",
+        httpx.PoolTimeout: "has too many concurrent requests from this client",
     }
-    what = known.get(type(error), "broke off the connection")
+    what = known.get(type(error), "closed the connection")
     reason = str(error).strip()[:200]
     return Unreachable(
-        f"{url} {what}{f' ({reason})' if reason else ''}.", hint="Does the service run, and is this its URL?"
+        f"{url} {what}{f' ({reason})' if reason else ''}.", hint="Check the URL, and that the service is running."
     )
 
 
@@ -89,7 +89,7 @@ def items_of(page: Any, model: type[M]) -> list[M]:
     if page is None:
         return []
     if not isinstance(page, dict) or not isinstance(page.get("items"), list):
-        raise UnexpectedAnswer("The service sent no list.", hint="Is mleredux-client as new as the service?")
+        raise UnexpectedAnswer("The service's response is not a list.", hint="Upgrade mleredux-client.")
     return [parse(model, item) for item in page["items"]]
 
 

@@ -65,7 +65,7 @@ def upload(
     """
     source = Path(file)
     if not source.is_file():
-        raise UsageError(f"There is no file {source}.", hint="Give the path of a file.")
+        raise UsageError(f"There is no file {source}.", hint="Specify the path of a file.")
     key = uuid.uuid4().hex
     headers = {"Content-Type": f"multipart/form-data; boundary={key}"}  # a repeat has the same body
     if creates:
@@ -170,7 +170,7 @@ def file_path(name: str) -> str:
         UnsafePath: It has segments that URLs don't preserve.
     """
     if any(part in ("", ".", "..") for part in name.split("/")):
-        raise UnsafePath(f"{name!r} is not an artifact's path.", hint="Use the paths in the list of artifacts.")
+        raise UnsafePath(f"{name!r} is not the path of an artifact.", hint="Use the paths in the list of artifacts.")
     return quote(name, safe="/")
 
 
@@ -181,5 +181,5 @@ def several(what: str, names: Iterable[T]) -> list[T]:
         UsageError: It is a single text, which would be split into its letters.
     """
     if isinstance(names, str):
-        raise UsageError(f"`{what}` takes several names, not one text.", hint=f"Write {what}=[{names!r}].")
+        raise UsageError(f"`{what}` takes a list of names, not one string.", hint=f"Write {what}=[{names!r}].")
     return list(names)

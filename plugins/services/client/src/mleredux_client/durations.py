@@ -25,5 +25,5 @@ def seconds(value: Duration) -> float:
     try:
         return units.seconds(str(value), zero=True)
     except ValueError:
-        hint = "Give seconds, a timedelta, or text like 90s or 1h30m."
+        hint = "Use seconds, a timedelta, or text like 90s or 1h30m."
         raise UsageError(f"{value!r} is not a duration.", hint=hint) from None

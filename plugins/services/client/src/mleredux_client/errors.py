@@ -206,9 +206,9 @@ def problem_of(
 def _hint(status: int, headers: Mapping[str, str], said: Callable[[object], str | None]) -> str | None:
     """Return a hint for a response without one."""
     if 300 <= status < 400:
-        return f"It points to {said(headers.get('Location'))}: give that service's URL, if you trust it with the token."
+        return f"It points to {said(headers.get('Location'))}; use that service's URL if you trust it with the token."
     if status == 401:
-        return "Give a token: `Client(token=…)`, or the environment variable MLEREDUX_TOKEN."
+        return "Pass a token: `Client(token=…)`, or the environment variable MLEREDUX_TOKEN."
     return None
 
 

@@ -30,7 +30,7 @@ class _Told(Generic[_Value]):
         return cast("_Value", self if thing is None else getattr(thing.record, self._name))
 
     def __set__(self, thing: Facts[Any], value: object) -> None:
-        raise AttributeError(f"{self._name!r} can't be set: the service says it.")
+        raise AttributeError(f"{self._name!r} can't be set: the service determines it.")
 
 
 class Facts(ABC, Generic[Record]):
@@ -48,7 +48,7 @@ class Facts(ABC, Generic[Record]):
     def __init__(self, record: Record) -> None:
         self.record = record
 
-    id = _Told[str]("What the service calls it.")
+    id = _Told[str]("Its id at the service.")
 
     @property
     @abstractmethod

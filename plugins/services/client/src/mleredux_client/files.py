@@ -34,7 +34,7 @@ def target_of(folder: Path, name: str) -> Path:
     """
     parts = _own_name(name).split("/")
     problem = UnsafePath(
-        f"The artifact {name[:200]!r} can't be kept inside {folder}.",
+        f"The artifact {name[:200]!r} can't be stored inside {folder}.",
         hint="Fetch it alone, with `.read()` or `.save()`.",
     )
     if any(part in ("", ".", "..") or "\0" in part for part in parts) or parts[0] == PARTIAL:
@@ -133,7 +133,7 @@ class Partial:
         if artifact is not None and artifact.sha256 is not None and self.sha256 != artifact.sha256:
             self.restart()
             raise Damaged(
-                f"{artifact.path[:200]!r} arrived with other bytes than the manifest names.", hint="Download it again."
+                f"{artifact.path[:200]!r} does not match its hash in the manifest.", hint="Download it again."
             )
         self._file.flush()
         if fcntl is None:  # Windows can't move open files

@@ -83,7 +83,7 @@ def find_local(agent: str | Path) -> LocalAgent | None:
         return LocalAgent(path.parent, path.name)
     if not path.is_dir():
         raise UsageError(
-            f"There is no folder or script {place}.", hint="Name the agent's folder, or an id of an agent."
+            f"There is no folder or script {place}.", hint="Specify the agent's folder, or the id of an agent."
         )
     return LocalAgent(path, part=part or None)
 
@@ -110,7 +110,7 @@ def packed(local: LocalAgent) -> Iterator[Package]:
                 except (OSError, UnicodeError) as error:
                     raise UsageError(f"{name!r} can't be packed: {error}.", hint="Add it to .gitignore.") from error
         if not lines:
-            raise UsageError(f"{local.folder} has no files that are not ignored.", hint="See its .gitignore.")
+            raise UsageError(f"{local.folder} has only ignored files.", hint="See its .gitignore.")
         yield Package(archive, hashlib.sha256("".join(sorted(lines)).encode()).hexdigest())
 
 

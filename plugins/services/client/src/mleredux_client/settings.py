@@ -43,20 +43,20 @@ def settings(url: str | None, token: str | SecretStr | None) -> Settings:
     token = token.get_secret_value() if isinstance(token, SecretStr) else token
     token = (token if token is not None else os.environ.get(TOKEN_VARIABLE, "")).strip()
     if not url:
-        raise UsageError("No service is named.", hint=f"Give its URL: `Client(url)`, or the variable {URL_VARIABLE}.")
+        raise UsageError("No service is set.", hint=f"Pass its URL: `Client(url)`, or the variable {URL_VARIABLE}.")
     try:
         parsed = httpx.URL(url.strip())
     except (httpx.InvalidURL, TypeError):
         parsed = httpx.URL("")
     if parsed.scheme not in ("http", "https") or not parsed.host:
-        raise UsageError("The service's URL is none.", hint="It looks like http://127.0.0.1:8765 or https://host/path.")
+        raise UsageError("The service's URL is invalid.", hint="Use http://127.0.0.1:8765 or https://host/path.")
     if parsed.userinfo or parsed.query or parsed.fragment:
         raise UsageError(
-            "The service's URL has more in it than a host and a path.",
-            hint="The token goes apart: `Client(url, token)`.",
+            "The service's URL must contain only a host and a path.",
+            hint="Pass the token separately: `Client(url, token)`.",
         )
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise UsageError("The token has characters that no token has.", hint="Copy it again, without quotes.")
+        raise UsageError("The token contains invalid characters.", hint="Copy it again, without quotes.")
     return Settings(str(parsed).rstrip("/"), token or None)
 
 

@@ -204,8 +204,8 @@ def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
     )
     if not upstreams:
         raise SandboxError(
-            "The gateway has no language model to forward to.",
-            hint=f"Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or write {path}; or run the agent "
+            "No language model is configured for the gateway.",
+            hint=f"Set OPENAI_API_KEY, ANTHROPIC_API_KEY or GEMINI_API_KEY, or create {path}; or run the agent "
             f"with `--network none` if it calls no model. {_README}",
         )
     return GatewayConfig(upstreams, {}, None)

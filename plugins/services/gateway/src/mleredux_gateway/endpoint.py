@@ -98,7 +98,7 @@ def open_replay(run: Run, mask: Mask) -> Replay | None:
     if not (source / FOLDER / CALLS).is_file():
         raise SandboxError(
             f"Run {source.name} has no recorded calls to language models.",
-            hint="Repeat a run that had network `gateway`.",
+            hint="Choose a run whose network was `gateway`.",
         )
     renamed = [(str(source), str(run.path)), (source.name, run.id)]
     return Replay(source.name, read_calls(source / FOLDER / CALLS), renamed, mask.text)

@@ -26,9 +26,9 @@ SCALAR = Kept("a text, a number or a boolean")
 COUNT = Kept("a positive integer")
 FREE = Kept("any JSON")
 SCHEMA = Kept("a JSON schema without references to other documents")
-IMAGE = Kept("an image as data URL (`data:image/…;base64,…`)")
+IMAGE = Kept("an image as a data URL (`data:image/…;base64,…`)")
 PICTURE = Kept("an image in base64")
-OWN = Kept("the id of something that this run received")
+OWN = Kept("the id of a response that this run received")
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class Meter:
             self._sum.refused += 1
             raise Refused(
                 "no_price",
-                "This model has no price, and the run's cost is limited: add [prices.NAME] to the gateway's file, or "
+                "The run's cost is limited, but this model has no price: add [prices.NAME] to the gateway's file, or "
                 "limit calls or tokens instead of the cost.",
             )
         async with self._changed:
@@ -163,7 +163,7 @@ class Meter:
                 ever, budget = self._most(demand, price, [])
                 if ever < demand.least:
                     self._refuse(
-                        budget, f"has too little left for this call, of up to {demand.prompt:,} tokens of input"
+                        budget, f"has too little left for this call, with up to {demand.prompt:,} input tokens"
                     )
                 most, _ = self._most(demand, price, self._open)
                 if self._is_full(host):
@@ -209,7 +209,7 @@ class Meter:
             self._observes[ticket.host] = False
             self._told_overrun(
                 f"{ticket.host or 'The provider'} wrote {excess:,} tokens more than the maximum of an answer, on which "
-                "the budget relies: one call at a time is forwarded to it from now on."
+                "the budget relies: from now on, calls are forwarded to it one at a time."
             )
 
     def refuse(self) -> None:

@@ -161,7 +161,7 @@ def _main(table: Path, source: str, date: str) -> None:
         f"  {json.dumps(name)}: {json.dumps(price.model_dump(exclude_none=True))}"
         for name, price in sorted(shipped.items())
     ]
-    source = f"Made of the table of {source} (MIT) by mleredux_gateway.prices; USD per million tokens."
+    source = f"Created from the table of {source} (MIT) by mleredux_gateway.prices; USD per million tokens."
     head = f'{{\n "source": {json.dumps(source)},\n "date": {json.dumps(date)},\n'
     print(head + ' "models": {\n' + ",\n".join(lines) + "\n }\n}")
 

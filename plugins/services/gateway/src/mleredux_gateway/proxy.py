@@ -106,9 +106,9 @@ class Proxy:
         if request.method == "GET" and path == "/models":
             return await self._sender.models(family)
         if request.method != "POST" or (kind is None and named is None and path != COUNT_TOKENS):
-            return error(family, 404, "not_found_error", f"The gateway does not offer {request.method} {request.path}.")
+            return error(family, 404, "not_found_error", f"{request.method} {request.path} is not supported.")
         if named is not None and METHODS[named[1]] and request.query.get("alt") != "sse":
-            return error(family, 400, "invalid_request_error", "The gateway streams events only: add `?alt=sse`.")
+            return error(family, 400, "invalid_request_error", "The gateway only streams events: add `?alt=sse`.")
         length = request.content_length
         if length is not None and length > MAX_BODY:
             return error(family, 413, "invalid_request_error", f"The request is larger than {MAX_BODY >> 20} MiB.")
@@ -147,7 +147,7 @@ class Proxy:
                 family,
                 body,
                 "model",
-                f"The gateway offers no model {body['model']!r} for this protocol: choose another, "
+                f"The gateway does not offer the model {body['model']!r} for this protocol: choose another, "
                 "or grant it: --allow-llm-model.",
             )
         if kind is None and self._replay is not None:

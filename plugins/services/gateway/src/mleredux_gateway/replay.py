@@ -71,14 +71,14 @@ class Replay:
             place, before, now = difference(json.loads(self._forms[nearest]), json.loads(form))
             said = (
                 f"Call {self._asked} differs from call {self._calls[nearest]['call']} of {self.source} at {place}: "
-                f"it was {before}, and is {now}."
+                f"it was {before}, and is now {now}."
             )
         self.differences.append(said)
         return said
 
     def _repeated(self, call: dict[str, Any]) -> dict[str, Any] | str:
         if call.get("response") is None and int(call["status"]) == 200:
-            self.differences.append(f"Call {self._asked} can't be repeated: {self.source} got no answer to it.")
+            self.differences.append(f"Call {self._asked} can't be repeated: {self.source} received no answer to it.")
             return self.differences[-1]
         self.repeated += 1
         return call

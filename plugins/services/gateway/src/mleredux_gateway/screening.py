@@ -69,7 +69,7 @@ def screen(kind: Kind, body: dict[str, Any], known: Callable[[str], bool], grant
     """
     check = _Check(known, tuple(granted))
     if not isinstance(body.get("model"), str) or not body["model"]:
-        check.found.refusals.append(Refusal("model", "Name a model."))
+        check.found.refusals.append(Refusal("model", "Specify a model."))
     check.value(FIELDS[kind], body, "")
     return check.found
 
@@ -159,7 +159,7 @@ class _Check:
         self.found.image_characters += len(value)
 
     def _not_granted(self, place: str) -> None:
-        self.refuse(place, f"The gateway does not grant `{place}`: leave it out, or grant it: --allow-llm-field.")
+        self.refuse(place, f"The gateway does not allow `{place}`: omit it, or grant it with --allow-llm-field.")
 
 
 def count(value: Any) -> int | None:

@@ -42,7 +42,7 @@ class _Part(BaseModel):
 
 
 class When(_Part):
-    """Conditions for a rule to apply; all given ones must hold. Patterns are searched for; `.` matches newlines, `^`
+    """Conditions for a rule to apply; all given ones must contain. Patterns are searched for; `.` matches newlines, `^`
     and `$` match at every line."""
 
     last: Patterns = []
@@ -119,7 +119,7 @@ class Reply(_Part):
     @model_validator(mode="after")
     def _says_something(self) -> Reply:
         if self.text is None and not self.tools and self.error is None and self.malformed is None:
-            raise ValueError("a reply has a `text`, `tools`, an `error` or something `malformed`")
+            raise ValueError("a reply needs `text`, `tools`, `error` or `malformed`")
         return self
 
 
@@ -142,7 +142,7 @@ class Rule(_Part):
     @model_validator(mode="after")
     def _has_replies(self) -> Rule:
         if (self.reply is None) == (not self.replies):
-            raise ValueError("a rule has either `reply` or `replies`")
+            raise ValueError("a rule needs either `reply` or `replies`")
         return self
 
     def reply_at(self, use: int) -> Reply | None:
@@ -169,11 +169,11 @@ class Scenario(_Part):
     def _names_are_known(self) -> Scenario:
         names = [rule.name for rule in self.rules if rule.name]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"there are several rules named {', '.join(twice)}")
+            raise ValueError(f"several rules are named {', '.join(twice)}")
         for rule in self.rules:
             for when in (rule.when, rule.unless or When()):
                 if unknown := sorted({*when.after, *when.before} - set(names)):
-                    raise ValueError(f"there is no rule named {', '.join(unknown)}")
+                    raise ValueError(f"no rule is named {', '.join(unknown)}")
         return self
 
 

@@ -96,7 +96,7 @@ class Server:
         google, kind, family = google_call(path), kind_at(path), family_at(path, request.headers)
         key = key_in(request.headers)
         if self._key is not None and key != self._key:
-            return _error(family, 401, "This API key is not the scenario's.")
+            return _error(family, 401, "This API key is not accepted.")
         if request.method == "GET" and path == "/models":
             return web.json_response(model_list(family, {name: {} for name in self._scenario.models}, "scripted"))
         if request.method == "GET" and path.startswith("/models/"):

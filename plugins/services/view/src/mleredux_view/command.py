@@ -24,7 +24,7 @@ from mleredux.plugin.command import data_dir_option, runs_dir_option
 def command(port: int, no_browser: bool, folder: Path | None, runs_dir: str | None, data_dir: str | None) -> None:
     """Show the runs of a directory in a browser, live or offline.
 
-    The pages are served to this machine only, at a URL that works once, for the first browser that opens it.
+    The pages are served to this machine only, at a URL that only works once, for the first browser that opens it.
     """
     from mleredux.plugin.artifact import RunStore
 

@@ -22,7 +22,7 @@ def export(source: Source, folder: Path) -> int:
         MlereduxError: The folder is not empty, or cannot be written.
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise MlereduxError(f"{folder} is not empty.", hint="Name a new folder.")
+        raise MlereduxError(f"{folder} is not empty.", hint="Choose a new folder.")
     try:
         shutil.copytree(STATIC, folder / "static", ignore=shutil.ignore_patterns("htmx.*"))
         shutil.copy(REPORT / "report.css", folder / "static" / "report.css")

@@ -68,7 +68,7 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "")
         if host not in self._hosts:
-            return PlainTextResponse("This program answers only on the loopback.\n", 421)
+            return PlainTextResponse("This server only accepts requests on the loopback interface.\n", 421)
         given = parse_qs(scope["query_string"].decode("latin-1")).get(ONCE, [""])[0]
         if given and self.once is not None and hmac.compare_digest(given.encode(), self.once.encode()):
             self.once = None
@@ -76,7 +76,7 @@ class Guard:
             answer.set_cookie(self._cookie_name, self._session, httponly=True, samesite="strict", path="/")
             return answer
         if not self._known(headers):
-            words = "Open the address that `mleredux view` printed; each works once. Start it again for a new one.\n"
+            words = "Open the address that `mleredux view` printed; it works once. Restart the command for a new one.\n"
             return PlainTextResponse(words, 401)
         if scope["method"] not in ("GET", "HEAD") and not from_here(headers, host):
             return PlainTextResponse("The request comes from another site.\n", 403)

@@ -125,10 +125,10 @@ class LocalSource:
         """Ask the processes that execute the runs to stop."""
         for run in map(self.run, run_ids):
             if run.state.final:
-                yield f"{run.id} is {run.state} already."
+                yield f"{run.id} is already {run.state}."
             elif run.alive:
                 run.ask_to_cancel()
-                yield f"Requested {run.id} to stop."
+                yield f"Asked {run.id} to stop."
             else:
                 yield f"{run.id} is not being executed."
 
@@ -137,7 +137,7 @@ class LocalSource:
         chosen = list(map(self.run, run_ids))
         if len(chosen) > _MOST_STARTED:
             hint = f"Select at most {_MOST_STARTED}."
-            raise MlereduxError(f"{len(chosen):,} runs are too many to start at once on this machine.", hint=hint)
+            raise MlereduxError(f"{len(chosen):,} runs can't be started at once on this machine.", hint=hint)
         for run in chosen:
             _start(self.again(run))
             yield f"Requested {run.spec.task} with {run.spec.agent}, seed {run.spec.seed}, once more."
@@ -262,7 +262,7 @@ def _rest(rows: list[Record], query: RunQuery) -> list[Record]:
             return [row for row in rows if _key(row, query) > after]
         return [row for row in rows if _key(row, query) < after]
     except (ValueError, TypeError):
-        raise MlereduxError("The address does not belong to this list.", hint="Open the list again.") from None
+        raise MlereduxError("The address is not a page of this list.", hint="Open the list again.") from None
 
 
 def version_of(run: Path) -> str:

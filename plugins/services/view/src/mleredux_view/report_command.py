@@ -26,7 +26,7 @@ from mleredux.plugin.command import data_dir_option, runs_dir_option
 def command(runs: tuple[str, ...], folder: Path, runs_dir: str | None, data_dir: str | None) -> None:
     """Write a page about RUNS, and the pages of each, to a folder that opens offline.
 
-    RUNS are ids, parts of them, paths or `last`; without them, all runs. The page has a table with the score over time
+    RUNS are ids, parts of ids, paths or `last`; by default, all runs. The page has a table with the score over time
     of each run and links to its pages; `mleredux view` serves the same pages live.
     """
     from mleredux.plugin.artifact import RunStore
@@ -39,7 +39,7 @@ def command(runs: tuple[str, ...], folder: Path, runs_dir: str | None, data_dir:
     if broken := [str(path) for path in paths if not (path / "run.json").is_file()]:
         raise MlereduxError(f"{broken[0]} is not the directory of a run.", hint="See `mleredux runs`.")
     if not paths:
-        raise MlereduxError(f"There are no runs in {store.path}.", hint="Name another folder with --runs-dir.")
+        raise MlereduxError(f"There are no runs in {store.path}.", hint="Choose another folder with --runs-dir.")
     with tempfile.TemporaryDirectory(prefix="mleredux-report-") as chosen:
         for path in dict.fromkeys(paths):
             (Path(chosen) / path.name).symlink_to(path.resolve())

@@ -129,7 +129,7 @@ async def _answer(
             except MultipartError:
                 return Response("The form is malformed.\n", 400)
             if not session or not hmac.compare_digest(form.get(CSRF, [""])[-1].encode(), session.encode()):
-                return Response("The form was not made by this site, or its session has ended. Open it again.\n", 403)
+                return Response("The form is from another site, or its session has ended. Open it again.\n", 403)
         try:
             query = parse_qs(request.url.query, max_num_fields=_FIELDS)
         except ValueError:

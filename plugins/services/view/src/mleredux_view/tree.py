@@ -65,7 +65,7 @@ def drawn(found: Iterable[Node]) -> Tree | None:
         parent = node.parent if node.parent in nodes and depths[name] else name
         here, above = _at(columns[name], depths[name]), _at(columns[parent], depths[parent])
         kind = "bad" if node.is_buggy else "good" if node.metric is not None else "plain"
-        told = "with a fault" if node.is_buggy else "" if node.metric is None else f"metric {number(node.metric)}"
+        told = "with an error" if node.is_buggy else "" if node.metric is None else f"metric {number(node.metric)}"
         places.append(Place(node, *here, *above, kind, f"Step {node.step}{', ' + told if told else ''}"))
     wide = max(place.x for place in places) + _EDGE
     return Tree(places, wide, max(place.y for place in places) + _EDGE)

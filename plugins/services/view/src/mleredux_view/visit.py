@@ -61,7 +61,7 @@ class Registered(NamedTuple):
         reason = one_line(error)[:300]
         name = self.item.title if isinstance(self.item, Panel) else self.item.path
         return PluginError(
-            f"The page {name} of plugin {self.plugin!r} fails ({reason}).", hint="Fix or update the plugin."
+            f"The page {name} of plugin {self.plugin!r} failed ({reason}).", hint="Fix or update the plugin."
         )
 
 

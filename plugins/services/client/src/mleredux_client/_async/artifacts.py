@@ -176,7 +176,7 @@ class AsyncArtifacts:
         kind = format or next((FORMATS[end] for end in FORMATS if target.name.lower().endswith(end)), None)
         if kind not in FORMATS.values():
             raise UsageError(
-                f"{format or target.name!r} is not a format of archives.", hint="There are zip, tar and tar.gz."
+                f"{format or target.name!r} is not a supported archive format.", hint="Use zip, tar or tar.gz."
             )
         call = calls.get(f"{self._path}/archive", {"format": kind, "prefix": prefix})
         attempts = Attempts(self._http.policy)

@@ -40,7 +40,7 @@ class AsyncPager(Generic[T]):
             if following is None:
                 return
             if following == cursor:
-                raise UnexpectedAnswer(f"The service's pages of {self._path} lead in a circle.")
+                raise UnexpectedAnswer(f"The service's pages of {self._path} form a loop.")
             cursor = following
 
     async def first(self) -> T | None:
@@ -77,7 +77,7 @@ class AsyncPager(Generic[T]):
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
             raise UnexpectedAnswer(
                 f"The service's answer to GET {self._path} is not a page.",
-                hint="Is this the URL of a mleredux service?",
+                hint="Check that this is the URL of a mleredux service.",
             )
         following = page.get("next")
         return page["items"], following if isinstance(following, str) and following else None

@@ -42,7 +42,7 @@ async def wait_until(
                 return
         left = None if until is None else until - time.monotonic()
         if left is not None and left <= 0:
-            message = f"{what} is not finished after {plain(timeout or 0)} seconds."
+            message = f"{what} did not finish within {plain(timeout or 0)} seconds."
             raise WaitTimeout(message, hint="It continues; wait again, or cancel it.")
         await async_sleep(pause if left is None else min(pause, left))
         pause = min(pause * _GROWTH, _LONGEST)

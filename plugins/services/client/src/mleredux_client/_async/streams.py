@@ -35,7 +35,7 @@ async def follow(http: AsyncHttp, path: str, after: int | None = None) -> AsyncI
         try:
             async with http.stream(calls.Call("GET", path, headers=headers)) as response:
                 if not response.headers.get("Content-Type", "").startswith("text/event-stream"):
-                    raise unexpected(response, "no stream of events")
+                    raise unexpected(response, "not an event stream")
                 async for piece in response.aiter_bytes():
                     for message in parser.feed(piece):
                         if message.event == "end":

@@ -35,7 +35,7 @@ class AsyncSubmission(SubmissionFacts, AsyncResource[SubmissionRecord]):
         if self.record.report is None:
             raise WorkFailed(
                 self.message or f"Submission {self.id} is {self.status} and has no report.",
-                hint="A submission that can't be scored has a report that says why; this is something else.",
+                hint="Submissions that can't be scored have a report; this one failed for another reason.",
             )
         return self.record.report
 

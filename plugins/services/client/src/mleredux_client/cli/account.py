@@ -56,17 +56,17 @@ def token() -> None:
 
 
 @token.command("create")
-@click.option("--name", required=True, help="What it is used for: ci, laptop.")
+@click.option("--name", required=True, help="Purpose of the token: ci, laptop.")
 @click.option(
     "--scope",
     "scopes",
     multiple=True,
     type=click.Choice(_SCOPES),
-    help="By default read, run and grade.",
+    help="Scope to grant; can be repeated. [default: read, run, grade]",
 )
-@click.option("--project", metavar="NAME", help="The only project that it may use.")
-@click.option("--expires-in", type=Duration(), help="Its lifetime: 12h, 30d.")
-@click.option("--user", metavar="NAME", help="Its user; for administrators.")
+@click.option("--project", metavar="NAME", help="Limit the token to this project.")
+@click.option("--expires-in", type=Duration(), help="Lifetime: 12h, 30d.")
+@click.option("--user", metavar="NAME", help="Owner of the token; for administrators.")
 @_telling
 def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **asked: Any) -> None:
     """Create a token and print it; it is not shown again."""
@@ -100,7 +100,7 @@ _lists(
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.pass_context
 def revoke_tokens(ctx: click.Context, ids: tuple[str, ...]) -> None:
-    """Revoke tokens, by their ids."""
+    """Revoke tokens by their ids."""
     for token_id in ids:
         service(ctx).delete(f"/v1/tokens/{segment(token_id)}")
         click.echo(f"Revoked {token_id}.")
@@ -108,14 +108,14 @@ def revoke_tokens(ctx: click.Context, ids: tuple[str, ...]) -> None:
 
 @account.group()
 def secret() -> None:
-    """Manage secrets that runs get by name (`run --secret NAME`): your own, or a project's."""
+    """Manage secrets that runs use by name (`run --secret NAME`): your own, or a project's."""
 
 
 @secret.command("set")
 @_name
 @click.option("--project", metavar="NAME", help="The project that owns the secret.  [default: your account]")
 @click.option(
-    "--from", "source", type=click.File(encoding="utf-8"), help="The file with the value; `-`: standard input."
+    "--from", "source", type=click.File(encoding="utf-8"), help="File with the value, or `-` for standard input."
 )
 @_telling
 def set_secret(ctx: click.Context, name: str, project: str | None, source: TextIO | None, as_json: bool) -> None:
@@ -126,7 +126,7 @@ def set_secret(ctx: click.Context, name: str, project: str | None, source: TextI
     gateway.
     """
     if source is None and not sys.stdin.isatty():
-        raise click.UsageError("Give the value with --from FILE, or --from - for standard input.")
+        raise click.UsageError("Pass the value with --from FILE, or --from - for standard input.")
     value = source.read().strip() if source is not None else click.prompt("Value", hide_input=True)
     call = Call("PUT", f"/v1/secrets/{segment(name)}", json=known({"value": value, "project": project}))
     made = service(ctx).json(call)
@@ -162,8 +162,8 @@ def user() -> None:
 
 @user.command("create")
 @_name
-@click.option("--admin", is_flag=True, help="May read and change everything.")
-@click.option("--service", metavar="PROJECT", help="Make a service account: a program that works in this project.")
+@click.option("--admin", is_flag=True, help="Grant all permissions.")
+@click.option("--service", metavar="PROJECT", help="Create a service account, for a program, in this project.")
 @_telling
 def create_user(ctx: click.Context, name: str, admin: bool, service: str | None, as_json: bool) -> None:
     """Create a user with their own project; `token create --user` creates their first token."""
@@ -180,12 +180,12 @@ _lists(user, "user", ("id", "name", "admin"), "List users.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.pass_context
 def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
-    """Remove a user, by name or id."""
+    """Remove a user by name or id."""
     there = service(ctx)
     found = _user(there, name)
     if not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("Deleting needs --yes without a terminal.")
+            raise click.UsageError("Deleting without a terminal requires --yes.")
         click.confirm(f"Delete the user {found['name']} ({found['id']}) on {there.url}?", abort=True)
     there.delete(f"/v1/users/{segment(found['id'])}")
     click.echo(f"Deleted {found['name']}.")
@@ -205,7 +205,7 @@ def create_project(ctx: click.Context, name: str, as_json: bool) -> None:
     _tell_made(made, f"Use it: `mleredux run … --project {name}`.", as_json)
 
 
-_lists(project, "project", ("id", "name", "role", "created_at"), "List projects that you may see.")
+_lists(project, "project", ("id", "name", "role", "created_at"), "List projects that you can see.")
 
 
 @project.command("show")
@@ -221,13 +221,13 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 @_name
 @click.option("--concurrent-runs", type=click.IntRange(min=0), help="Maximum number of concurrent runs.")
 @click.option("--queued-runs", type=click.IntRange(min=0), help="Maximum number of queued runs.")
-@click.option("--cpus", type=click.FloatRange(min=0), help="CPUs of all its runs together.")
-@click.option("--memory", "memory_mb", type=Megabytes(), help="Memory of all its runs together: 16g.")
-@click.option("--gpus", type=click.IntRange(min=0), help="GPUs of all its runs together.")
-@click.option("--disk", "disk_mb", type=Megabytes(), help="Disk of all its runs together: 100g.")
-@click.option("--llm-tokens", type=click.IntRange(min=0), help="Tokens of language models.")
+@click.option("--cpus", type=click.FloatRange(min=0), help="Maximum number of CPUs of all its runs.")
+@click.option("--memory", "memory_mb", type=Megabytes(), help="Maximum memory of all its runs: 16g.")
+@click.option("--gpus", type=click.IntRange(min=0), help="Maximum number of GPUs of all its runs.")
+@click.option("--disk", "disk_mb", type=Megabytes(), help="Maximum disk space of all its runs: 100g.")
+@click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of language model tokens.")
 @click.option("--max-time-limit", type=Duration(), help="Maximum time limit of a run.")
-@click.option("--sandbox", "sandboxes", multiple=True, metavar="ID", help="An allowed sandbox; `isolated`: all such.")
+@click.option("--sandbox", "sandboxes", multiple=True, metavar="ID", help="An allowed sandbox, or `isolated`.")
 @click.option(
     "--network",
     "networks",
@@ -235,7 +235,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
     type=click.Choice(("none", "gateway", "open")),
     help="An allowed network.",
 )
-@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Its share relative to other projects.")
+@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Share relative to other projects.")
 @click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Remove this limit.")
 @_telling
 def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:
@@ -243,7 +243,7 @@ def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_j
     chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in limits.items()}
     change = {key: value for key, value in chosen.items() if value not in (None, [])} | dict.fromkeys(unlimited)
     if not change:
-        raise click.UsageError("Name a limit, like --concurrent-runs 4.")
+        raise click.UsageError("Specify a limit, such as --concurrent-runs 4.")
     there = service(ctx)
     _tell_usage(there.json(Call("PATCH", _project_path(there, name), json={"quota": change})), as_json)
 
@@ -346,5 +346,5 @@ def _found(there: Service, kind: str, name: str) -> dict[str, Any]:
         return exact[0]
     if exact:
         ids = ", ".join(item["id"] for item in exact)
-        raise NotFound(f"Several {kind}s are called {name!r}.", hint=f"Name one by its id: {ids}.")
+        raise NotFound(f"Several {kind}s are called {name!r}.", hint=f"Specify one by its id: {ids}.")
     raise NotFound(f"There is no {kind} {name!r}.", hint=f"See `mleredux account {kind} list`.")

@@ -112,7 +112,7 @@ class ServerBackend:
         agents = list(dict.fromkeys(uploaded(self.service.http, name, request.project) for name in runs.arms))
         if not agents:
             names = ", ".join(item["id"] for item in self.service.pages("/v1/agents", {})) or "none is installed there"
-            raise click.UsageError(f"Name an agent with --agent; there are: {names}.")
+            raise click.UsageError(f"Choose an agent with --agent; available: {names}.")
         arm = next(iter(runs.arms.values()))
         sets = [name.removeprefix(SET) for name in runs.tasks if name.startswith(SET)]
         tasks = list(dict.fromkeys(name for name in runs.tasks if not name.startswith(SET)))
@@ -125,7 +125,7 @@ class ServerBackend:
             made = self.service.json(create("/v1/experiments", known({**matrix, **same})))
             return self.batch(made["runs"], made["id"])
         if request.name:
-            raise click.UsageError("--name is that of an experiment of several runs; label a single run with --label.")
+            raise click.UsageError("--name is for an experiment of several runs; label a single run with --label.")
         single = {"task": tasks[0], "agent": agents[0], "seed": seeds[0]}
         return self.batch([self.service.json(create("/v1/runs", known({**single, **same})))])
 
@@ -221,7 +221,7 @@ class ServerBackend:
         for run in [self.service.run(name) for name in runs]:
             told = self.service.act(f"/v1/runs/{run['id']}/cancel")
             ended = run["status"] in FINAL
-            yield f"{run['id']} is {told['status']} already." if ended else f"Asked {run['id']} to stop."
+            yield f"{run['id']} is already {told['status']}." if ended else f"Asked {run['id']} to stop."
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
         """Return an experiment by id or name, possibly after an action, or its analysis or table."""
@@ -237,7 +237,7 @@ class ServerBackend:
         found = self._get("/v1/experiments", {"name": name, "limit": 10})["items"]
         if len(found) > 1:
             ids = ", ".join(f"{one['id']} ({one['created_at'][:16]})" for one in found)
-            raise MlereduxError(f"Several experiments are called {name!r}.", hint=f"Give the id of one: {ids}.")
+            raise MlereduxError(f"Several experiments are called {name!r}.", hint=f"Specify one by its id: {ids}.")
         return str(found[0]["id"]) if found else name
 
     def delete(self, run_id: str) -> None:

@@ -18,14 +18,14 @@ _POLL_SECONDS = 1.0
 
 @click.command(cls=ServerCommand, place="server")
 @click.argument("agent", metavar="AGENT|repo:REFERENCE")
-@click.option("--sandbox", metavar="ID", help="Sandbox of the image.  [default: the best isolated one]")
+@click.option("--sandbox", metavar="ID", help="Sandbox to build the image for.  [default: the best isolated one]")
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
 @click.option(
     "--secret", "secrets", multiple=True, metavar="NAME", help="Name of a secret, yours or the project's: GIT_TOKEN."
 )
-@click.option("--project", metavar="NAME", help="The project whose quota it counts against.")
+@click.option("--project", metavar="NAME", help="The project whose quota the build counts against.")
 @click.option("--follow", is_flag=True, help="Show the log of the build.")
-@click.option("--detach", "-d", is_flag=True, help="Do not wait.")
+@click.option("--detach", "-d", is_flag=True, help="Do not wait for the build.")
 @json_option
 @click.pass_context
 def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: bool, **asked: Any) -> None:

@@ -31,7 +31,7 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
     """
     named = url or server_of(ctx)
     if named is None:
-        raise click.UsageError("Name the server, like `mleredux login https://mleredux.example`.")
+        raise click.UsageError("Specify the server, as in `mleredux login https://mleredux.example`.")
     there = clean_url(named)
     if in_the_clear(there):
         click.echo("Warning: http:// to another machine sends the token in the clear; use https://.", err=True)
@@ -40,7 +40,7 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
     elif sys.stdin.isatty():
         text = click.prompt(f"Token for {there}", hide_input=True, err=True)
     else:
-        raise click.UsageError("The token can't be entered without a terminal; give it with --token-stdin.")
+        raise click.UsageError("The token can't be entered without a terminal; pass it with --token-stdin.")
     token = check_token(text)
     try:
         with Service(there, token) as asked:
@@ -64,10 +64,10 @@ def logout(ctx: click.Context, url: str | None) -> None:
     named = url or server_of(ctx)
     if named is None:
         known = kept_servers()
-        raise click.UsageError(f"Name the server; tokens are kept for: {', '.join(known) or 'none'}.")
+        raise click.UsageError(f"Specify the server; tokens are stored for: {', '.join(known) or 'none'}.")
     there = clean_url(named)
     found = forget_token(there)
-    click.echo(f"Forgot the token for {there}." if found else f"No token is kept for {there}.", err=True)
+    click.echo(f"Removed the token for {there}." if found else f"No token is stored for {there}.", err=True)
 
 
 @click.command(cls=ServerCommand)

@@ -22,12 +22,12 @@ from mleredux_client.errors import NotFound
 def wait(ctx: click.Context, runs: tuple[str, ...], experiment: str | None, follow: bool, as_json: bool) -> None:
     """Wait until runs have ended, and show them; exit codes are as for `mleredux run`."""
     if bool(runs) == (experiment is not None):
-        raise click.UsageError("Name runs, or an experiment with --experiment.")
+        raise click.UsageError("Specify runs, or an experiment with --experiment.")
     there = server(ctx)
     if experiment is not None:
         found = there.service.get(f"/v1/experiments/{segment(experiment)}")["runs"]
         if not found:
-            raise NotFound(f"Experiment {experiment} has no runs any more.", hint="See `mleredux runs`.")
+            raise NotFound(f"Experiment {experiment} no longer has any runs.", hint="See `mleredux runs`.")
     else:
         found = [there.service.run(name) for name in dict.fromkeys(runs)]
     several = experiment is not None or len(runs) > 1
@@ -56,8 +56,8 @@ def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set a label; KEY= removes it.")
 @click.option("--note", "notes", metavar="TEXT", help="Replace the notes; an empty text removes them.")
-@click.option("--priority", type=click.IntRange(-100, 100), help="Priority among your own runs, while it is queued.")
-@click.option("--pin/--no-pin", "pinned", default=None, help="Keep it whatever the retention rules say, or no longer.")
+@click.option("--priority", type=click.IntRange(-100, 100), help="Priority among your own queued runs.")
+@click.option("--pin/--no-pin", "pinned", default=None, help="Exempt the run from the retention rules, or no longer.")
 @json_option
 @click.pass_context
 def change(ctx: click.Context, /, runs: tuple[str, ...], labels: tuple[str, ...], as_json: bool, **asked: Any) -> None:
@@ -66,13 +66,13 @@ def change(ctx: click.Context, /, runs: tuple[str, ...], labels: tuple[str, ...]
     if labels:
         body["labels"] = {key: value or None for key, value in read_labels(labels).items()}
     if not body:
-        raise click.UsageError("Say what to change, like --priority 10 or --label best=yes.")
+        raise click.UsageError("Specify what to change, such as --priority 10 or --label best=yes.")
     there = service(ctx)
     ids = [there.run(name)["id"] for name in dict.fromkeys(runs)]
     told = there.json(Call("POST", "/v1/runs/bulk", json={"action": "change", "runs": ids, "change": body}))["results"]
     if as_json:
         print_json(told)
     for one in [] if as_json else told:
-        click.echo(f"{one['run']} is changed." if one["ok"] else f"{one['run']}: {one['message']}", err=not one["ok"])
+        click.echo(f"{one['run']} was changed." if one["ok"] else f"{one['run']}: {one['message']}", err=not one["ok"])
     if not all(one["ok"] for one in told):
         ctx.exit(1)

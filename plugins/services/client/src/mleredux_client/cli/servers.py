@@ -32,13 +32,13 @@ def clean_url(text: str) -> str:
         parts, host, port = urlsplit(""), None, None
     if parts.username is not None or parts.password is not None:  # never quoted: it may be a secret
         raise MlereduxError(
-            "The server's URL holds a user name or password.",
-            hint=f"Leave it out; the token comes from `mleredux login` or {TOKEN_VARIABLE}.",
+            "The server's URL contains a user name or password.",
+            hint=f"Remove it; the token comes from `mleredux login` or {TOKEN_VARIABLE}.",
         )
     if parts.scheme not in ("http", "https") or not host or any(not char.isprintable() for char in text):
         raise MlereduxError(f"{text!r} is not a server's URL.", hint="Write it like https://mleredux.example:8000.")
     if parts.query or parts.fragment:
-        raise MlereduxError(f"{text!r} has a query or a fragment.", hint="Leave out what follows ? or #.")
+        raise MlereduxError(f"{text!r} has a query or a fragment.", hint="Remove the part after ? or #.")
     name = f"[{host}]" if ":" in host else host
     usual = {"http": 80, "https": 443}[parts.scheme]
     path = parts.path.rstrip("/").removesuffix("/v1").rstrip("/")
@@ -59,7 +59,7 @@ def check_token(text: str) -> str:
     """
     token = text.strip()
     if not token or len(token) > MAX_TOKEN or not token.isascii() or not token.isprintable() or " " in token:
-        raise MlereduxError("That is not a token.", hint="A token is one word, like mlr_…; nothing was kept.")
+        raise MlereduxError("That is not a token.", hint="A token is a single word, like mlr_…; nothing was stored.")
     return token
 
 
@@ -112,7 +112,7 @@ def _read() -> dict[str, dict[str, Any]]:
         ) from None
     if os.name == "posix" and mode & 0o077:
         raise MlereduxError(
-            f"{path} holds tokens, and other users may read it (mode {mode:04o}).",
+            f"{path} contains tokens, and other users may read it (mode {mode:04o}).",
             hint=f"`chmod 600 {shlex.quote(str(path))}`, and revoke the tokens if someone may have read them.",
         )
     servers = content.get("servers") if isinstance(content, dict) else None

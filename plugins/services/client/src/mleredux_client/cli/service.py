@@ -166,7 +166,7 @@ class Service:
             # An administrator sees all users' runs.
             newest = next((run for run in self.pages("/v1/runs", {}, 50) if run["user"] == me), None)
             if newest is None:
-                raise NotFound(f"You have no runs on {self.url}.", hint="Ask for one with `mleredux run`.")
+                raise NotFound(f"You have no runs on {self.url}.", hint="Start one with `mleredux run`.")
             return newest
         if "/" in name:  # paths refer to this machine
             raise NotFound(f"There is no run {name!r} on {self.url}.", hint="See `mleredux runs`.")
@@ -224,7 +224,7 @@ def server(ctx: click.Context) -> ServerBackend:
         click.UsageError: No server is given.
     """
     if server_of(ctx) is None:
-        raise click.UsageError(f"Name a server with --server URL (or {SERVER_VARIABLE}).")
+        raise click.UsageError(f"Specify a server with --server URL (or {SERVER_VARIABLE}).")
     return cast("ServerBackend", backend(ctx))
 
 
@@ -246,11 +246,11 @@ def explained(error: MlereduxApiError, named: str) -> MlereduxError:
         sentence = f"{sentence} ({'; '.join(told)})" if told else sentence
     no_route = error.slug is None or sentence.rstrip(".").lower() == "not found"
     if error.status == 404 and hint is None and no_route:
-        sentence = f"{named} does not offer this."
-        hint = "Is it the URL of a mleredux service, and is that as new as this client?"
+        sentence = f"{named} does not support this request."
+        hint = "Check that it is the URL of a mleredux service, and not older than this client."
     if isinstance(error, Unauthenticated):
         hint = f"Log in with `mleredux login {named}`, or fix {TOKEN_VARIABLE}."
     if error.status == 500 and error.request_id:
-        hint = f"{hint or ''} The server's log has it as request {error.request_id}.".strip()
+        hint = f"{hint or ''} It is request {error.request_id} in the server's log.".strip()
     kind = errors.NotFound if isinstance(error, NotFound) else MlereduxError
     return kind(sentence, hint=hint)

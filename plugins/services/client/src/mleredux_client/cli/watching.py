@@ -65,7 +65,7 @@ class Watch:
         while True:
             try:
                 if self._cancel.is_set() and not asked:
-                    click.echo("Asking the server to cancel; once more stops watching.", err=True)
+                    click.echo("Asking the server to cancel; press Ctrl-C again to stop watching.", err=True)
                     self._there.cancel(self.runs.values(), self._experiment)
                     asked = True
                 self._look()
@@ -76,7 +76,7 @@ class Watch:
             except (Unavailable, TooManyRequests) as error:
                 if time.monotonic() - seen > PATIENCE:
                     raise MlereduxError(
-                        f"{error.detail} Watching was given up after {PATIENCE / 60:.0f} minutes.",
+                        f"{error.detail} Stopped watching after {PATIENCE / 60:.0f} minutes.",
                         hint="The runs continue on the server; see `mleredux runs`.",
                     ) from error
                 self._say_away()
@@ -105,7 +105,7 @@ class Watch:
     def _say_away(self) -> None:
         for run_id, run in self.runs.items():
             if run["status"] not in FINAL:
-                self._progress.tell(run_id, "the server does not answer; trying again")
+                self._progress.tell(run_id, "the server does not respond; trying again")
 
     def _follow(self, run_id: str) -> None:
         """Copy a log to stderr as it grows."""
@@ -117,7 +117,7 @@ class Watch:
             for text in log_texts(self._there, run_id, "agent.log", self._progress.stop):
                 write_log(text.encode(), prefix)
         except MlereduxApiError as error:
-            write_log(f"The log of {run_id} can't be followed any more: {error}\n".encode(), prefix)
+            write_log(f"The log of {run_id} can no longer be followed: {error}\n".encode(), prefix)
 
 
 def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | None = None) -> Iterator[str]:

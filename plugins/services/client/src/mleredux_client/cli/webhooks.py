@@ -19,7 +19,7 @@ def webhook() -> None:
 
 @webhook.command("create")
 @click.argument("url")
-@click.option("--event", "events", multiple=True, type=click.Choice(_EVENTS), help="By default all.")
+@click.option("--event", "events", multiple=True, type=click.Choice(_EVENTS), help="[default: all]")
 @click.option("--project", metavar="NAME", help="The project.  [default: yours]")
 @json_option
 @click.pass_context
@@ -48,7 +48,7 @@ def list_webhooks(ctx: click.Context, as_json: bool) -> None:
 def send_test(ctx: click.Context, webhook_id: str) -> None:
     """Send a message for the event `test`."""
     made = service(ctx).json(create(f"/v1/webhooks/{segment(webhook_id)}/test", {}))
-    click.echo(f"{made['id']} is sent. `mleredux account webhook deliveries {webhook_id}` shows what became of it.")
+    click.echo(f"{made['id']} is sent. `mleredux account webhook deliveries {webhook_id}` shows the result.")
 
 
 @webhook.command("deliveries")
@@ -65,7 +65,7 @@ def list_deliveries(ctx: click.Context, webhook_id: str, as_json: bool) -> None:
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.pass_context
 def delete_webhooks(ctx: click.Context, ids: tuple[str, ...]) -> None:
-    """Delete webhooks, by their ids; messages that have not been delivered yet are dropped."""
+    """Delete webhooks by their ids; messages that have not been delivered yet are dropped."""
     for webhook_id in ids:
         service(ctx).delete(f"/v1/webhooks/{segment(webhook_id)}")
         click.echo(f"Deleted {webhook_id}.")

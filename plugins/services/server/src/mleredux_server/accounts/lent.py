@@ -43,7 +43,7 @@ def lent_to(service: Service, run_id: str) -> set[str]:
     try:
         return {service.vault.open(_place(run_id), line) for line in _lines(service, run_id)}
     except (Problem, OSError, ValueError):
-        detail = f"The files of run {run_id} can't be shown: the secrets to mask in them can't be read."
+        detail = f"The files of run {run_id} can't be shown, because the secrets to mask in them can't be read."
         hint = f"Start the server with the former {KEY_VARIABLE} or salt file, or delete the run."
         raise Problem("conflict", detail, hint=hint) from None
 

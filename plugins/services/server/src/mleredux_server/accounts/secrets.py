@@ -37,7 +37,7 @@ def owner_of(session: Session, caller: Caller, project: str | None) -> str:
     if project is not None:
         return visible_project(session, caller, project).id
     if caller.bound_to is not None:
-        raise Problem("forbidden", "The token is limited to a project.", hint="Name that project.")
+        raise Problem("forbidden", "The token is limited to a project's secrets.", hint="Specify the project.")
     return caller.user_id
 
 
@@ -102,9 +102,9 @@ def lending(
             personal = caller.user_id if own and caller.bound_to is None else None
             values = _values(service, session, wanted, personal, home)
         if missing := [name for name in wanted if name not in values]:
-            whose, option = ("yours or of ", "") if personal else ("", " --project P")
+            who, option = ("You and the project have", "") if personal else ("The project has", " --project P")
             hint = f"Set it with `mleredux account secret set {missing[0]}{option}`."
-            raise Problem("not-found", f"There is no secret {missing[0]} of {whose}the project.", hint=hint)
+            raise Problem("not-found", f"{who} no secret {missing[0]}.", hint=hint)
     with lend(values):
         yield
 
@@ -141,5 +141,5 @@ def _values(
 def _owned(session: Session, caller: Caller, project: str | None) -> str:
     owner = owner_of(session, caller, project)
     if project is not None and not caller.all_projects and caller.projects.get(owner) != "owner":
-        raise Problem("forbidden", "Only owners change a project's secrets.", hint="Ask an owner of the project.")
+        raise Problem("forbidden", "Only owners can change a project's secrets.", hint="Ask an owner of the project.")
     return owner

@@ -218,7 +218,7 @@ def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
     async def check(request: Request) -> Caller:
         caller = await authenticate(request)
         if not caller.may(scope):
-            raise Problem("forbidden", f"The token lacks the scope {scope}.", hint="Use a token that has it.")
+            raise Problem("forbidden", f"The token lacks the scope {scope}.", hint="Use a token that has this scope.")
         return caller
 
     return check

@@ -72,7 +72,7 @@ def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request)
     with lending(service, caller, asked.secrets, asked.project):
         planned = plan_experiment(service, asked, _pinned(service, caller, asked))
     if asked.plan is None:
-        raise Problem("invalid", "Only a plan can be checked.", hint="Set `plan`.")
+        raise Problem("invalid", "Only plans can be checked.", hint="Set `plan`.")
     names = resolved(asked.plan.request, service.catalogue).cells()
     cells = [(cell, one.plan) for cell, one in zip(names, planned, strict=True)]
     past = past_runs(service, caller, {one.plan.agent for one in planned})
@@ -88,7 +88,7 @@ def list_experiments(
     request: Request,
     paging: Pages,
     project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
-    name: Annotated[str | None, Query(max_length=200, description="Only those of this name.")] = None,
+    name: Annotated[str | None, Query(max_length=200, description="Only experiments with this name.")] = None,
 ) -> Page[ExperimentView]:
     """List experiments visible to the caller, newest first, without their runs."""
     where = [] if name is None else [Experiment.name == name]
@@ -112,7 +112,7 @@ def get_analysis(
     experiment_id: str,
     caller: Reader,
     request: Request,
-    measure: Annotated[str | None, Query(max_length=64, description="Another than the plan's.")] = None,
+    measure: Annotated[str | None, Query(max_length=64, description="Replaces the plan's value.")] = None,
 ) -> dict[str, Any]:
     """Analyse the runs of an experiment that have ended: arms, comparisons with the first one, errors."""
     service = service_of(request)
@@ -148,7 +148,7 @@ def extend_experiment(
     for _ in range(_ATTEMPTS):
         with suppress(Outdated):
             return _extended(service, caller, experiment_id, asked, claim)
-    raise Problem("conflict", "Other requests change the experiment.", hint="Send it again in a moment.")
+    raise Problem("conflict", "Other requests are changing the experiment.", hint="Send the request again in a moment.")
 
 
 @router.post("/{experiment_id}/retry", status_code=202)

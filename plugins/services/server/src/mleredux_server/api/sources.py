@@ -23,14 +23,14 @@ from mleredux_server.service import service_of
 router = APIRouter(prefix="/v1/sources", tags=["builds"])
 
 Project = Annotated[str | None, Query(max_length=512, description="Id or name.")]
-_FORM = form("A gzip-compressed tar.", name="What to call it.")
+_FORM = form("A gzip-compressed tar.", name="Name of the upload.")
 
 
 @router.post(
     "",
     status_code=201,
     openapi_extra=_FORM,
-    responses={413: {"description": "It is too large."}},
+    responses={413: {"description": "The archive is too large."}},
 )
 async def upload_source(caller: Runner, request: Request, response: Response) -> SourceView:
     """Upload an agent's folder; identical content is stored once. Runs refer to it as their `agent`."""

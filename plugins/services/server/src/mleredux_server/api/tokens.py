@@ -72,7 +72,7 @@ def list_tokens(caller: Keeper, request: Request, paging: Pages) -> Page[TokenVi
 def revoke_token(token_id: str, caller: AnyCaller, request: Request) -> None:
     """Revoke a token immediately. Every token may revoke itself."""
     if token_id != caller.token_id and not caller.may("tokens"):
-        raise Problem("forbidden", "The token lacks the scope tokens.", hint="Use a token that has it.")
+        raise Problem("forbidden", "The token lacks the scope tokens.", hint="Use a token that has this scope.")
     with service_of(request).database.writing() as session:
         token = session.get(Token, token_id)
         if token is None or token.revoked_at is not None or not _may_revoke(caller, token):
@@ -110,7 +110,7 @@ def _check_scopes(caller: Caller, user: User, asked: TokenRequest) -> None:
             hint="Request fewer scopes, or use another token.",
         )
     if "admin" in asked.scopes and not (user.admin and asked.project is None):
-        raise Problem("forbidden", "The scope admin is only for admins' tokens that are not limited to a project.")
+        raise Problem("forbidden", "Only admins' tokens without a project can have the scope admin.")
 
 
 def _bound_to(session: Session, caller: Caller, user: User, asked: str | None) -> str | None:

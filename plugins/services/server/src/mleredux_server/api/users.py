@@ -56,7 +56,7 @@ def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response
                 raise Problem("invalid", "A service account needs a project; it can't be admin.", hint="Set `project`.")
             user = make_service_account(session, asked.name, visible_project(session, caller, asked.project))
         elif asked.project is not None:
-            raise Problem("invalid", "Only a service account is made in a project.", hint="Add people as members.")
+            raise Problem("invalid", "Only service accounts are created in a project.", hint="Add people as members.")
         else:
             user = make_user(session, asked.name, admin=asked.admin)
         session.flush()

@@ -96,4 +96,4 @@ def _found(session: Session, caller: Caller, webhook_id: str) -> Webhook:
 
 def _check_owner(caller: Caller, project_id: str) -> None:
     if not caller.all_projects and caller.projects.get(project_id) != "owner":
-        raise Problem("forbidden", "Only owners change a project's webhooks.", hint="Ask an owner of the project.")
+        raise Problem("forbidden", "Only owners can change a project's webhooks.", hint="Ask an owner of the project.")

@@ -54,7 +54,7 @@ def backup(file: Path, runs_dir: str | None, database: str | None, as_json: bool
     with opened(runs_dir, database) as found:
         counts = write(found, file)
     rows = sum(counts.values())
-    done({"file": str(file), "rows": counts}, f"{file} has {rows} rows; it is as secret as the database.", as_json)
+    done({"file": str(file), "rows": counts}, f"{file} has {rows} rows; protect it like the database.", as_json)
 
 
 @click.command()
@@ -74,7 +74,7 @@ def restore(file: Path, runs_dir: str | None, database: str | None, as_json: boo
 def rotate_key(runs_dir: str | None, database: str | None, as_json: bool) -> None:
     """Encrypt the secrets of users, webhooks and runs with another key: MLEREDUX_SECRETS_KEY='NEW FORMER'.
 
-    Stop the server first, and start it with only the new key afterwards. The former key `salt` stands for the
+    Stop the server first, and start it with only the new key afterwards. `salt` as the former key means the
     installation's salt, which encrypts values if this variable is not set.
     """
     from sqlalchemy import select
@@ -99,8 +99,8 @@ def rotate_key(runs_dir: str | None, database: str | None, as_json: bool) -> Non
 @click.command()
 @click.option("--user", "user_name", metavar="NAME", help="Only changes by this user.")
 @click.option("--action", metavar="NAME", help="Only this action, e.g. token.create, or all of a kind: token.")
-@click.option("--since", type=Duration(), metavar="TIME", help="Only the last, e.g. 12h or 30d.")
-@click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Number of changes.")
+@click.option("--since", type=Duration(), metavar="TIME", help="Only changes within this time, e.g. 12h or 30d.")
+@click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Maximum number.")
 @placed
 def audit(
     user_name: str | None,
@@ -128,7 +128,7 @@ def audit(
 @click.argument("rules", nargs=-1, required=True, metavar="[PROJECT=]TIME...")
 @click.option("--dry-run", is_flag=True, help="Only list what would be deleted.")
 @click.option(
-    "--store", metavar="URL", envvar="MLEREDUX_STORE", help="Object store of runs that are not here any more."
+    "--store", metavar="URL", envvar="MLEREDUX_STORE", help="Object store of runs that are no longer on this machine."
 )
 @placed
 def retention(

@@ -66,7 +66,7 @@ def opened(
     from mleredux_server.database import REVISIONS, Database
 
     settings = settings_of(runs_dir, database=database)
-    hint = "Name the --runs-dir or the --database of `serve`; `mleredux server migrate` creates the tables."
+    hint = "Specify the --runs-dir or --database of `serve`; `mleredux server migrate` creates the tables."
     if database is None and not (migrate or fresh) and not (settings.state_dir / "service.sqlite").is_file():
         raise MlereduxError(f"There is no service in {settings.runs_dir}.", hint=hint)
     found = Database(settings.database_url)

@@ -34,7 +34,7 @@ def _lasting(option: str, text: str) -> Callable[[Any], Any]:
     "--database",
     metavar="URL",
     envvar="MLEREDUX_DATABASE",
-    help="postgresql://USER:PASSWORD@HOST/NAME, better in MLEREDUX_DATABASE.  [default: SQLite in the runs directory]",
+    help="postgresql://USER:PASSWORD@HOST/NAME; MLEREDUX_DATABASE is safer.  [default: SQLite in the runs directory]",
 )
 @click.option(
     "--workers",
@@ -55,13 +55,13 @@ def _lasting(option: str, text: str) -> Callable[[Any], Any]:
     envvar="MLEREDUX_STORE",
     help="Object store for the executor's nodes, s3://BUCKET/PREFIX.  [default: they share the file system]",
 )
-@click.option("--base-image", metavar="IMAGE", envvar="MLEREDUX_BASE_IMAGE", help="Base image of built images.")
+@click.option("--base-image", metavar="IMAGE", envvar="MLEREDUX_BASE_IMAGE", help="Base image to build images from.")
 @click.option("--log-format", type=click.Choice(["text", "json"]), default="text", help="Format of the server's log.")
 @click.option(
     "--log-level",
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
-    help="Minimum level that is logged.",
+    help="Minimum level to log.",
 )
 @click.option(
     "--requests-per-minute",
@@ -117,7 +117,7 @@ def _lasting(option: str, text: str) -> Callable[[Any], Any]:
     envvar="MLEREDUX_DEFAULT_QUOTA",
     help="Quota of new users' projects, e.g. concurrent_runs=4, cpus=8, sandboxes=isolated,process.",
 )
-@_several("--webhook-host", "HOST[:PORT]", "A private host for webhooks.")
+@_several("--webhook-host", "HOST[:PORT]", "A private host to which webhooks may be sent.")
 @click.option(
     "--retain",
     multiple=True,
@@ -125,16 +125,16 @@ def _lasting(option: str, text: str) -> Callable[[Any], Any]:
     help="Delete runs this long after their end, e.g. 90d, team=30d, lab=forever.  [default: keep them]",
 )
 @_lasting("--half-life", "Time after which a user's past use counts half in the fair share.  [default: 1d]")
-@click.option("--oidc-issuer", metavar="URL", help="OpenID provider through which people may sign in to the pages.")
+@click.option("--oidc-issuer", metavar="URL", help="OpenID provider through which users may sign in to the web pages.")
 @click.option(
-    "--oidc-client", metavar="ID", help="This server at that provider; its secret is read from MLEREDUX_OIDC_SECRET."
+    "--oidc-client", metavar="ID", help="Client id at the provider; the secret is read from MLEREDUX_OIDC_SECRET."
 )
 @click.option("--oidc-scope", metavar="SCOPES", help="Scopes to request.  [default: openid profile email]")
 @click.option(
     "--oidc-allow",
     multiple=True,
     metavar="CLAIM=PATTERN",
-    help="Who may sign in, e.g. 'groups=ml-*' or 'email=*@example.org' (verified addresses); '*' for everyone there.",
+    help="Who may sign in, e.g. 'groups=ml-*' or 'email=*@example.org' (verified addresses); '*' for everyone.",
 )
 @runs_dir_option
 @data_dir_option
@@ -157,7 +157,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
     given = {key: value for key, value in asked.items() if value is not None}
     settings = settings_of(given.pop("runs_dir", None), **given)
     if settings.store and settings.executor == "local":
-        raise click.UsageError("--store is for an executor's nodes; give --executor too.")
+        raise click.UsageError("--store requires --executor.")
     if settings.retain:
         from mleredux_server.operations.retention import read_rules
 
@@ -181,7 +181,7 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
         host = server_socket.getsockname()[0]
         if not ip_address(host).is_loopback:
             click.echo(
-                f"Warning: {host} is open to other machines without TLS, so tokens can be read on the way: "
+                f"Warning: {host} is open to other machines without TLS, so tokens can be read in transit: "
                 "put a proxy with TLS in front, and listen on 127.0.0.1.",
                 err=True,
             )

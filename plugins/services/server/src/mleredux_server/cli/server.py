@@ -72,7 +72,7 @@ for each in (downgrade, rotate_key, backup, restore, audit, retention):
     "scopes",
     multiple=True,
     type=click.Choice(_SCOPES),
-    help="Scope to grant; repeatable.  [default: read, run, grade; admin for admins]",
+    help="Scope to grant; can be repeated.  [default: read, run, grade; admin for admins]",
 )
 @click.option("--expires", type=Duration(), metavar="TIME", help="Lifetime, e.g. 12h or 90d.  [default: no expiry]")
 @click.option("--project", "project_name", metavar="NAME", help="Limit the token to this project.")
@@ -87,7 +87,7 @@ def create_token(
     database: str | None,
     as_json: bool,
 ) -> None:
-    """Create a token and print it; it is shown once."""
+    """Create a token and print it; it is not shown again."""
     from datetime import timedelta
 
     from mleredux_server.accounts.accounts import make_token, note
@@ -100,7 +100,7 @@ def create_token(
         chosen = scopes or (("admin",) if owner.admin and project_name is None else ("read", "run", "grade"))
         asked = checked(TokenRequest, name=name, scopes=list(chosen), expires_in=expires)
         if "admin" in chosen and (not owner.admin or project_name is not None):
-            raise MlereduxError("The scope admin is only for admins' tokens that are not limited to a project.")
+            raise MlereduxError("Only admins' tokens without a project can have the scope admin.")
         bound = project_named(session, project_name) if project_name is not None else None
         if bound is not None and session.get(Member, (bound.id, owner.id)) is None:
             raise MlereduxError(f"User {owner.name} is not a member of project {bound.name}.")
@@ -119,7 +119,7 @@ def create_token(
         print_json(record)
         return
     click.echo(
-        f"Token {record['id']} of {owner.name} ({', '.join(record['scopes'])}); store it now; it is shown once:",
+        f"Token {record['id']} of {owner.name} ({', '.join(record['scopes'])}); store it now, it is only shown once:",
         err=True,
     )
     click.echo(said)
@@ -224,7 +224,7 @@ def enable(name: str, runs_dir: str | None, database: str | None, as_json: bool)
 @click.option("--issuer", required=True, metavar="URL", help="Issuer of the OpenID provider (`iss`).")
 @click.option("--subject", required=True, metavar="ID", help="The account there (`sub`).")
 @click.option(
-    "--remove", is_flag=True, help="End the link instead: the account may sign in as no one, or as a new user."
+    "--remove", is_flag=True, help="Remove the link instead, so that the account no longer signs in as this user."
 )
 @placed
 def link(
@@ -241,7 +241,7 @@ def link(
         elif known is not None and known.user_id == found.id:
             session.delete(known)
         else:
-            raise NotFound(f"{subject} at {issuer} is not linked to {name}.", hint="The page Server lists accounts.")
+            raise NotFound(f"{subject} at {issuer} is not linked to {name}.", hint="The Server page lists accounts.")
         noted = _noted(session, found, "user.unlink" if remove else "user.link")
         record = {**noted, "issuer": issuer, "subject": subject}
     done(record, f"{subject} at {issuer} {'no longer signs' if remove else 'signs'} in as {name}.", as_json)

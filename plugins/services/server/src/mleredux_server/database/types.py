@@ -26,7 +26,7 @@ class UtcTime(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise ValueError("A time without a zone can't be stored.")
+            raise ValueError("A time without a time zone can't be stored.")
         moved = value.astimezone(UTC)
         return moved.replace(tzinfo=None) if dialect.name == "sqlite" else moved
 

@@ -93,7 +93,7 @@ def too_large(most: int) -> Problem:
     return Problem(
         "too-large",
         f"The agent's folder has more than {most >> 20} MB or {MOST_FILES:,} files.",
-        hint="Leave out data by .gitignore or .dockerignore; its build or its task provides them.",
+        hint="Exclude data with .gitignore or .dockerignore; the build or the task provides it.",
     )
 
 
@@ -119,7 +119,7 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path, packed: 
     if member.issym():
         return False
     if member.type not in _PLAIN or member.issparse():
-        raise _refused(f"has something that is neither file, folder nor link: {name}")
+        raise _refused(f"contains something other than a file, folder or link: {name}")
     content = tar.extractfile(member)
     assert content is not None
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -179,4 +179,4 @@ def _check_links(target: Path) -> None:
 
 
 def _refused(what: str) -> Problem:
-    return Problem("invalid", f"The archive {what}.", hint="`mleredux run --agent FOLDER` makes one that is accepted.")
+    return Problem("invalid", f"The archive {what}.", hint="`mleredux run --agent FOLDER` creates a valid one.")

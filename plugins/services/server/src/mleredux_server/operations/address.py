@@ -38,7 +38,7 @@ def bound(settings: Settings) -> socket.socket:
         passed.set_inheritable(False)
         if passed.family in (socket.AF_INET, socket.AF_INET6) and passed.type == socket.SOCK_STREAM:
             return passed
-        raise MlereduxError("The passed socket is not of TCP.", hint="Write ListenStream=HOST:PORT in its unit.")
+        raise MlereduxError("The passed socket is not a TCP socket.", hint="Write ListenStream=HOST:PORT in its unit.")
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     # Without an explicit protocol, asyncio does not disable Nagle's algorithm, which delays each response by 40 ms.
     server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
@@ -68,7 +68,7 @@ def alone(settings: Settings) -> Iterator[None]:
     except OSError as error:
         raise MlereduxError(
             f"Files in {settings.runs_dir} can't be locked: {error.strerror}.",
-            hint="Mount its file system with locks, or use a --runs-dir on another one.",
+            hint="Mount its file system with locks, or use a --runs-dir on another file system.",
         ) from error
     beat = None if works else Heartbeat(settings.state_dir / "server.beat")
     if not acquired or (beat is not None and not beat.start()):

@@ -61,11 +61,11 @@ def restore(database: Database, source: Path) -> dict[str, int]:
     lines = _lines(source)
     revision = next(lines)["revision"]
     if revision not in REVISIONS:
-        raise MlereduxError(f"{source} was made by a newer version.", hint="Upgrade mleredux-server.")
+        raise MlereduxError(f"{source} was created by a newer version.", hint="Upgrade mleredux-server.")
     if database.revision() is not None:
         with database.engine.connect() as connection:
             if connection.scalar(sa.select(sa.func.count()).select_from(sa.table("users"))):
-                raise MlereduxError(f"The database {database.shown} is not empty.", hint="Name an empty one.")
+                raise MlereduxError(f"The database {database.shown} is not empty.", hint="Use an empty one.")
         database.migrate(revision, down=True)
     database.migrate(revision)
     counts: dict[str, int] = {}
@@ -119,7 +119,7 @@ def _lines(source: Path) -> Iterator[dict[str, Any]]:
             for line in file:
                 yield json.loads(line)
     except (EOFError, ValueError, gzip.BadGzipFile) as error:
-        hint = "Use a file that `mleredux server backup` made; nothing was restored."
+        hint = "Use a file that `mleredux server backup` created; nothing was restored."
         raise MlereduxError(f"{source} is not a backup of a server, or is damaged.", hint=hint) from error
     except OSError as error:
         raise MlereduxError(f"{source} can't be read: {error.strerror}.", hint="Check the path.") from error

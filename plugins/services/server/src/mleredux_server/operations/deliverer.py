@@ -76,7 +76,7 @@ def check_url(url: str, allowed: Sequence[str]) -> list[str]:
         raise _refused("The URL is malformed.") from None
     listed = host in allowed or f"{host}:{port}" in allowed
     if not host or parts.username is not None or not (parts.scheme == "https" or (listed and parts.scheme == "http")):
-        raise _refused("A webhook needs an https:// URL without credentials.")
+        raise _refused("A webhook requires an https:// URL without credentials.")
     if not listed and port not in (None, 443):
         raise _refused(f"Port {port} is not allowed.")
     try:
@@ -226,7 +226,7 @@ class Deliverer:
             return None, problem.detail
         except Exception as error:  # whatever error the receiver or its stored secret causes, the message is settled
             return None, one_line(error)
-        return status, None if 200 <= status < 300 else f"The receiver answered with status {status}."
+        return status, None if 200 <= status < 300 else f"The receiver responded with status {status}."
 
     def _settle(self, delivery_id: str, status: int | None, message: str | None) -> None:
         with self._service.database.writing() as session:

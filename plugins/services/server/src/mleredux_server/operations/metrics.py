@@ -114,12 +114,12 @@ class Stored(Collector):
             yield _by(f"mleredux_jobs_{name}", help_, "kind", JOB_KINDS, counts)
         oldest = "Seconds since the oldest waiting job was queued."
         yield _gauge("mleredux_queue_oldest_wait_seconds", oldest, numbers.oldest_wait)
-        waiting = "Messages of webhooks that were tried three times without success."
+        waiting = "Webhook messages that could not be delivered in three attempts."
         yield _gauge("mleredux_webhook_messages_undelivered", waiting, numbers.undelivered)
         free = shutil.disk_usage(self._service.settings.state_dir).free
         yield _gauge("mleredux_disk_free_bytes", "Free space in the runs directory.", free)
         least = self._service.settings.min_free_mb * 2**20
-        yield _gauge("mleredux_disk_least_bytes", "With less free space, nothing is started.", least)
+        yield _gauge("mleredux_disk_least_bytes", "Minimum free space to start jobs.", least)
         if numbers.slots is not None:
             yield from self._machine(numbers.slots)
         if self._service.scheduler is not None:

@@ -28,7 +28,7 @@ def bind(service: Service) -> None:
         there = session.scalar(select(Installation.id))
         if there is not None and there != here:
             raise MlereduxError(
-                f"The database {service.database.shown} belongs to another runs directory than {service.store.path}.",
+                f"The database {service.database.shown} belongs to a runs directory other than {service.store.path}.",
                 hint="Use that one with --runs-dir, or another --database.",
             )
         if there is None:

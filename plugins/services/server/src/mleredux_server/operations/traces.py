@@ -48,12 +48,12 @@ def open_tracing(variables: Mapping[str, str] | None = None) -> Tracing | None:
         return None
     protocol = next((given[name] for name in _PROTOCOLS if given.get(name)), "http/protobuf")
     if protocol != "http/protobuf":
-        raise MlereduxError(f"Traces can't be sent by {protocol[:100]}.", hint="Set it to http/protobuf.")
+        raise MlereduxError(f"Traces can't be sent with {protocol[:100]}.", hint="Set it to http/protobuf.")
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     except ImportError as error:
         hint = "`pip install 'mleredux-server[otel]'`, or unset it."
-        raise MlereduxError(f"{named} is set, but what sends traces is not installed.", hint=hint) from error
+        raise MlereduxError(f"{named} is set, but the OpenTelemetry exporter is not installed.", hint=hint) from error
     return Tracing(OTLPSpanExporter())
 
 

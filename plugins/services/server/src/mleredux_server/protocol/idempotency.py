@@ -171,7 +171,7 @@ def _going_on() -> Problem:
     return Problem(
         "idempotency-conflict",
         "The first request with this Idempotency-Key is still in progress.",
-        hint="Send it again in a moment.",
+        hint="Send the request again in a moment.",
         headers={"Retry-After": "1"},
     )
 

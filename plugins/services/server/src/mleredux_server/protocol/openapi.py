@@ -23,8 +23,8 @@ _PROBLEM: dict[str, Any] = {
         "type": {"type": "string", "description": "`urn:mleredux:problem:` followed by a machine-readable name."},
         "title": {"type": "string"},
         "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "One sentence on what is wrong."},
-        "hint": {"type": ["string", "null"], "description": "What to do."},
+        "detail": {"type": "string", "description": "A sentence that describes the problem."},
+        "hint": {"type": ["string", "null"], "description": "How to fix it."},
         "instance": {"type": ["string", "null"], "description": "The request's id, as in `X-Request-Id`."},
         "errors": {
             "type": "array",

@@ -81,7 +81,7 @@ class Missing(Problem, NotFound):
 
 def not_found(kind: str, name: str) -> Problem:
     """Return the error for a resource that does not exist or belongs to another user, with the same text for both."""
-    return Missing("not-found", f"There is no {kind} {name[:200]!r} that you can see.")
+    return Missing("not-found", f"There is no {kind} {name[:200]!r} that you can access.")
 
 
 def answer(request: Request, problem: Problem) -> Response:
@@ -119,7 +119,7 @@ def of_error(error: Exception) -> Problem:
             slug = {401: "unauthenticated", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
             return Problem(slug.get(error.status_code, "invalid"), f"{error.detail}.", headers=error.headers)
         case NoResultFound():
-            return Problem("not-found", "It was deleted meanwhile.")
+            return Problem("not-found", "It was deleted in the meantime.")
         case DataError():
             return Problem(
                 "invalid",
@@ -234,5 +234,5 @@ def require_statistics() -> None:
         Problem: It is not installed.
     """
     if find_spec("mleredux_experiments") is None:
-        hint = "Its administrator installs mleredux-server[experiments]; budgets need nothing."
+        hint = "Ask its administrator to install mleredux-server[experiments]; budgets do not need it."
         raise Problem("not-found", "This server can't analyse experiments.", hint=hint)

@@ -31,7 +31,7 @@ def check_parameters(request: Request) -> None:
     errors = []
     for name in dict.fromkeys(name for name in request.query_params if name not in known):
         near = get_close_matches(name, known, n=1, cutoff=0.5)
-        meant = f" Did you mean {near[0]}?" if near else f" There are {', '.join(sorted(known)) or 'none'}."
+        meant = f" Did you mean {near[0]}?" if near else f" Available: {', '.join(sorted(known)) or 'none'}."
         errors.append({"field": name[:100], "message": f"There is no such query parameter.{meant}"})
     if errors:
         raise Problem("invalid", f"{errors[0]['field']}: {errors[0]['message']}", errors=errors)

@@ -34,7 +34,7 @@ def change_run(service: Service, caller: Caller, run_id: str, asked: RunChange) 
             row.pinned = asked.pinned
         if asked.priority is not None and asked.priority != job.priority:
             if job.state != "queued":
-                raise Problem("conflict", f"Run {run_id} is not queued.", hint="Priority is the order in the queue.")
+                raise Problem("conflict", f"Run {run_id} is not queued.", hint="Only queued runs have a priority.")
             row.priority = job.priority = asked.priority
             row.request = {**row.request, "priority": asked.priority}
         row.updated_at = now()

@@ -52,7 +52,7 @@ def set_deadline(service: Service, task: str, until: str | None) -> str:
     try:
         end = datetime.now(UTC) if until is None else datetime.fromisoformat(until).astimezone() if until else _RELEASED
     except ValueError:
-        raise MlereduxError(f"{until!r} is not a time.", hint="Write it as 2026-06-30T18:00.") from None
+        raise MlereduxError(f"{until!r} is not a valid time.", hint="Write it as 2026-06-30T18:00.") from None
     with _writing:
         kept = {**_kept(service), plain(task): end.isoformat()}
         write_atomically(service.settings.state_dir / _FILE, json.dumps(kept, indent=1) + "\n")

@@ -58,12 +58,12 @@ def extend(
             continue
         example = examples.get((cell.arm, task)) or examples.get((cell.arm, ""))
         if example is None:
-            raise Problem("conflict", f"Arm {cell.arm[:200]} has no runs any more.", hint="Create another experiment.")
+            raise Problem("conflict", f"Arm {cell.arm[:200]} has no runs left.", hint="Create another experiment.")
         told = example.request.get("context") is not None and "{task}" in (arms[cell.arm].context or "")
         if example.task != task and told:
             raise Problem(
                 "conflict",
-                f"Arm {cell.arm[:200]} has a context, whose text for {task} is not known here.",
+                f"Arm {cell.arm[:200]} has a context, but no text for {task}.",
                 hint="Extend by seeds only, or create another experiment.",
             )
         chosen = example.user_id == caller.user_id
@@ -72,7 +72,7 @@ def extend(
             one = plan_run(service, request)
         planned.append(replace(one, plan=one.plan.model_copy(update={"arm": cell.arm})))
     if not planned:
-        raise Problem("conflict", "The experiment has these tasks and seeds already.", hint="Give others.")
+        raise Problem("conflict", "The experiment already has these tasks and seeds.", hint="Choose different ones.")
     if len(rows) + len(planned) > MOST_RUNS:
         raise Problem("too-large", f"The maximum is {MOST_RUNS} runs.", hint="Create another experiment.")
     words = [f"{name} {', '.join(map(str, values))}" for name in ("tasks", "seeds") if (values := getattr(asked, name))]

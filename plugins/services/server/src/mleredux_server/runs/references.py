@@ -85,7 +85,7 @@ def check_agent_reference(
     if reference.startswith(UPLOAD):
         return  # `check_source` does
     if not reference.startswith(_REPO):
-        raise _forbidden(f"Agents by {reference.partition(':')[0][:40]!r} are on the server itself.")
+        raise _forbidden(f"{reference.partition(':')[0][:40]!r} agents are files of the server itself.")
     place = reference.removeprefix(_REPO).partition("#")[0]
     if not _SHAPE.fullmatch(place):
         raise _forbidden("The repository's URL has invalid characters.")
@@ -170,7 +170,7 @@ def check_made(catalogue: Catalogue, settings: Settings, reference: str, options
         return
     build, before = made.build, usual.build
     if (build.context, build.dockerfile, build.packages) != (before.context, before.dockerfile, before.packages):
-        raise _forbidden("The options name folders or packages of the server.")
+        raise _forbidden("The options refer to folders or packages of the server.")
     if build.image != before.image and not any(fnmatchcase(build.image or "", one) for one in settings.agent_images):
         raise _forbidden(f"The image {(build.image or '')[:100]!r} is not allowed on this server.")
     for item in _added(build.npm, before.npm):

@@ -119,7 +119,7 @@ def _plans(service: Service, runs: Request, how: HowToRun) -> list[RunPlan]:
     try:
         plans = plan(runs, service.catalogue, granted=granted_here)
     except NotGranted as error:
-        hint = "An open network is granted by requesting it; ask the server administrator for anything else."
+        hint = "Request an open network directly; ask the server administrator for anything else."
         raise Problem("forbidden", error.message, hint=hint) from error
     slots = slots_of(service)
     for limits in {run.limits.model_dump_json(): run.limits for run in plans}.values():
@@ -155,7 +155,7 @@ def request_of(asked: ExperimentRequest) -> Request:
         return Request.matrix(tasks, asked.agents, asked.seeds, limits=limits, **fields)
     besides = {"plan", "name", "project", "priority", "preemptible", "labels", "secrets"}
     if other := asked.model_fields_set - besides:
-        raise Problem("invalid", f"A plan can't be combined with {', '.join(sorted(other))}.", hint="Give one of them.")
+        raise Problem("invalid", f"A plan can't be combined with {', '.join(sorted(other))}.", hint="Send only one.")
     request = asked.plan.request
     for name, arm in request.arms.items():
         if arm.context is not None or arm.image is not None:
@@ -163,7 +163,7 @@ def request_of(asked: ExperimentRequest) -> Request:
             hint = (
                 "Send the texts as `contexts`." if field == "context" else "Base images are configured on the server."
             )
-            raise Problem("invalid", f"Arm {name[:200]} names {field}, which is of another machine.", hint=hint)
+            raise Problem("invalid", f"Arm {name[:200]} sets {field}, which is on another machine.", hint=hint)
     return request
 
 

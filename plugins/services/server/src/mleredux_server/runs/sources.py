@@ -89,8 +89,8 @@ def check_source(service: Service, caller: Caller, reference: str) -> None:
     if not reference.startswith(UPLOAD):
         return
     if service.settings.store:
-        hint = "Use a repository."
-        raise Problem("forbidden", "Uploaded agents don't reach this server's nodes, which share no files.", hint=hint)
+        hint = "Use an agent from a repository."
+        raise Problem("forbidden", "This server's nodes can't run uploaded agents: they share no files.", hint=hint)
     digest = read_reference(reference)[1]
     with service.database.reading() as session:
         projects = set(session.scalars(select(Source.project_id).where(Source.id == digest)))

@@ -107,7 +107,7 @@ def check_form(service: Service, upload: Upload) -> Verdict:
         raise Problem(
             "conflict",
             f"The data of task {task.id} is not prepared on this server yet.",
-            hint="A submission or a run prepares it; try again after one.",
+            hint="The first submission or run prepares it; try again later.",
         )
     if not _checking.acquire(timeout=2):
         raise Problem("too-many-requests", "Other files are being checked.", headers={"Retry-After": "2"})

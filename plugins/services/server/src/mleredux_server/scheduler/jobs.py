@@ -356,7 +356,7 @@ def _reopened(run: Run) -> bool:
 def _died(job: Started, attempts: int) -> str:
     said = (job.told or {}).get("error")
     why = f" The last one reported: {said}" if said else f" The last one was killed: {job.lost}" if job.lost else ""
-    return f"{attempts} workers died in succession without making progress.{why}"
+    return f"{attempts} workers died one after another without making progress.{why}"
 
 
 def _answer(folder: Path) -> dict[str, Any] | None:

@@ -72,7 +72,7 @@ class Leases:
     def preempt(self, job: Started | None) -> None:
         """Stop a run to make room for another one; it is queued again."""
         if job is not None and not job.leaving and job.worker_lives and job.pid is not None:
-            _LOG.info("a run is stopped to make room", job=job.id)
+            _LOG.info("stopping a run to make room", job=job.id)
             job.leaving_for = 0.0
             with contextlib.suppress(ProcessLookupError):
                 os.kill(job.pid, signal.SIGUSR1)
@@ -83,7 +83,7 @@ class Leases:
         Raises:
             OSError: The job's folder can't be written.
         """
-        _LOG.error("a worker is killed", job=job.id, kind=job.kind, pid=job.pid, reason=message)
+        _LOG.error("killing a worker", job=job.id, kind=job.kind, pid=job.pid, reason=message)
         until = time.monotonic() + _DEATH_SECONDS
         while job.worker_lives and job.pid is not None and time.monotonic() < until:
             with contextlib.suppress(ProcessLookupError):

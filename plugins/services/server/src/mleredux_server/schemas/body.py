@@ -35,7 +35,7 @@ def check_storable(value: Any) -> None:
             if isinstance(part, str):
                 _check_text(part)
             elif isinstance(part, float) and not math.isfinite(part):
-                raise ValueError("NaN and infinities are not valid JSON numbers")
+                raise ValueError("NaN and infinity are not valid JSON numbers")
             elif isinstance(part, dict):
                 below += part.keys()
                 below += part.values()

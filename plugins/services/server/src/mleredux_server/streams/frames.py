@@ -88,7 +88,7 @@ def _event(line: bytes, start: int, end: int) -> Frame:
         number, kind = int(event["seq"]), str(event["type"])
         final = kind == "state" and event["data"].get("state") in FINAL
         if b"\r" in line or not kind.isprintable():
-            raise ValueError("not written by us")
+            raise ValueError("not written by mleredux")
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedLog(f"no valid event at byte {start}") from error
     for character, escaped in _LINE_ENDS.items():

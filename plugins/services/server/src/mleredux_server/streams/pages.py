@@ -37,7 +37,7 @@ def events_after(run: Path, after: int, most: int, shown: Callable[[str], str] =
             offset += len(block)
             *lines, rest = (rest + block).split(b"\n")
             if len(rest) > MAX_LINE:
-                raise DamagedLog(f"a line of more than {MAX_LINE:,} bytes")
+                raise DamagedLog(f"a line is longer than {MAX_LINE:,} bytes")
             skipped = min(len(lines), max(0, after + 1 - number))
             number += len(lines)
             found += [_event(line, shown) for line in lines[skipped:][: most - len(found)]]

@@ -181,7 +181,7 @@ class Tail:
                 return frames
             most *= 2
             if most > MAX_LINE:
-                raise DamagedLog(f"a line of more than {MAX_LINE:,} bytes")
+                raise DamagedLog(f"a line is longer than {MAX_LINE:,} bytes")
 
     async def _watch(self) -> None:
         """Read new data while there are followers, and detect the end."""

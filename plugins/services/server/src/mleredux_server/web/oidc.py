@@ -111,7 +111,7 @@ class Provider:
         """
         until, kept, caller = self._begun.pop(request.cookies.get(_COOKIE, ""), (0.0, {}, None))
         if until < time.monotonic():
-            raise Problem("unauthenticated", "This sign-in has expired, or began in another browser.")
+            raise Problem("unauthenticated", "This sign-in has expired, or was started in another browser.")
         request.scope["session"] = kept
         try:
             said = await self._client.authorize_access_token(request)
@@ -123,7 +123,7 @@ class Provider:
 
     def _failed(self, error: Exception) -> Problem:
         _LOG.warning("oidc.failed", provider=self.name, error=one_line(error)[:300])
-        return Problem("unauthenticated", f"Signing in through {self.name} failed; the log of the server says why.")
+        return Problem("unauthenticated", f"Signing in through {self.name} failed; the server's log has the reason.")
 
 
 def token_of(service: Service, claims: Mapping[str, Any], rules: tuple[str, ...]) -> str:
@@ -162,7 +162,7 @@ def check_may_link(caller: Caller) -> None:
     """
     full = caller.all_projects if caller.admin else all(caller.may(scope) for scope in _SCOPES)
     if not full or caller.bound_to is not None:
-        hint = "Sign in with a token of all projects that has them."
+        hint = "Sign in with a token for all projects that has these scopes."
         needed = "admin" if caller.admin else ", ".join(_SCOPES)
         raise Problem("forbidden", f"Linking an account needs a token with the scopes {needed}.", hint=hint)
 
@@ -186,7 +186,7 @@ def link(service: Service, caller: Caller, claims: Mapping[str, Any], rules: tup
             raise Problem("unauthenticated", "Sign in again.")
         known = session.get(Identity, (issuer, subject))
         if known is not None and known.user_id != user.id:
-            hint = "An admin moves it by `mleredux server user link`."
+            hint = "An admin can move it with `mleredux server user link`."
             raise Problem("conflict", "This account is linked to another user.", hint=hint)
         if known is None:
             link_identity(session, user, issuer, subject)

@@ -39,7 +39,7 @@ def server(visit: Visit) -> dict[str, Any]:
     source = cast("ServerSource", visit.source)
     service, caller = source.service, source.caller
     if not caller.may("read"):
-        raise MlereduxError("The token lacks the scope read.", hint="Sign in with a token that has it.")
+        raise MlereduxError("The token lacks the scope read.", hint="Sign in with a token that has this scope.")
     checks: list[Check] = Health(service).look()
     with service.database.reading() as session:
         sees_all, seen = caller.all_projects, seen_by(caller, Project.id)

@@ -130,10 +130,10 @@ class SignedIn:
         task = shown = ""
         try:
             if not caller.may("grade"):
-                raise Problem("forbidden", "The token lacks the scope grade.", hint="Sign in with a token that has it.")
+                raise Problem("forbidden", "The token lacks the scope grade.", hint="Use a token that has this scope.")
             async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
                 if not hmac.compare_digest(upload.fields.get("csrf", "").encode(), session.form_secret.encode()):
-                    return PlainTextResponse("The form was not made by this site.\n", 403)
+                    return PlainTextResponse("The form was not created by this site.\n", 403)
                 task = service.catalogue.task(upload.text("task")).id
                 if await run_in_threadpool(is_prepared, service, service.catalogue.task(task)):
                     verdict = await run_in_threadpool(check_form, service, upload)
@@ -192,7 +192,7 @@ class SignedIn:
     async def _sign_out(self, request: Request, cookie: str, session: Session) -> Response:
         given = (await _fields(request)).get("csrf", [""])[-1]
         if not hmac.compare_digest(given.encode(), session.form_secret.encode()):
-            return PlainTextResponse("The form was not made by this site.\n", 403)
+            return PlainTextResponse("The form was not created by this site.\n", 403)
         self._sessions.end(cookie)
         if session.own:
             await run_in_threadpool(self._revoke, session.token)

@@ -82,7 +82,7 @@ class ServerSource:
         ended = seen.ended and seen.status in FINAL and (seen.path / MANIFEST).is_file()
         if not ended and self._masks.of(seen):
             raise MlereduxError(
-                f"The agent of run {run_id} received secrets, which are masked in its files when it has ended.",
+                f"The agent of run {run_id} received secrets, which are masked in its files after it has ended.",
                 hint=f"Until then, `mleredux logs {run_id} --follow` shows its log with secrets masked.",
             )
         return Run(seen.path)
@@ -111,7 +111,7 @@ class ServerSource:
         for run_id in run_ids:
             self._seen(run_id)
             known = cancel_runs(self.service, self.caller, [run_id], run_id)
-            yield f"Requested {run_id} to stop." if known else f"{run_id} has ended already."
+            yield f"Asked {run_id} to stop." if known else f"{run_id} has already ended."
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Resume runs that did not fail because of their agent; request the others again."""
@@ -163,4 +163,4 @@ class ServerSource:
 
     def _needs(self, scope: str) -> None:
         if not self.caller.may(scope):
-            raise MlereduxError(f"The token lacks the scope {scope}.", hint="Sign in with a token that has it.")
+            raise MlereduxError(f"The token lacks the scope {scope}.", hint="Sign in with a token that has this scope.")

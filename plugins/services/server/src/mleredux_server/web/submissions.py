@@ -43,7 +43,7 @@ def hold_back(visit: Visit) -> str:
     """
     source = cast("ServerSource", visit.source)
     if not source.caller.all_projects:
-        raise MlereduxError("Only administrators hold back feedback.", hint="Sign in as an administrator.")
+        raise MlereduxError("Only administrators can delay feedback.", hint="Sign in as an administrator.")
     given = {name: (visit.form.get(name) or [""])[-1] for name in ("task", "until", "what")}
     task = source.service.catalogue.task(given["task"]).id
     visit.say(set_deadline(source.service, task, None if given["what"] == "release" else given["until"]))

@@ -150,7 +150,7 @@ def _place(order: _Column, after: str) -> tuple[Any, str]:
             raise bad_cursor()
         return cursor_value(order, value), run_id
     except (ValueError, TypeError, RecursionError, Problem):
-        raise MlereduxError("The address does not belong to this list.", hint="Open the list again.") from None
+        raise MlereduxError("The address is not a page of this list.", hint="Open the list again.") from None
 
 
 def _names(session: Session, experiments: Sequence[tuple[str, int]]) -> dict[str, str]:

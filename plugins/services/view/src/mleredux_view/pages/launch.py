@@ -60,6 +60,6 @@ def _launch(asked: Mapping[str, str]) -> Launch:
         said = error.message if isinstance(error, click.ClickException) else "Seeds are whole numbers."
         raise MlereduxError(said, hint="Change the form.") from error
     if len(seeds) > _MOST_SEEDS:
-        raise MlereduxError(f"One form requests at most {_MOST_SEEDS} runs.", hint="`mleredux experiment` runs more.")
+        raise MlereduxError(f"A form can request at most {_MOST_SEEDS}.", hint="`mleredux experiment` can run more.")
     how = {"sandbox": asked.get("sandbox") or None, "time_limit": limit, "options": options}
     return Launch(task=asked.get("task", ""), agent=asked.get("agent", ""), seeds=seeds, **how)

@@ -140,7 +140,7 @@ def selected(visit: Visit) -> list[str]:
     table = visit.source.runs(RunQuery(**_chosen(visit.form), limit=_MOST_SELECTED, facets=()))
     if table.next is not None:
         hint = f"Filter the list to at most {_MOST_SELECTED:,} runs."
-        raise MlereduxError(f"{table.total:,} runs are selected, which are too many at once.", hint=hint)
+        raise MlereduxError(f"{table.total:,} runs are selected, which is too many.", hint=hint)
     return [row["id"] for row in table.rows]
 
 

@@ -83,7 +83,7 @@ def download(visit: Visit) -> Response:
     """Send the files that agents receive for the task, and its description."""
     found = current().task(visit.parts["task"])
     if visit.static or (public := _public(visit, found)) is None:
-        raise NotFound(f"The files of {found.id} are not here.", hint=f"`mleredux prepare {found.id}` prepares them.")
+        raise NotFound(f"The files of {found.id} are missing.", hint=f"`mleredux prepare {found.id}` creates them.")
     paths = [path for path in sorted(public.rglob("*")) if path.is_file() and not path.is_symlink()]
     if sum(path.stat().st_size for path in paths) > _ZIP_BYTES:
         where = f"They are in {public}." if visit.folder else "Ask the server's administrator for them."
@@ -103,7 +103,7 @@ def _public(visit: Visit, task: Task) -> Path | None:
 
 def _files(visit: Visit, task: Task) -> dict[str, Any]:
     """Return the public files with their sizes, or why they are not available."""
-    why = f"The data is not prepared here; `mleredux prepare {task.id}` prepares it."
+    why = f"The data is not prepared on this machine; `mleredux prepare {task.id}` prepares it."
     try:
         public = _public(visit, task)
     except MlereduxError as error:
