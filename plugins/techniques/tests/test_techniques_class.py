@@ -89,12 +89,12 @@ def test_each_student_has_a_seed_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("name\nada\n", "Line 2 of c.csv has the student ''"),
-        ("student\n../ada\n", "Line 2 of c.csv has the student '../ada'"),
+        ("name\nada\n", "Line 2 of c.csv has the invalid student name ''"),
+        ("student\n../ada\n", "Line 2 of c.csv has the invalid student name '../ada'"),
         ("student\nada\nada\n", "Line 3 of c.csv has ada again"),
-        ("student,seed\nada,x\n", "Line 2 of c.csv has the seed 'x'"),
-        ("student,deadline\nada,soon\n", "Line 2 of c.csv has the deadline 'soon'"),
-        ("student\n", "names no student"),
+        ("student,seed\nada,x\n", "Line 2 of c.csv has the invalid seed 'x'"),
+        ("student,deadline\nada,soon\n", "Line 2 of c.csv has the invalid deadline 'soon'"),
+        ("student\n", "lists no students"),
     ],
 )
 def test_a_class_list_that_is_not_valid_is_told_by_its_line(
@@ -152,5 +152,5 @@ def test_the_pages_lead_a_person_to_the_seed_that_a_class_hands_out(
     assert DataStore(data).refusal(current().task(variants[0])) == "cv does not apply to it."
     assert pages.own(visit) == f"tasks/{variants[1]}"
     visit.form = {**form, "name": ["no name"]}
-    with pytest.raises(MlereduxError, match="not a name"):
+    with pytest.raises(MlereduxError, match="not a valid name"):
         pages.own(visit)

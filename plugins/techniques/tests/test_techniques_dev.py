@@ -100,7 +100,7 @@ def test_scores_are_counted_limited_and_in_the_ledger(tmp_path, sandbox):
     for refused in (columns, damaged, others):
         assert refused["score"] is None and refused["left"] == 1, "only scores count"
     assert certain["score"] > 2 and certain["left"] == 0
-    assert {answer["message"] for answer in late} == {"All scores of this run are used up."}
+    assert {answer["message"] for answer in late} == {"This run has used all of its development scores."}
     assert [answer["left"] for answer in late] == [0, 0]
     ledger = record["report"]["ledger"]
     assert ledger["dev_scores"] == 2 and 20 < ledger["dev_bits"] < 60

@@ -52,8 +52,8 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the commands `findings`, `planted`, `classroom` and `runs techniques`."""
     title = "Collect technique findings as context for agents."
-    used = "Score runs of competitions for what techniques gained."
-    opened = "Commit to the secret of planted seeds; reveal it later."
+    used = "Score how much techniques improved competition runs."
+    opened = "Commit to the secret of planted seeds, and reveal it later."
     taught, learn = "Teach a class with technique tasks.", {"section": "Learn"}
     return [
         Ref("findings", f"{__name__}.command:command", {"title": title, **learn, "formerly": ("curriculum",)}),

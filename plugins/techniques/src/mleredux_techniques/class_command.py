@@ -11,7 +11,7 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, pr
 
 @click.command("classroom")
 @click.argument("students", metavar="CLASS.csv", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--task", metavar="TASK", help="The technique task for all, e.g. leakage@wine; each gets planted data.")
+@click.option("--task", metavar="TASK", help="Technique task to plant for each student, e.g. leakage@wine.")
 @click.option(
     "-o",
     "--output",
@@ -24,7 +24,7 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, pr
 @click.option(
     "--deadline",
     metavar="TIME",
-    help="Until then only the form of submissions is checked: 2026-06-30T18:00, or `now`, which ends it.",
+    help="Only check the format of submissions until this time: 2026-06-30T18:00, or `now` to grade at once.",
 )
 @runs_dir_option
 @data_dir_option
@@ -43,7 +43,7 @@ def command(
     CLASS.csv has the column `student`, and optionally `seed`, `task` or `deadline`. Each call writes
     FOLDER/STUDENT/task if it is missing, and collects the task's document from FOLDER/STUDENT and from runs of
     `mleredux human start --name STUDENT`. After the deadline, or without one, it grades, writes feedback.md into each
-    student's folder, and prints the number of correct answers to each question. FOLDER keeps --task and --deadline for
+    student's folder, and prints the number of correct answers to each question. FOLDER stores --task and --deadline for
     later calls.
     """
     from mleredux.plugin.artifact import RunStore

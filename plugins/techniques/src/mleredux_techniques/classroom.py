@@ -93,7 +93,7 @@ def moment(text: str, place: str) -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
         raise MlereduxError(
-            f"{place} has the deadline {text!r}.", hint="Give a date or a time, as in 2026-06-30T18:00."
+            f"{place} has the invalid deadline {text!r}.", hint="Use a date or a time, as in 2026-06-30T18:00."
         ) from None
 
 
@@ -114,20 +114,20 @@ def read_class(path: Path, terms: Terms) -> list[Student]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         why = getattr(error, "strerror", None) or error
         raise MlereduxError(
-            f"{path} can't be read: {why}.", hint="Name a CSV file with the column `student`."
+            f"{path} can't be read: {why}.", hint="Choose a CSV file with the column `student`."
         ) from None
     found: dict[str, Student] = {}
     for number, row in enumerate(rows, start=2):
         name = (row.get("student") or "").strip()
         if not is_name(name):
-            raise MlereduxError(f"Line {number} of {path} has the student {name!r}.", hint=PERSON_RULE)
+            raise MlereduxError(f"Line {number} of {path} has the invalid student name {name!r}.", hint=PERSON_RULE)
         if name in found:
-            raise MlereduxError(f"Line {number} of {path} has {name} again.", hint="Name each student once.")
+            raise MlereduxError(f"Line {number} of {path} repeats {name}.", hint="List each student once.")
         place, until = f"Line {number} of {path}", (row.get("deadline") or "").strip() or terms.deadline
         own = _task_of(row, name, terms, place)
         found[name] = Student(name, own, moment(until, place) if until else None)
     if not found:
-        raise MlereduxError(f"{path} names no student.", hint="Give it a line `student`, and one line per student.")
+        raise MlereduxError(f"{path} lists no students.", hint="Add the header `student`, and one line per student.")
     return list(found.values())
 
 
@@ -136,15 +136,15 @@ def _task_of(row: dict[str, Any], name: str, terms: Terms, place: str) -> str:
     if own := (row.get("task") or "").strip():
         return own
     if task is None:
-        raise MlereduxError(f"{place} has no task.", hint="Give one for all with --task, e.g. `--task leakage@wine`.")
+        raise MlereduxError(f"{place} has no task.", hint="Set one for all with --task, e.g. `--task leakage@wine`.")
     question, at, base = task.partition("@")
     if not at or "+" in question:
-        raise MlereduxError(f"{task!r} is not a plain technique task.", hint="Give one such as `leakage@wine`.")
+        raise MlereduxError(f"{task!r} is not a plain technique task.", hint="Use one such as `leakage@wine`.")
     seed = (row.get("seed") or "").strip()
     if not seed:
         return own_task(name, task, terms.refused.get(name, 0))
     if not re.fullmatch(r"0|[1-9][0-9]{0,8}", seed):
-        raise MlereduxError(f"{place} has the seed {seed!r}.", hint="A seed is a number from 0 to 999999999.")
+        raise MlereduxError(f"{place} has the invalid seed {seed!r}.", hint="A seed is a number from 0 to 999999999.")
     return f"{question}+planted-{seed}@{base}"
 
 

@@ -6,7 +6,7 @@ import click
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import CommandGroup, json_option, print_json
 
-_WARNING = "Anyone who knows it can compute the truth of all `planted-SEED` and `synthetic-SEED` tasks made with it."
+_WARNING = "Anyone who knows it can compute the answers of all `planted-SEED` and `synthetic-SEED` tasks."
 
 
 @click.group("planted", cls=CommandGroup, renamed={"commitment": "commit", "open": "reveal", "verify": "check"})
@@ -17,7 +17,7 @@ def command() -> None:
 @command.command("commit")
 @json_option
 def show(as_json: bool) -> None:
-    """Print the commitment that results of planted tasks carry: the SHA-256 of the secret."""
+    """Print the commitment stored in the results of planted tasks: the SHA-256 of the secret."""
     from mleredux_techniques._kit.planting.seeds import commitment, planting_salt
 
     found = commitment(planting_salt())
@@ -25,10 +25,10 @@ def show(as_json: bool) -> None:
 
 
 @command.command("reveal")
-@click.option("--yes", is_flag=True, help="Open it: planted tasks of this installation are public from then on.")
+@click.option("--yes", is_flag=True, help="Reveal it, which makes planted tasks of this installation public.")
 @json_option
 def reveal(yes: bool, as_json: bool) -> None:
-    """Print the secret of planted seeds, for others to verify. It reveals nothing of the installation's salt."""
+    """Print the secret of planted seeds, for others to verify. It reveals nothing about the installation's salt."""
     from mleredux_techniques._kit.planting.seeds import commitment, planting_salt
 
     if not yes:
@@ -49,8 +49,8 @@ def verify(secret: str, commitment: str) -> None:
         found = seeds.commitment(bytes.fromhex(secret))
     except ValueError:
         raise MlereduxError(
-            "The secret is not hexadecimal.", hint="Use what `mleredux planted reveal` prints."
+            "The secret is not hexadecimal.", hint="Use the output of `mleredux planted reveal`."
         ) from None
     if f"sha256:{found}" != f"sha256:{commitment.removeprefix('sha256:').lower()}":
-        raise MlereduxError("The secret does not match the commitment.", hint="Another installation made the report.")
+        raise MlereduxError("The secret does not match the commitment.", hint="It is from another installation.")
     click.echo("The secret matches the commitment.")

@@ -206,7 +206,7 @@ def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
     if result.score is None:  # one deviating private test set must not hide the result of the others
         result = training
     mean = round(float(found[:, 2].mean()), 5)
-    told = "Loss on the tests minus the recommended method's estimate: above 0, the method is too optimistic."
+    told = "Loss on the tests minus the recommended method's estimate: if above 0, the method is too optimistic."
     return replace(result, training=training.score, parts=[*result.parts, Figure("optimism", mean, told)])
 
 

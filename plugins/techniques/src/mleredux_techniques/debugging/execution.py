@@ -84,7 +84,7 @@ def _loss(instance: Instance, metric: str, test: Frame, submission: bytes, valid
     predicted = told.assign(**dict.fromkeys(missing, 0.0))[list(names)].to_numpy(dtype=float)
     stated = float(json.loads(validation)["score"])
     if len(told) != len(test) or not np.isfinite(predicted).all() or not np.isfinite(stated):
-        raise ValueError("There is a row without a prediction.")
+        raise ValueError("A row has no prediction.")
     truth = outputs(dataset, test)[1]
     judge = scorer(dataset, instance.base)
     perfect = judge.shown(judge.perfect)

@@ -31,7 +31,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _reason(base: Task, planted: bool) -> str | None:
-    return None if planted else f"it has no script; ask debugging+planted-1@{base.id}"
+    return None if planted else f"it has no script; use debugging+planted-1@{base.id}"
 
 
 technique = declared(__package__, plant, reason=_reason)

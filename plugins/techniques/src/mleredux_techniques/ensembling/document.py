@@ -40,7 +40,7 @@ class EnsemblingAnalysis(Document):
         if self.models and not sum(one.weight for one in self.models):
             raise ValueError("all weights are 0")
         if unknown := {name for pair in self.copies for name in pair} - {one.model for one in self.models}:
-            raise ValueError(f"copies names {min(unknown)[:60]!r}, which is not among models")
+            raise ValueError(f"copies contains {min(unknown)[:60]!r}, which is not among models")
 
 
 def recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:

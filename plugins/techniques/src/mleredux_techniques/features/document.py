@@ -44,11 +44,11 @@ class FeaturesAnalysis(Document):
     def _agrees_with_itself(self) -> None:
         once((one.column for one in self.features), "features")
         if self.skewness is None and self.transform != "none":
-            raise ValueError("transform: a target without skewness is a class, which is not transformed")
+            raise ValueError("transform must be none if the target is a class, which has no skewness")
         tells = {one.column: one.tells for one in self.features}
         for pair in self.pairs:
             if "nothing" in (tells.get(pair[0]), tells.get(pair[1])):
-                raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is said to be uninformative")
+                raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is listed as uninformative")
 
 
 def recommend(document: FeaturesAnalysis, dataset: Dataset) -> list[str]:

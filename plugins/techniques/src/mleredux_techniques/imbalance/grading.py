@@ -151,7 +151,7 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
         told += f": as good, by the same splits. An action that is not needed gets {UNNEEDED}."
         score = round(UNNEEDED * (found.score or 0.0), 4)
     elif found.score is None and given == strong == _NONE:
-        told, score = "No strategy gains over doing nothing, so that doing nothing is right.", 1.0
+        told, score = "No strategy is better than doing nothing, so doing nothing is correct.", 1.0
     else:
         return found
     head, *rest = found.parts

@@ -88,7 +88,7 @@ def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[d
         if not known & set(leaking.columns):
             skill = leaking.skill
             inside, outside, by = skill.inside, skill.outside, skill.view.name
-            shown = f"{by!r} tells the target with a skill of {inside:.2f} in training and {outside:.2f} on the test"
+            shown = f"{by!r} predicts the target with a skill of {inside:.2f} in training and {outside:.2f} on the test"
             leak = _told(list(leaking.columns), told)
             if known_ids & set(leaking.columns):
                 leak["kinds"] = ["id_order", *leak["kinds"]]
@@ -223,7 +223,7 @@ def _assess_risks(
     named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})" for leak in true]
     shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
     told = f" {'; '.join(shown[:5])}." if shown else ""
-    open_ = f" Not judged: {listing(sorted(unjudged))}, which tell as much on the test." if unjudged else ""
+    open_ = f" Not judged: {listing(sorted(unjudged))}, which are as predictive on the test rows." if unjudged else ""
     given, of = [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], (len(true), count)
     figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{told}{open_}"}
     sheet.mark("risks", share * score, given, named, of=of, **figures)

@@ -247,7 +247,7 @@ def _losses(instance: Instance, advice: Advice) -> Array:
     places = np.arange(len(rows.train))
     if advice.recent != 1:
         if by not in rows.columns:
-            raise ValueError(f"there is no feature {by!r}, by which rows are recent")
+            raise ValueError(f"there is no feature {by!r} to determine recent rows")
         passed = moments(instance.dataset, rows.train) if by == instance.dataset.time else in_time(rows.train[by])
         order = np.argsort(passed.to_numpy(dtype=float), kind="stable")
         places = np.sort(order[-max(round(advice.recent * len(order)), 2) :])

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_obj
 def command(store: RunStore, runs: tuple[str, ...], data_dir: str | None, as_json: bool) -> None:
-    """Score RUNS of competitions for the gains of techniques that their programs can leave out on demand.
+    """Score how much techniques improve competition RUNS whose programs can skip them on demand.
 
-    A program declares a step with a switch: it leaves the step out if the environment variable MLEREDUX_WITHOUT is the
+    A program declares a technique with a switch: it skips the step if the environment variable MLEREDUX_WITHOUT is the
     technique's name. The program is executed with and without the step. The result is kept in each run; `compare
     --measure technique_use` compares arms by it.
     """
@@ -35,7 +35,7 @@ def command(store: RunStore, runs: tuple[str, ...], data_dir: str | None, as_jso
         run = store.get(name)
         used = use_of(run, DataStore(data_dir))
         write_atomically(run.path / FILE, used.model_dump_json(indent=1) + "\n")
-        title = "Techniques that were used"
+        title = "Techniques used"
         add_artifact(run, Artifact(path=FILE, media_type="application/json", producer="techniques", title=title))
         results.append(used)
         if not as_json:
@@ -60,8 +60,8 @@ def use_of(run: Run, data: DataStore) -> TechniqueUse:
 
     report, catalogue = run.report, current()
     if report is None or report.score is None or "@" in run.spec.task:
-        hint = "Give graded runs of competitions; technique runs have their own score."
-        raise MlereduxError(f"Run {run.id} is not a run of a competition with a valid submission.", hint=hint)
+        hint = "Specify graded competition runs; technique runs have their own score."
+        raise MlereduxError(f"Run {run.id} is not a competition run with a valid submission.", hint=hint)
     task = catalogue.task(run.spec.task)
     known = list(catalogue.entries("techniques"))
     declared = {text.content: names for text in texts_of(run) if (names := switches(text.content, known))}

@@ -100,7 +100,7 @@ def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, pu
         if not name:
             continue
         if found[""] is None or losses is None:
-            told = f"The program leaves no valid predictions {f'without {name}' if losses is None else 'here'}."
+            told = f"The program writes no valid predictions {f'without {name}' if losses is None else 'here'}."
             made.append(Use(technique=name, gain=None, reward=0.0, why=told))
             continue
         best, what = min((losses, f"without {name}"), (known, "by reference models"), key=lambda one: one[0].mean())

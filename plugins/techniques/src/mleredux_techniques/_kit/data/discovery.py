@@ -80,7 +80,7 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
     if images and not has_table(task):
         train, test, thumbnail = with_images(public, train, test, places)
         if places and not thumbnail:
-            raise NotApplicable(f"The rows of {task.id} do not name its test images, or these can't be read.")
+            raise NotApplicable(f"The test images of {task.id} can't be read, or its rows do not name them.")
     ids = _ids(task, train, test)
     labels = _labels(task, test, answers, targets, wanted, ids)
     features = tuple(c for c in train.columns if c in test.columns and c not in targets and c not in ids)
@@ -94,7 +94,7 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
         problem = "binary" if train[target].nunique() <= 2 else "multiclass"
         if train[target].nunique() > 0.5 * len(train):
             raise NotApplicable(
-                f"The target {target!r} of {task.id} is neither a number nor a class: nearly all differ."
+                f"The target {target!r} of {task.id} is neither a number nor a class: nearly all values differ."
             )
     kinds = {name: kind_of(train[name]) for name in (*ids, *features)}
     frames = []
@@ -242,7 +242,7 @@ def _labels(
             places = theirs.reset_index(drop=True).reset_index().set_index(0)["index"]
             return truth.iloc[places.loc[list(ours)].to_numpy()].reset_index(drop=True)
     if len(answers) != len(test):
-        raise NotApplicable(f"The answers of {task.id} have other rows than its test table, so rows have no labels.")
+        raise NotApplicable(f"The answers of {task.id} do not match its test table, so rows have no labels.")
     return truth.reset_index(drop=True)
 
 

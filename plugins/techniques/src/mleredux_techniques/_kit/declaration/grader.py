@@ -36,7 +36,7 @@ judgements.
 FORMULA = {
     BOTH: "score = facts · (0.3 + 0.7 · efficacy): a recommendation is worth as much as the findings behind it",
     FACTS_ONLY: "score = facts: this data does not distinguish a good recommendation from a bad one",
-    COUNTS_ONLY: "score = 0.5 · facts: this data decides no judgement and no recommendation, only counts",
+    COUNTS_ONLY: "score = 0.5 · facts: only counts can be judged on this data, and no recommendation",
 }
 
 

@@ -74,7 +74,7 @@ class Choice:
 
     losses: Array
     what: str
-    role: str = "What is done without analysis"
+    role: str = "The choice made without analysis"
 
 
 def difference(worse: Losses, better: Losses, overlap: float) -> Difference:
@@ -146,10 +146,10 @@ def judge(
             for name, choice, said in (
                 ("naive choice", naive, naive.role),
                 ("strong choice", strong, "The best of a panel, chosen on other splits"),
-                ("recommended choice", given, "What was recommended"),
+                ("recommended choice", given, "The recommendation"),
             )
         ),
-        Figure("gap", apart, "What strong gains over naive. Efficacy is scored if this is larger than its noise."),
+        Figure("gap", apart, "The gain of strong over naive. Efficacy is scored if it is larger than its noise."),
     ]
     if sample:
         figures.append(Figure("sample", sample, "Larger tables are sampled."))

@@ -158,7 +158,7 @@ def repeated(document: Any, truth: dict[str, Any]) -> list[Figure]:
     """Return the components for duplicate rows: `duplicate_rows` and `shared_rows`."""
     what = {
         "duplicate_rows": "training rows repeat the features of an earlier one",
-        "shared_rows": "test rows have the features of a training row",
+        "shared_rows": "test rows have the same features as a training row",
     }
     return [
         finding(

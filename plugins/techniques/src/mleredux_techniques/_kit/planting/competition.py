@@ -62,7 +62,7 @@ def planted_competition(base: Task, seed: Seed) -> PlantedCompetition:
         NotApplicable: The base is not a competition.
     """
     if base.kind == "technique" or "planted" in base.tags:
-        raise NotApplicable(f"Nothing is planted in {base.id}.", hint="Plant in a competition with its own data.")
+        raise NotApplicable(f"Nothing can be planted in {base.id}.", hint="Choose a competition with its own data.")
     name = f"planted-{'public-' if seed.public else ''}{seed.number}"
     return PlantedCompetition(
         id=f"{base.id.replace('+', '-')}+{name}",

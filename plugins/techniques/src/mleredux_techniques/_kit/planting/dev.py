@@ -57,7 +57,7 @@ def dev_competition(base: Task) -> DevCompetition:
         **fields,
         id=_name(base.id),
         version=f"{base.version}+{VARIANT}{_VERSION}",
-        title=f"{base.title}, with scores on held-back rows",
+        title=f"{base.title}, with scores on held-out rows",
         prepare=partial(_prepare, base=base),
         base=base,
         inner=shadow_competition(base),
@@ -89,7 +89,7 @@ def _prepare(raw: Path, public: Path, private: Path, *, base: Task) -> None:
     sample = raw / "public" / (base.submission.sample or "")
     tables = {*find_tables(raw / "public"), sample}
     if not sample.is_file() or any(path.is_file() and path not in tables for path in (raw / "public").rglob("*")):
-        raise NotApplicable(f"No rows are held back from {base.id}: its rows refer to other files.")
+        raise NotApplicable(f"No rows can be held out from {base.id}, because its rows refer to other files.")
     write_tables(replace(dataset, train=held.train), public)
     shutil.copyfile(sample, public / sample.name)
     for name in (TEST, SAMPLE):

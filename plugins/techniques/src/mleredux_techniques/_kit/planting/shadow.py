@@ -41,7 +41,7 @@ def shadow_competition(base: Task) -> ShadowCompetition:
         NotApplicable: The base is not a competition.
     """
     if base.kind == "technique":
-        raise NotApplicable(f"No rows are held back from {base.id}.", hint="Use a competition.")
+        raise NotApplicable(f"No rows can be held out from {base.id}.", hint="Choose a competition.")
     return ShadowCompetition(
         id=f"{base.id.replace('+', '-')}+{VARIANT}",
         version=f"{base.version}+{VARIANT}{_VERSION}",
@@ -69,8 +69,8 @@ def hold_back(base: Task, raw: Path, public: Path, private: Path) -> Dataset:
     dataset, source = discover(base, raw, images=False)
     if source.test is None or dataset.ids[:1] != base.submission.id_columns[:1] or not dataset.ids:
         raise NotApplicable(
-            f"No rows are held back from {base.id}: it needs a training and a test table with the submission's ids.",
-            hint="Reward by `valid`, or use another competition.",
+            f"No rows can be held out from {base.id}, which lacks training and test tables with the submission's ids.",
+            hint="Use the reward `valid`, or another competition.",
         )
     rows, places = dataset.train, pool(dataset, max_rows=len(dataset.train), repeats=1).splits[0]
     train, held = (rows.iloc[part].reset_index(drop=True) for part in (places.train, places.held_out))

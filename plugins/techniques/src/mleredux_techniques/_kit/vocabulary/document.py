@@ -55,5 +55,5 @@ def once(names: Iterable[str], what: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"{name[:60]!r} is among {what} twice")
+            raise ValueError(f"{name[:60]!r} occurs twice in {what}")
         seen.add(name)
