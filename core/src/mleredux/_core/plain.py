@@ -35,7 +35,9 @@ def plain_path(path: Path, longest: int = 4096) -> Path:
     link = folder / hashlib.sha256(os.fsencode(whole)).hexdigest()[:16]
     if not link.is_symlink():
         if link.name.startswith("00"):  # one in 256: reading all links takes longer than creating one
-            _sweep(folder)
+            for other in folder.iterdir():
+            if not other.exists():
+                other.unlink(missing_ok=True)
         with contextlib.suppress(FileExistsError):
             link.symlink_to(whole)
     return link
@@ -64,8 +66,3 @@ def _folder() -> Path:
         raise SandboxError(f"{folder} belongs to another user.", hint="Ask its owner to remove it.")
     return folder
 
-
-def _sweep(folder: Path) -> None:
-    for link in folder.iterdir():
-        if not link.exists():
-            link.unlink(missing_ok=True)

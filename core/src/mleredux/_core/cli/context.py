@@ -31,7 +31,8 @@ def catalogue(ctx: click.Context) -> Catalogue:
 
 def has_client(ctx: click.Context) -> bool:
     """Return whether a plugin opens servers."""
-    return "https" in catalogue(ctx).entries("schemes") or catalogue(ctx).offers("mleredux_open_backend")
+    plugins = catalogue(ctx)
+    return "https" in plugins.entries("schemes") or bool(plugins.hook("mleredux_open_backend").get_hookimpls())
 
 
 def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | None = None) -> Backend:

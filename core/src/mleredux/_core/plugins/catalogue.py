@@ -91,11 +91,6 @@ class Catalogue:
         caller: pluggy.HookCaller = getattr(self.manager.hook, name)
         return caller
 
-    def offers(self, hook: str) -> bool:
-        """Return whether a plugin implements a hook. Imports only plugins for which this is not otherwise known."""
-        known = any(hook in (plugin.hooks or ()) for plugin in self.plugins if plugin.state in ("found", "loaded"))
-        return known or bool(self.hook(hook).get_hookimpls())
-
     def entries(self, kind: str) -> dict[str, Entry]:
         """Return all registered objects of a type, sorted by id. Imports only plugins with dynamic registrations."""
         if kind not in self._entries:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mleredux.plugin import Ref, hookimpl
+from mleredux.plugin import Ref, Scheme, hookimpl
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,6 +32,13 @@ def mleredux_register_commands() -> Iterable[Ref]:
 
 
 @hookimpl
-def mleredux_register_schemes() -> Iterable[Ref]:
+def mleredux_register_schemes() -> Iterable[Scheme]:
     """Return the schemes of servers' URLs."""
-    return [Ref("http", "mleredux_client.cli.backend:HTTP"), Ref("https", "mleredux_client.cli.backend:HTTPS")]
+    return [Scheme(id=name, title="Servers", open_backend=_open_backend) for name in ("http", "https")]
+
+
+def _open_backend(url: str) -> object:
+    """Return the backend for the server at a URL, with its stored token."""
+    from mleredux_client.cli import backend, service
+
+    return backend.ServerBackend(service.open_service(url), url)

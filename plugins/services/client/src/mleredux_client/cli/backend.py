@@ -13,7 +13,6 @@ from typing import Any
 import click
 from mleredux.errors import MlereduxError
 from mleredux.models import Event, NotSubmitted, Report, Unusable, Verdict
-from mleredux.plugin import Scheme
 from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest, RunView
 from mleredux.plugin.experiment import SET
 from mleredux.plugin.host import submitted
@@ -21,7 +20,7 @@ from mleredux.plugin.host import submitted
 from mleredux_client._sync.uploads import uploaded
 from mleredux_client.calls import act, create, known, segment, upload
 from mleredux_client.cli.records import record_of, row_of, view_of
-from mleredux_client.cli.service import Service, explained, open_service, service_option
+from mleredux_client.cli.service import Service, explained, service_option
 from mleredux_client.errors import Conflict, Invalid, MlereduxApiError, NotFound, TooLarge
 from mleredux_client.models.run import FINAL
 
@@ -275,11 +274,3 @@ def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Repor
         task_version=facts["version"],
         metric=facts["metric"],
     )
-
-
-def open_backend(url: str) -> ServerBackend:
-    """Return the backend for the server at a URL, with its stored token."""
-    return ServerBackend(open_service(url), url)
-
-
-HTTP, HTTPS = (Scheme(id=name, title="Servers", open_backend=open_backend) for name in ("http", "https"))
