@@ -50,7 +50,7 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """Return the commands `findings`, `planted`, `classroom` and `runs techniques`."""
+    """Return the commands `findings`, `experiment findings`, `planted`, `classroom` and `runs techniques`."""
     title = "Collect technique findings as context for agents."
     used = "Score how much techniques improved competition runs."
     opened = "Commit to the secret of planted seeds, and reveal it later."

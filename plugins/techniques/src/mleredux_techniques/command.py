@@ -12,7 +12,10 @@ from mleredux.plugin.command import json_option, print_json, runs_dir_option
 @click.command("findings")
 @click.argument("task")
 @click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Output file.  [default: standard output]"
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    help="Output file; a folder, or a path without suffix, becomes an Agent Skill.  [default: standard output]",
 )
 @click.option(
     "--top",
@@ -22,18 +25,50 @@ from mleredux.plugin.command import json_option, print_json, runs_dir_option
     show_default=True,
     help="Recommendations per technique.",
 )
+@click.option(
+    "--form",
+    type=click.Choice(["graded", "unfiltered", "sham", "checklist"]),
+    default="graded",
+    show_default=True,
+    help="The text: graded findings, or one to compare them with, of the same length.",
+)
+@click.option("--other", "others", multiple=True, metavar="TASK", help="A task whose findings make the sham.")
 @runs_dir_option
 @json_option
-def command(task: str, output: Path | None, most: int, runs_dir: str | None, as_json: bool) -> None:
-    """Collect the findings of technique runs on TASK, best first, as Markdown for `mleredux run --context`."""
+def command(
+    task: str,
+    output: Path | None,
+    most: int,
+    form: str,
+    others: tuple[str, ...],
+    runs_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Collect the findings of technique runs on TASK, best first: as Markdown for `mleredux run --context`, or as an
+    Agent Skill for `mleredux run --tool`.
+    """
     from mleredux.plugin.artifact import RunStore
     from mleredux.plugin.files import write_atomically
 
     from mleredux_techniques.curriculum import collect, text
 
-    lessons = collect(RunStore(runs_dir), task, most=most)
-    written = text(task, lessons)
-    if output is not None:
+    if (form == "sham") != bool(others):
+        raise click.UsageError("The sham is made of other tasks' findings: give --form sham with --other TASK.")
+    store = RunStore(runs_dir)
+    lessons = collect(store, task, most=most)
+    written, files = text(task, lessons), 1
+    if form != "graded":
+        from mleredux_techniques.findings.contexts import contexts
+
+        known = {task: lessons, **{other: collect(store, other, most=most) for other in others}}
+        written = contexts(task, known, collect(store, task, most=most, graded=False))[form]
+    if output is not None and (output.is_dir() or not output.suffix):
+        from mleredux_techniques.findings.skill import write_skill
+
+        if form != "graded":
+            raise click.UsageError("A skill has graded findings; give --output a file for another form.")
+        files = len(write_skill(task, lessons, output))
+    elif output is not None:
         write_atomically(output, written)
     if as_json:
         print_json({"task": task, "lessons": [asdict(lesson) for lesson in lessons]})
@@ -41,4 +76,5 @@ def command(task: str, output: Path | None, most: int, runs_dir: str | None, as_
         click.echo(written, nl=False)
     else:
         runs = sum(len(lesson.runs) for lesson in lessons)
-        click.echo(f"{output}: findings of {runs} runs of {len(lessons)} techniques.")
+        made = "" if files == 1 else f" in {files} files"
+        click.echo(f"{output}: findings of {runs} runs of {len(lessons)} techniques{made}.")

@@ -2,13 +2,15 @@
 
 The text contains only facts that were graded as correct, in the grader's words; an agent's free text is never passed
 on. Since the next run is graded with the labels of private test rows, nothing depends on them: neither the findings,
-nor the efficacies, nor the order of runs. The truth of planted data is known without these labels.
+nor the efficacies, nor the order of runs. The truth of planted data is known without these labels. Only experiments
+that compare texts use the agents' own claims (`graded=False`).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -57,34 +59,44 @@ class Lesson:
     runs: list[dict[str, Any]] = field(default_factory=list)
 
 
-def collect(store: Runs, task: str, *, most: int = 3) -> list[Lesson]:
+def collect(store: Runs, task: str, *, most: int = 3, graded: bool = True) -> list[Lesson]:
     """Collect the lessons of all graded technique runs on a competition, or on a planted instance of one.
 
     Args:
         store: The runs.
         task: The competition's id.
         most: Maximum number of recommendations per technique.
+        graded: Whether to leave out what was not graded as right; otherwise, all claims and recommendations.
 
     Raises:
         NotFound: There are no such runs, or there is no such task.
     """
-    graded: dict[str, list[tuple[Run, Report]]] = defaultdict(list)
-    for technique in current().entries("techniques"):
-        for row in _rows(store, technique, task):
-            try:
-                run = store.get(row["id"])
-                report = run.report
-            except MlereduxError:
-                continue  # skip unreadable runs
-            if report is not None and report.score is not None and report.details.get("facts"):
-                graded[technique].append((run, report))
-    if not graded:
+
+    def runs() -> Iterator[tuple[str, Run]]:
+        for technique in current().entries("techniques"):
+            for row in _rows(store, technique, task):
+                with suppress(MlereduxError):  # skip unreadable runs
+                    yield technique, store.get(row["id"])
+
+    lessons = lessons_of(runs(), most=most, graded=graded)
+    if not lessons:
         current().task(task)
         raise NotFound(
             f"There are no graded technique runs on {task} in {store.path}.",
             hint=f"Create one: `mleredux run imbalance@{task} --agent analyst`.",
         )
-    return [_lesson(technique, runs, most) for technique, runs in graded.items()]
+    return lessons
+
+
+def lessons_of(runs: Iterable[tuple[str, Run]], *, most: int = 3, graded: bool = True) -> list[Lesson]:
+    """Return the lessons of runs on one task, each with its technique, as `collect` does."""
+    found: dict[str, list[tuple[Run, Report]]] = defaultdict(list)
+    for technique, run in runs:
+        with suppress(MlereduxError):
+            report = run.report
+            if report is not None and report.score is not None and report.details.get("facts"):
+                found[technique].append((run, report))
+    return [(_lesson if graded else _claims)(technique, known, most) for technique, known in found.items()]
 
 
 def _rows(store: Runs, technique: str, task: str) -> Iterator[dict[str, Any]]:
@@ -111,8 +123,7 @@ def _public_score(report: Report) -> float:
 
 
 def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson:
-    title = current().entries("techniques")[technique].ref.summary.get("title", technique)
-    lesson = Lesson(technique, str(title))
+    lesson = Lesson(technique, _title(technique))
     names, choices = set(), set()
     for run, report in sorted(runs, key=lambda item: (-_public_score(item[1]), item[0].id)):
         source = {"run": run.id, "agent": run.spec.agent, "score": _public_score(report)}
@@ -136,9 +147,37 @@ def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson
     return lesson
 
 
-def text(task: str, lessons: list[Lesson]) -> str:
+def _claims(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson:
+    """Return what agents claimed and recommended, in the order of their runs."""
+    lesson = Lesson(technique, _title(technique))
+    for _, report in sorted(runs, key=lambda item: item[0].id)[:most]:
+        parts = report.details["facts"]["parts"]
+        given = {part["name"]: part["value"].get("given") for part in parts if isinstance(part.get("value"), Mapping)}
+        claims = [f"{name}: {str(value)[:300]}" for name, value in given.items() if value not in (None, "", [], {})]
+        lesson.findings.extend({"name": claim, "explanation": claim} for claim in claims)
+        if lines := report.details.get("recommendation"):
+            lesson.recommendations.append({"lines": list(lines)})
+    return lesson
+
+
+def _title(technique: str) -> str:
+    return str(current().entries("techniques")[technique].ref.summary.get("title", technique))
+
+
+def text(task: str, lessons: list[Lesson], *, graded: bool = True) -> str:
     """Format the lessons as Markdown, for readers and for `mleredux run --context`."""
-    return "\n".join(_lines(task, lessons)) + "\n"
+    return "\n".join((_lines if graded else _claim_lines)(task, lessons)) + "\n"
+
+
+def _claim_lines(task: str, lessons: list[Lesson]) -> Iterator[str]:
+    yield f"# Findings of technique runs on {task}\n"
+    for lesson in lessons:
+        yield f"## {lesson.title}\n"
+        yield from (f"- {finding['explanation']}" for finding in lesson.findings)
+        for choice in lesson.recommendations:
+            yield "\nRecommended:\n"
+            yield from (f"- {line}" for line in choice["lines"])
+        yield ""
 
 
 def _lines(task: str, lessons: list[Lesson]) -> Iterator[str]:

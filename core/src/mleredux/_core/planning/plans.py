@@ -96,7 +96,7 @@ class _Planner:
         agent = placed(agent, task)
         check_metric(catalogue, task)
         network = arm.network or agent.network
-        grants = self._grants(agent, arm, network)
+        grants = self._grants(name, agent, arm, network)
         limits = _limits(agent.limits, arm.limits)
         if limits.dev_scores and task.inner is None:
             raise NotFound(
@@ -127,11 +127,15 @@ class _Planner:
             context=arm.contexts.get(name, arm.contexts.get("*")),
         )
 
-    def _grants(self, agent: Agent, arm: Arm, network: Network) -> Grants:
-        """Return the agent's grants, after checking that all its requests are granted and that it can use its tools."""
+    def _grants(self, task: str, agent: Agent, arm: Arm, network: Network) -> Grants:
+        """Return the agent's grants, after checking that all its requests are granted and that it can use its tools.
+
+        `{task}` in the path of a tool stands for the task.
+        """
         grants = arm.grants
         if self._own_machine:
-            grants = grants.model_copy(update={"tools": tuple(map(absolute, grants.tools))})
+            tools = tuple(absolute(name.replace("{task}", task)) for name in grants.tools)
+            grants = grants.model_copy(update={"tools": tools})
         elif paths := [name for name in grants.tools if is_path(name)]:
             raise NotGranted(f"{paths[0]} is a path on another machine.", hint="Use tools that are installed there.")
         variables = (*grants.variables, *asks_of(agent).variables)

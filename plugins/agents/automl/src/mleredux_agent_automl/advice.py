@@ -73,7 +73,8 @@ def read_advice(description: str) -> Advice:
         elif line.startswith("Recommended ("):
             decided = _UNDECIDED.match(line) is None
         elif line.startswith("- "):
-            _add_line(advice, line.rstrip(), section, decided=decided)
+            statement, _, effect = line.rstrip().partition(" — ")  # a line of a skill ends with its effect
+            _add_line(advice, statement, section, decided=decided and "not significant" not in effect)
     return advice
 
 

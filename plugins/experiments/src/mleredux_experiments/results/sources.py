@@ -259,12 +259,19 @@ def row_of(
             "network": spec.get("network"),
             "obfuscated": bool(spec.get("obfuscated")),
             "options": spec.get("options") or {},
-            "tools": {name: str(digest)[:12] for name, digest in (use.get("tools") or {}).items()},
+            "tools": {name: _tool(name, str(digest), spec) for name, digest in (use.get("tools") or {}).items()},
             "limits": limits,
         },
         experiment=spec.get("experiment"),
         findings=findings,
     )
+
+
+def _tool(name: str, digest: str, spec: Mapping[str, Any]) -> str:
+    """Return the digest of a tool, unless the plan has one for each task (`{task}` in its path)."""
+    tasks = {str(spec["task"]), str(spec["task"]).rpartition("+")[0]}
+    paths = [Path(path) for path in (spec.get("grants") or {}).get("tools") or ()]
+    return "by task" if any(path.name == name and path.parent.name in tasks for path in paths) else digest[:12]
 
 
 def _number(value: Any) -> float | None:
