@@ -54,9 +54,11 @@ def mleredux_register_commands() -> Iterable[Ref]:
     title = "Collect technique findings as context for agents."
     used = "Score how much techniques improved competition runs."
     opened = "Commit to the secret of planted seeds, and reveal it later."
+    helps = "Measure whether findings help an agent: technique runs, contexts, arms, report."
     taught, learn = "Teach a class with technique tasks.", {"section": "Learn"}
     return [
         Ref("findings", f"{__name__}.command:command", {"title": title, **learn, "formerly": ("curriculum",)}),
+        Ref("experiment findings", f"{__name__}.findings.study_command:command", {"title": helps}),
         Ref("planted", f"{__name__}.planted:command", {"title": opened, **learn}),
         Ref(
             "classroom",
@@ -65,6 +67,13 @@ def mleredux_register_commands() -> Iterable[Ref]:
         ),
         Ref("runs techniques", f"{__name__}.usage.command:command", {"title": used}),
     ]
+
+
+@hookimpl
+def mleredux_register_formats() -> Iterable[Ref]:
+    """Return the format of findings as a skill."""
+    title = "Agent Skills (SKILL.md) of findings, in a zip file"
+    return [Ref("skill", f"{__name__}.findings.skill:skill", {"title": title, "suffix": ".zip", "together": True})]
 
 
 @hookimpl

@@ -27,14 +27,14 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     Raises:
         TypeError: The object has the wrong type.
     """
+    from mleredux._core.executors import Executor
     from mleredux._core.moved import renamed_methods
     from mleredux._core.plugins.capabilities import needs_of
+    from mleredux._core.plugins.discovery import Scheme
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique
-
     from mleredux.models.export import Format
     from mleredux.models.tool import Tool
-
 
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         place = {"place": item.place} if hasattr(item, "place") else {}
@@ -51,7 +51,17 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
         "tools": (Tool, "a mleredux.plugin.tool.Tool"),
         "commands": (type(None), "a click.Command"),
     }[kind]
-    raise TypeError(f"a {type(item).__name__} was registered instead of {expected} (or a Ref to one)")
+    renamed_methods(kind, item)
+    if not isinstance(item, expected[0]):
+        raise TypeError(f"a {type(item).__name__} was registered instead of {expected[1]} (or a Ref to one)")
+    summary = {name: _plain(getattr(item, name)) for name in ("id", "title", *_FIELDS.get(kind, ()))}
+    if kind == "graders" and item.requires:
+        summary["requires"] = item.requires
+    if kind == "agents":
+        summary["needs"] = _facts(needs_of(item))
+    if kind == "tasks":
+        summary |= {"metric": item.metric.id, "size_gb": item.resources.size_gb, "variants": sorted(item.variants)}
+    return {**summary, **_facts(item.capabilities)} if kind == "sandboxes" else summary
 
 
 def _facts(facts: Capabilities | Needs) -> dict[str, Any]:
