@@ -158,7 +158,7 @@ def _changed(one: Pool, changes: Changes) -> Pool:
     frame, kinds, features = one.frame.copy(), dict(one.dataset.kinds), list(one.dataset.features)
     numbers, texts = one.dataset.of_kind("number"), one.dataset.of_kind("text")
     for kind, name, value in sorted(changes, key=lambda change: ACTIONS.index(change[0])):
-        if kind == "to_number" and name in texts and (found := amounts(frame[name], 0)) is not None:
+        if kind == "to_number" and name in texts and (found := amounts(frame.loc[:, name], 0)) is not None:
             frame[name], kinds[name] = found, "number"
         elif kind == "mark_missing" and name in numbers:
             frame[name] = frame[name].astype(float).mask(frame[name] == value)

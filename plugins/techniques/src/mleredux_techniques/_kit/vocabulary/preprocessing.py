@@ -174,8 +174,8 @@ def _columns(rows: Rows, train: Frame, held_out: Frame, how: dict[str, Preproces
         tool = encoder_of(encoding, rows.codes, classes=rows.classes, seed=rows.seed, most=_most(rows))
         read = name if isinstance(encoding, TfidfVectorizer) else [name]
         found[name] = _transformed(tool, train[read], held_out[read], rows.codes)
-    for scaler, names in scaled.items():  # no column names, which scikit-learn would check
-        both = _transformed(scaler_of(scaler), train[names].to_numpy(), held_out[names].to_numpy(), rows.codes)
+    for shared, names in scaled.items():  # no column names, which scikit-learn would check
+        both = _transformed(scaler_of(shared), train[names].to_numpy(), held_out[names].to_numpy(), rows.codes)
         found |= {name: (both[0][:, [place]], both[1][:, [place]]) for place, name in enumerate(names)}
     return [found[name] for name in train.columns]
 
