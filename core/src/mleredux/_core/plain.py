@@ -36,8 +36,8 @@ def plain_path(path: Path, longest: int = 4096) -> Path:
     if not link.is_symlink():
         if link.name.startswith("00"):  # one in 256: reading all links takes longer than creating one
             for other in folder.iterdir():
-            if not other.exists():
-                other.unlink(missing_ok=True)
+                if not other.exists():
+                    other.unlink(missing_ok=True)
         with contextlib.suppress(FileExistsError):
             link.symlink_to(whole)
     return link
@@ -65,4 +65,3 @@ def _folder() -> Path:
     if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
         raise SandboxError(f"{folder} belongs to another user.", hint="Ask its owner to remove it.")
     return folder
-

@@ -149,7 +149,10 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
 
 def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, list[str]] | None, str]:
     """Execute on slightly different test rows, like `_repeat`; if the score is clearly worse, as it is for a lookup,
-    return None and a sentence that says how."""
+    return None and a sentence that says how.
+
+    A score that is worse by `ERRORS` to `MOST_ERRORS` standard errors may be so by chance, but hardly twice.
+    """
     trial, score = code.trial, report.score or 0.0
     submission = trial.run.path / report.submission_path
     for limit in (MOST_ERRORS, ERRORS):
@@ -164,6 +167,8 @@ def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, l
         deviation, paired = trial.standard_error(submission), trial.standard_error(submission, restored)
         if deviation == 0 or (paired is not None and worse > limit * paired):
             return None, f"It achieves {plain(again, 6)}."
+        if paired is None or worse <= ERRORS * paired:
+            break
     return (again, doubts), ""
 
 
