@@ -39,7 +39,7 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         place = {"place": item.place} if hasattr(item, "place") else {}
         return {"id": item.name, "title": item.get_short_help_str(limit=80), **place}
-    expected: tuple[type, str] = {
+    expected: tuple[Any, str] = {
         "tasks": (Task, "a mleredux.plugin.task.Task"),
         "techniques": (Technique, "a mleredux.plugin.technique.Technique"),
         "agents": (Agent, "a mleredux.plugin.agent.Agent"),
