@@ -64,10 +64,8 @@ def command(
     elif arms or between is None:
         raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
     else:
-        variance, what = (
-            Variance(between**2, (within or 0) ** 2, (within or 0) ** 2),
-            measure_of(measure or "any_medal"),
-        )
+        noise, what = (within or 0) ** 2, measure_of(measure or "any_medal")
+        variance = Variance(between**2, noise, noise)
         sample = Sample(variance, 22, 3, alpha or 0.05, reach=what.reach, share=what.share)
     variance, count, repeats = sample.variance, tasks or sample.tasks, seeds or max(round(sample.seeds), 1)
     sample = replace(sample, tasks=count, seeds=repeats, power=power)

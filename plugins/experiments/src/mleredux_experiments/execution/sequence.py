@@ -39,16 +39,8 @@ def samples(plan: Plan, variance: Variance, tasks: int, seeds: int) -> list[Samp
     """Return the sample of each look that can decide; with the fixed rule, and for non-inferiority, that is the last
     one."""
     design, what = plan.experiment, measure(plan.experiment.primary)
-    last = Sample(
-        variance,
-        tasks,
-        seeds,
-        last_alpha(plan, seeds),
-        reach=what.reach,
-        share=what.share,
-        margin=design.margin,
-        equivalence=design.analysis == "equivalence",
-    )
+    scale, equivalence = (what.reach, what.share), design.analysis == "equivalence"
+    last = Sample(variance, tasks, seeds, last_alpha(plan, seeds), 0.8, *scale, design.margin, equivalence)
     if plan.stop.rule == "fixed" or last.rule == "non-inferiority":
         return [last]
     looks = range(min(_FIRST_LOOK, seeds), seeds + 1)

@@ -73,12 +73,11 @@ def kappa(rules: Sequence[str], judge: Sequence[str]) -> float | None:
     import numpy as np
     from statsmodels.stats.inter_rater import cohens_kappa
 
-    names = sorted({*rules, *judge})
+    names, places = np.unique([*rules, *judge], return_inverse=True)
     if len(names) < 2:
         return None
     table = np.zeros((len(names), len(names)))
-    for one, other in zip(rules, judge, strict=True):
-        table[names.index(one), names.index(other)] += 1
+    np.add.at(table, tuple(places.reshape(2, -1)), 1)
     return float(cohens_kappa(table).kappa)
 
 

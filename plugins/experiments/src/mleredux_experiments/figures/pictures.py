@@ -292,7 +292,5 @@ def _power(analysis: Analysis) -> Picture | None:
     answer = f"These {these} detect {sample.goal}{plain(here or 0, 3)} {found.unit} with a power of 80 %."
     if here is None:
         answer = f"These {these} detect {sample.nothing} that is possible; a decision needs {least} tasks or more."
-    asked = (
-        "How small is the margin that can be shown?" if sample.margin else "How large must a difference be to be seen?"
-    )
-    return Picture("power", asked, answer, figure)
+    wanted = "small is the margin that can be shown" if sample.margin else "large must a difference be to be seen"
+    return Picture("power", f"How {wanted}?", answer, figure)

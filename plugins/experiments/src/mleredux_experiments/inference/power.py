@@ -25,6 +25,8 @@ _MOST_FLIPPED = 16_000_000
 _MOST = 100_000
 """Maximum number of tasks in a plan."""
 _MOST_SEEDS = 100
+_RANKS = 1_000
+"""Number of tasks, ordered by chance of success, that represent a distribution."""
 _SIMULATED = 200
 """Maximum number of tasks for which decisions within a margin are simulated task by task."""
 
@@ -114,7 +116,7 @@ class Sample:
     @property
     def least(self) -> int:
         """Return the smallest number of tasks at which the question can be decided."""
-        if not self.share or self.rule == "difference" or not self.reach:
+        if not (self.share and self.margin and self.reach):
             return least_tasks(self.alpha * (1 + self.equivalence))
         margin = min(self.margin / self.reach, 1 - 1e-9)
         if not self.equivalence:
@@ -134,21 +136,11 @@ class Sample:
     def chance(self, difference: float) -> float:
         """Return the probability that a true difference is detected, or that equal arms are shown to be equivalent, or
         not inferior, within it."""
-        scale = self.reach or 1.0
         if self.tasks < self.least:
             return 0.0
         if self.rule != "difference":
-            return float(np.mean(self._margins() <= difference / scale + 1e-9))
-        return _chance(round(abs(difference) / scale, 9), *self._scaled())
-
-    def _scaled(self) -> tuple[Variance, float, int, float, bool]:
-        scale, one = self.reach or 1.0, self.variance
-        between, a, b = (round(value / scale**2, 9) for value in (one.between, one.within_a, one.within_b))
-        means = (round(one.means[0] / scale, 9), round(one.means[1] / scale, 9)) if one.means and self.share else None
-        return Variance(between, a, b, means=means), self.seeds, self.tasks, self.alpha, self.share
-
-    def _margins(self) -> Array:
-        return _margins(*self._scaled(), self.equivalence)
+            return float(np.mean(_margins(self) <= difference + 1e-9 * (self.reach or 1.0)))
+        return _chance(self, abs(difference))
 
     @property
     def detectable(self) -> float | None:
@@ -159,7 +151,7 @@ class Sample:
         if not spread or self.tasks < self.least or self.chance(high) < self.power:
             return None
         if self.rule != "difference":
-            return float(np.quantile(self._margins(), self.power, method="higher")) * (self.reach or 1.0)
+            return float(np.quantile(_margins(self), self.power, method="higher"))
         low = 0.0
         while high - low > 0.01 * high:
             middle = (low + high) / 2
@@ -193,20 +185,20 @@ def _least_padded(least: float, level: float) -> int:
 
 
 @lru_cache(maxsize=10_000)
-def _chance(difference: float, variance: Variance, seeds: float, tasks: int, alpha: float, share: bool) -> float:
-    spread = math.sqrt(variance.of_mean(seeds))
+def _chance(sample: Sample, difference: float) -> float:
+    tasks, spread = sample.tasks, math.sqrt(sample.variance.of_mean(sample.seeds))
     if not spread:
         return float(difference > 0)
-    if not share and tasks <= _FEW:
-        effect, limits = difference / spread, _normal_limits(tasks, alpha)[0]
+    if not sample.share and tasks <= _FEW:
+        effect, limits = difference / spread, _normal_limits(tasks, sample.alpha)[0]
         return float(np.mean(limits > -effect) + np.mean(limits > effect))
-    if share:
-        points, weights = _differences(variance, difference, seeds)
+    if sample.share:
+        points, weights = _differences(sample, difference)
         if tasks <= _FEW_SHARES:
-            return _by_flips(_drawn(points, weights, tasks), alpha)
-        if variance.means:
-            spread = max(math.sqrt(weights @ points**2 - (weights @ points) ** 2), 1e-9)
-    return _by_student(difference / spread * math.sqrt(tasks), tasks - 1, alpha)
+            return _by_flips(_drawn(points, weights, tasks), sample.alpha)
+        if sample.variance.means:
+            spread = max(math.sqrt(weights @ points**2 - (weights @ points) ** 2), 1e-9) * (sample.reach or 1.0)
+    return _by_student(difference / spread * math.sqrt(tasks), tasks - 1, sample.alpha)
 
 
 def _by_flips(values: Array, alpha: float) -> float:
@@ -220,18 +212,18 @@ def _by_flips(values: Array, alpha: float) -> float:
 
 
 @lru_cache(maxsize=100)
-def _margins(variance: Variance, seeds: float, tasks: int, alpha: float, share: bool, equivalence: bool) -> Array:
+def _margins(sample: Sample) -> Array:
     """Return for samples of equal arms the smallest margin within which they are shown to be equivalent, or B not to be
     inferior."""
-    few, level = min(tasks, _SIMULATED), 2 * alpha if equivalence else alpha
-    if share:
-        drawn = np.sort(_drawn(*_differences(variance, 0.0, seeds), few)[:_EQUAL].astype(float), axis=1)
+    few, level = min(sample.tasks, _SIMULATED), sample.alpha * (1 + sample.equivalence)
+    if sample.share:
+        drawn = np.sort(_drawn(*_differences(sample, 0.0), few)[:_EQUAL].astype(float), axis=1)
         rows, places = np.unique(drawn, axis=0, return_inverse=True)
         parts = [bounded_limits(part.T, (-1.0, 1.0), level) for part in np.array_split(rows, len(rows) // 50 + 1)]
-        low, high = np.concatenate(parts, axis=1)[:, places.ravel()]
+        low, high = np.concatenate(parts, axis=1)[:, places.ravel()] * (sample.reach or 1.0)
     else:
-        low, high = math.sqrt(variance.of_mean(seeds)) * _normal_limits(few, level)
-    return np.asarray((np.maximum(-low, high) if equivalence else np.maximum(-low, 0)) * math.sqrt(few / tasks))
+        low, high = math.sqrt(sample.variance.of_mean(sample.seeds)) * _normal_limits(few, level)
+    return np.asarray(np.maximum(-low, high if sample.equivalence else 0) * math.sqrt(few / sample.tasks))
 
 
 @lru_cache(maxsize=8)
@@ -265,61 +257,41 @@ def _drawn(points: Array, weights: Array, tasks: int) -> Array:
 
 
 @lru_cache(maxsize=500)
-def _differences(variance: Variance, difference: float, seeds: float) -> tuple[Array, Array]:
-    """Return the possible differences of two shares on one task, and their probabilities, for a mean difference.
+def _differences(sample: Sample, difference: float) -> tuple[Array, Array]:
+    """Return the possible differences of two shares on one task, as fractions, and their probabilities, for a mean
+    difference.
 
-    Chances of success vary over tasks by beta distributions and are dependent by a normal copula; means, variances and
-    correlation are those of the runs. Arm A keeps its mean, unless the difference would be impossible. Without known
-    means, the arms lie on both sides of 50 %.
+    Chances of success vary over tasks by beta distributions. On part of the tasks, both arms have the same rank, and on
+    the others, they are independent. Means, variances and correlation are those of the runs. Arm A keeps its mean,
+    unless the difference would be impossible. Without known means, the arms lie on both sides of 50 %.
     """
-    before = variance.means or (0.5 - difference / 2, 0.5 + difference / 2)
-    pairs = list(zip(before, (variance.within_a, variance.within_b), strict=True))
-    alike = [float(np.clip(1 - noise / max(mean * (1 - mean), 1e-9), 0.001, 0.999)) for mean, noise in pairs]
-    spread = [math.sqrt(share * mean * (1 - mean)) for share, (mean, _) in zip(alike, pairs, strict=True)]
-    product, covariance = math.prod(spread), (spread[0] ** 2 + spread[1] ** 2 - variance.between) / 2
-    correlation = float(np.clip(covariance / product, -1, 1)) if product > 1e-6 else 0.0
+    from scipy.special import betaincinv
+    from scipy.stats import binom
+
+    scale, parts = sample.reach or 1.0, sample.variance
+    difference /= scale
+    before = np.array(parts.means) / scale if parts.means else np.array([0.5 - difference / 2, 0.5 + difference / 2])
+    noise = np.array([parts.within_a, parts.within_b]) / scale**2
+    alike = (1 - noise / (before * (1 - before)).clip(1e-9)).clip(0.001, 0.999)
+    variances = alike * before * (1 - before)
+    product, covariance = math.sqrt(variances.prod()), (variances.sum() - parts.between / scale**2) / 2
     rises = not difference or before[1] > before[0] or (before[1] == before[0] and before[0] <= 0.5)
-    first = float(np.clip(before[0], *((0, 1 - difference) if rises else (difference, 1))))
-    after = first, first + difference * (1 if rises else -1)
-    chances = _chances(after, alike, correlation)
-    least, found = int(seeds), []
-    part = (1 / least - 1 / seeds) * least * (least + 1)
-    for runs, weight in ((least, 1 - part), (least + 1, part)):
-        outcomes = np.arange(runs + 1)
-        ways = np.array([math.comb(runs, ones) for ones in outcomes], dtype=float)
-        a, b = (ways * p[:, None] ** outcomes * (1 - p[:, None]) ** (runs - outcomes) for p in chances)
-        both = a.T @ b / len(a)
-        sums = [weight * np.trace(both, offset) for offset in range(-runs, runs + 1)]
-        found.append((np.arange(-runs, runs + 1) / runs * (1 if rises else -1), np.array(sums)))
-        if part < 1e-6:
-            break
-    points, weights = (np.concatenate(one) for one in zip(*found, strict=True))
-    return points, weights / weights.sum()
-
-
-def _chances(means: tuple[float, float], alike: list[float], correlation: float) -> list[Array]:
-    """Return both arms' chances on many tasks, of beta distributions with these means, intraclass correlations and
-    correlation."""
-    from scipy.special import betaincinv, ndtr, ndtri
-    from scipy.stats import qmc
-
-    grid = np.linspace(-5, 5, 1_001)
-    normal = ndtri(qmc.Sobol(2, seed=0).random_base2(12).clip(1e-9, 1 - 1e-9)).T
-    tables = []
-    for mean, share in zip(means, alike, strict=True):
-        size = 1 / share - 1
-        inside = 0 < mean < 1
-        tables.append(betaincinv(mean * size, (1 - mean) * size, ndtr(grid)) if inside else np.full_like(grid, mean))
-    first = np.interp(normal[0], grid, tables[0])
-
-    def second(angle: float) -> Array:
-        return np.asarray(np.interp(math.sin(angle) * normal[0] + math.cos(angle) * normal[1], grid, tables[1]))
-
-    low, high = -math.pi / 2, math.pi / 2
-    for _ in range(14):
-        middle = (low + high) / 2
-        other = second(middle)
-        reached = np.mean(first * other) - first.mean() * other.mean()
-        goal = correlation * math.sqrt(math.prod(share * m * (1 - m) for m, share in zip(means, alike, strict=True)))
-        low, high = (low, middle) if reached >= goal else (middle, high)
-    return [first, second(high)]
+    sign = 1 if rises else -1
+    first = before[0].clip(0, 1 - difference) if rises else before[0].clip(difference, 1)
+    means = np.array([first, first + sign * difference])
+    ranks, size = (np.arange(_RANKS)[:, None] + 0.5) / _RANKS, 1 / alike - 1
+    fixed = (means <= 0) | (means >= 1)
+    shape = np.where(fixed, 0.5, means)
+    a, b = np.where(fixed, means, betaincinv(shape * size, (1 - shape) * size, ranks)).T
+    b = b if covariance >= 0 else b[::-1]
+    goal = covariance / max(product, 1e-6) * math.sqrt((alike * means * (1 - means)).prod())
+    same = min(max(goal / (np.mean(a * b) - a.mean() * b.mean() or 1.0), 0.0), 1.0)
+    points, weights, fewer = [], [], int(sample.seeds)
+    more = (1 / fewer - 1 / sample.seeds) * fewer * (fewer + 1)  # the part of tasks with one seed more
+    for runs, part in ((fewer, 1 - more), (fewer + 1, more)):
+        ones = np.arange(runs + 1)
+        p, q = (binom.pmf(ones, runs, chance[:, None]) for chance in (a, b))
+        both = same * p.T @ q / _RANKS + (1 - same) * np.outer(p.mean(axis=0), q.mean(axis=0))
+        points += [sign * offset / runs for offset in range(-runs, runs + 1)]
+        weights += [part * np.trace(both, offset) for offset in range(-runs, runs + 1)]
+    return np.array(points), np.array(weights) / sum(weights)
