@@ -159,3 +159,24 @@ def test_power_of_equivalence_is_that_of_the_test(tasks: int) -> None:
     passed = np.mean([max(one.above(-margin), one.below(margin)) <= 0.05 for one in shown])
     assert 0.7 < passed < 0.9
     assert Sample(Variance(100.0), 4, 1, reach=100.0, equivalence=True).detectable is None
+
+
+@pytest.mark.parametrize("b", ["same", "all", "none", "other", "mixed", "fewer"])
+@pytest.mark.parametrize("a", ["all", "none", "half", "one"])
+@pytest.mark.parametrize("margin", [0.0, 30.0])
+def test_power_exists_for_agents_that_always_or_never_succeed(a: str, b: str, margin: float) -> None:
+    rng = np.random.default_rng(4)
+    first = {
+        "all": np.full((10, 3), 100.0),
+        "none": np.zeros((10, 3)),
+        "one": 100.0 * (np.arange(30) == 0).reshape(10, 3),
+    }
+    first["half"] = 100.0 * np.repeat(np.arange(10) < 5, 3).reshape(10, 3)
+    second = {"same": first[a], "all": first["all"], "none": first["none"], "other": 100 - first[a]}
+    second["mixed"] = second["fewer"] = 100.0 * (rng.random((10, 3)) < 0.5)
+    runs = [one[: 2 if b == "fewer" and number else 3] for number, one in enumerate(second[b])]
+    variance = power.variance_of(list(first[a]), runs)
+    sample = Sample(variance, 10, 2.7, reach=100.0, share=True, margin=margin)
+    chances = [sample.chance(size) for size in (1, 20, 50, 99, 100)]
+    assert all(0 <= one <= 1 for one in chances) and chances == sorted(chances)
+    assert sample.detectable is None or 0 <= sample.detectable <= 100

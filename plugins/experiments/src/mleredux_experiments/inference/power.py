@@ -282,7 +282,7 @@ def _differences(sample: Sample, difference: float) -> tuple[Array, Array]:
     ranks, size = (np.arange(_RANKS)[:, None] + 0.5) / _RANKS, 1 / alike - 1
     fixed = (means <= 0) | (means >= 1)
     shape = np.where(fixed, 0.5, means)
-    a, b = np.where(fixed, means, betaincinv(shape * size, (1 - shape) * size, ranks)).T
+    a, b = np.where(fixed, means, betaincinv(shape * size, (1 - shape) * size, ranks)).T.clip(1e-9, 1 - 1e-9)
     b = b if covariance >= 0 else b[::-1]
     goal = covariance / max(product, 1e-6) * math.sqrt((alike * means * (1 - means)).prod())
     same = min(max(goal / (np.mean(a * b) - a.mean() * b.mean() or 1.0), 0.0), 1.0)
