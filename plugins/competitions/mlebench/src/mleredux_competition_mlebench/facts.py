@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any, cast
@@ -22,6 +23,12 @@ def private_ids(competition: str) -> dict[str, Any]:
     or `False` if the published preparation numbers test rows itself; `kept_ids`, by which rows can be looked up."""
     ids = json.loads((PACKAGE / "private_ids.json").read_text(encoding="utf-8"))
     return cast("dict[str, Any]", ids.get(competition, {}))
+
+
+@cache
+def faults() -> dict[str, dict[str, str]]:
+    """Return by competition id what is `wrong` with a published task, and what was `done` in its corrected variant."""
+    return tomllib.loads((PACKAGE / "fixed.toml").read_text(encoding="utf-8"))
 
 
 def classes(competition: str) -> tuple[str, ...]:

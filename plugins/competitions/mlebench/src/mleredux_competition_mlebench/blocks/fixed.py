@@ -22,13 +22,13 @@ class Fixed:
 
     Attributes:
         change: Creates the corrected task.
-        wrong: The published task's fault: a sentence for the docs.
-        done: The correction: a sentence for the docs and for reports.
+        wrong: The published task's fault: a sentence for the docs. `competition` reads it from `fixed.toml`.
+        done: The correction: a sentence for the docs and for reports, from the same file.
     """
 
     change: Callable[[Competition], Competition]
-    wrong: str
-    done: str
+    wrong: str = ""
+    done: str = ""
 
     def __call__(self, task: Competition) -> Competition:
         """Return the corrected task, with its own id, version and, if there is one, `description_fixed.md`."""
@@ -64,8 +64,6 @@ def drawn_by_content(recipe: Recipe, tree: str, inside: str = "") -> Recipe:
 def corrected(
     recipe: Recipe | None = None,
     *,
-    wrong: str,
-    done: str,
     group: Group | None = None,
     metric: Metric | None = None,
     submission: Mapping[str, Any] | None = None,
@@ -75,8 +73,6 @@ def corrected(
 
     Args:
         recipe: Prepares the new files; the published checksums no longer apply.
-        wrong: See `Fixed`.
-        done: See `Fixed`.
         group: Instead of `recipe`, if the published one is a `TableSplit`: the groups to hold out as units, because
             rows of one group reveal each other's targets.
         metric: The metric without the quirks of the published grader.
@@ -98,4 +94,4 @@ def corrected(
             update["submission"] = task.submission.model_copy(update=dict(submission))
         return task.model_copy(update=update)
 
-    return Fixed(change, wrong, done)
+    return Fixed(change)

@@ -64,9 +64,5 @@ def text_normalization(id: str, language: str) -> Competition:
         metric=Metric(grader="exact-match", options={"missing": "nan", "numbers": "text"}),
         fixed=corrected(
             partial(prepare, language, as_said=True),
-            wrong=(
-                'Equal sentences occur in both training and test data, and words such as "null" become empty cells.'
-            ),
-            done="Sentences with the same words are held out together, and words remain unchanged.",
         ),
     )

@@ -67,7 +67,5 @@ COMPETITION = competition(
     metric=Metric(grader="kendall-tau-pooled"),
     fixed=corrected(
         partial(prepare, evenly=True),
-        wrong="Notebooks with many copies occur only in the training data, where they come late in the list.",
-        done="Origins are drawn evenly; the test set contains about, not exactly, 20,000 notebooks.",
     ),
 )

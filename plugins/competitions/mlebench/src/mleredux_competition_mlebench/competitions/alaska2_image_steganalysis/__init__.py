@@ -39,7 +39,5 @@ COMPETITION = competition(
     metric=Metric(grader="weighted-roc-auc"),
     fixed=corrected(
         drawn_by_content(prepare, COVER),
-        wrong="The answers can be derived from the public seed, regardless of what the images show.",
-        done="The seed is derived from the sizes of the raw images.",
     ),
 )

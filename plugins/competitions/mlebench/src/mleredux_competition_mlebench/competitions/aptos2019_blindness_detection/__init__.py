@@ -14,13 +14,5 @@ COMPETITION = competition(
     fixed=corrected(
         group=look_alikes("train_images", "{id_code}.png"),
         metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [0, 4]}),
-        wrong=(
-            "Copies of images, some with a different grade, occur in both training and test data, and "
-            "whole numbers that are not grades are accepted."
-        ),
-        done=(
-            "Images that look the same on a grid of 17 by 16 cells are held out together, and only grades "
-            "from 0 to 4 are accepted."
-        ),
     ),
 )

@@ -73,7 +73,5 @@ COMPETITION = competition(
     metric=Metric(grader="rmse"),
     fixed=corrected(
         partial(prepare, by_page=True),
-        wrong="The clean version of a test page may be in the training data, under another number.",
-        done="Images whose clean pages are identical to the pixel are held out together.",
     ),
 )

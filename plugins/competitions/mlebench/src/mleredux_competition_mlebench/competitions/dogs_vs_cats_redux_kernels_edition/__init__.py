@@ -40,10 +40,5 @@ COMPETITION = competition(
     metric=Metric(grader="log-loss"),
     fixed=corrected(
         drawn_by_content(prepare, "train.zip", "train"),
-        wrong=(
-            "The answers can be derived from the public seed and the names of Kaggle's files, regardless "
-            "of what the images show."
-        ),
-        done="The seed is derived from the sizes of the raw images.",
     ),
 )

@@ -29,13 +29,5 @@ COMPETITION = competition(
     fixed=corrected(
         partial(prepare, group="Title"),
         metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
-        wrong=(
-            "Copies of a question occur in both training and test data, F1 is pooled over all tags, and "
-            "predicted tags that occur nowhere in the answers are not penalized."
-        ),
-        done=(
-            "Questions with the same title are held out as a unit, and the score is the mean of each "
-            "question's F1, in which every wrong tag counts."
-        ),
     ),
 )

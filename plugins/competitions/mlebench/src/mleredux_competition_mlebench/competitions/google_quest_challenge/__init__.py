@@ -62,10 +62,5 @@ COMPETITION = competition(
     fixed=corrected(
         replace(SPLIT, group=QUESTION, after=whole_questions),
         metric=Metric(grader="spearman"),
-        wrong=(
-            "Answers to the same question, which share its labels, occur in both training and test data; "
-            "ids are not compared, and a constant column makes the score NaN."
-        ),
-        done="Questions are held out as a unit, ids are compared, and columns that can't be ranked are refused.",
     ),
 )

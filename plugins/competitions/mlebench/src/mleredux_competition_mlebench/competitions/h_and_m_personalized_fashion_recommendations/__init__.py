@@ -43,11 +43,6 @@ COMPETITION = competition(
     ),
     fixed=corrected(
         partial(prepare, as_described=True),
-        wrong=(
-            "Eight days are held out instead of seven, and article ids in the log and the answers lack "
-            "the leading zero that the description and the sample show."
-        ),
-        done="Seven days are held out, and article ids have ten digits everywhere.",
         description=FOLDER / "description_fixed.md",
         description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
     ),

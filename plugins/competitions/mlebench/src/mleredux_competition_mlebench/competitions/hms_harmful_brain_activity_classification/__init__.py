@@ -59,13 +59,5 @@ COMPETITION = competition(
         ),
         submission={"id_columns": ("label_id",)},
         metric=Metric(grader="kl-divergence", options=SUMS),
-        wrong=(
-            "Recordings of the same patient occur in both training and test data, empty cells are graded "
-            "as better than the truth, and windows of a test recording can't be distinguished."
-        ),
-        done=(
-            "Patients are held out as a unit, a missing probability is refused, and each window has a "
-            "`label_id`, which submissions use, and its position in the recording."
-        ),
     ),
 )

@@ -36,7 +36,5 @@ COMPETITION = competition(
     metric=Metric(grader="map-at-k", options={"k": 5, "missing": "nan", "numbers": "text"}),
     fixed=corrected(
         group=visits,
-        wrong="Images of the same room, taken on the same visit, occur in both training and test data.",
-        done="Images of the same hotel that were taken at the same time are held out together.",
     ),
 )

@@ -48,10 +48,5 @@ COMPETITION = competition(
     ),
     fixed=corrected(
         partial(prepare, published=False),
-        wrong=(
-            "The outlines of the structures to be found in the test images are public, and images of the "
-            "same donor may be on both sides."
-        ),
-        done="The outlines are left out, and a fifth of the donors are held out as units.",
     ),
 )

@@ -17,7 +17,5 @@ COMPETITION = competition(
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
     fixed=corrected(
         metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
-        wrong="Predicted labels that occur nowhere in the answers are not penalized.",
-        done="Every wrong label counts; the mean is still taken over all labels.",
     ),
 )

@@ -38,7 +38,5 @@ COMPETITION = competition(
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=corrected(
         partial(prepare, pictures=True),
-        wrong="The public archives contain no images, so nothing can be learned.",
-        done="The images are public, in the folders `train` and `test`.",
     ),
 )

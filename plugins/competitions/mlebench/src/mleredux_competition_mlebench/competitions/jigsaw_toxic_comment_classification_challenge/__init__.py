@@ -41,7 +41,5 @@ COMPETITION = competition(
     metric=Metric(grader="roc-auc", options={**SCORED, "column_order": "file"}),
     fixed=corrected(
         metric=Metric(grader="roc-auc", options=SCORED),
-        wrong="Columns are matched by position, so labels in another order get a bad score without a warning.",
-        done="Columns are matched by name.",
     ),
 )

@@ -27,8 +27,6 @@ COMPETITION = competition(
     metric=Metric(grader="bias-roc-auc", options={**SCORED, "binarize": True}),
     fixed=corrected(
         metric=Metric(grader="bias-roc-auc", options=SCORED),
-        wrong="Predictions are truncated to 0 or 1 before they are ranked.",
-        done="Predictions are ranked unchanged.",
         description=FOLDER / "description_fixed.md",
         description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
     ),

@@ -57,10 +57,5 @@ COMPETITION = competition(
     fixed=corrected(
         group=books,
         metric=Metric(grader="located-f1", options={"missing": "blank", "most_points": 1200}),
-        wrong=(
-            "Pages of the same book, and so by the same writer, occur in both training and test data, and "
-            "any number of characters is accepted."
-        ),
-        done="Books are held out as a unit, and more than 1,200 characters on a page are refused.",
     ),
 )

@@ -31,7 +31,5 @@ COMPETITION = competition(
     metric=Metric(grader="log-loss", options={"row_sum": {"rtol": 1e-05, "atol": 1e-06}}),
     fixed=corrected(
         replace(SPLIT, stratified=True),
-        wrong="The 99 leaves of the test set are drawn without regard to the 99 species, so many species have none.",
-        done="The same share of each species is held out: one leaf in ten.",
     ),
 )

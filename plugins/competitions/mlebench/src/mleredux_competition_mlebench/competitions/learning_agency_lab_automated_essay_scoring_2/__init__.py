@@ -19,7 +19,5 @@ COMPETITION = competition(
     metric=Metric(grader="quadratic-weighted-kappa"),
     fixed=corrected(
         metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [1, 6]}),
-        wrong="Whole numbers outside the scale are accepted.",
-        done="Only grades from 1 to 6 are accepted.",
     ),
 )

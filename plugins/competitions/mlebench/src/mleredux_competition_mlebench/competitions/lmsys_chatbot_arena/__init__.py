@@ -16,7 +16,5 @@ COMPETITION = competition(
     metric=Metric(grader="log-loss", options={"row_sum": {"decimals": 6}}),
     fixed=corrected(
         group="prompt",
-        wrong="The same prompt occurs in both training and test data.",
-        done="Prompts are held out as a unit.",
     ),
 )

@@ -73,10 +73,5 @@ COMPETITION = competition(
     metric=Metric(grader="accuracy"),
     fixed=corrected(
         partial(prepare, stretch=STRETCH),
-        wrong=(
-            "Overlapping windows of speech are split one by one, so frames of the test set and their "
-            "neighbors' labels occur in the training data."
-        ),
-        done="Stretches of 1,000 windows are held out, and windows that overlap them are left out.",
     ),
 )

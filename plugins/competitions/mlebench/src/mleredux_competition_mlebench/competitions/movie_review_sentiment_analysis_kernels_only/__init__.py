@@ -28,10 +28,5 @@ COMPETITION = competition(
     metric=Metric(grader="accuracy"),
     fixed=corrected(
         partial(prepare, group="SentenceId"),
-        wrong=(
-            "Phrases of the same sentence occur in both training and test data, and phrases such as "
-            '"null" become empty cells.'
-        ),
-        done="Sentences are held out as a unit, and phrases remain unchanged.",
     ),
 )

@@ -53,7 +53,5 @@ COMPETITION = competition(
     metric=Metric(grader="levenshtein", options={"tokens": "integers", "average": "pooled", "numbers": "text"}),
     fixed=corrected(
         partial(prepare, labelled=False),
-        wrong="The MATLAB files of test recordings contain their labels.",
-        done="The labels are removed from these files.",
     ),
 )

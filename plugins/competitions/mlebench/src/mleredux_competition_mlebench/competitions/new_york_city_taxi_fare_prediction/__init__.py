@@ -15,7 +15,5 @@ COMPETITION = competition(
     metric=Metric(grader="rmse", options={"match": "sorted"}),
     fixed=corrected(
         metric=Metric(grader="rmse"),
-        wrong="Keys are sorted but never compared, so any keys are accepted.",
-        done="Rows are matched by their keys, and unknown keys are refused.",
     ),
 )

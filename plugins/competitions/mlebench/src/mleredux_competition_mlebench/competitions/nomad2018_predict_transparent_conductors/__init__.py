@@ -33,7 +33,5 @@ COMPETITION = competition(
     fixed=corrected(
         metric=Metric(grader="rmsle"),
         submission={"id_columns": ("id",)},
-        wrong="Rows are matched by position, regardless of their ids.",
-        done="Rows are matched by id.",
     ),
 )

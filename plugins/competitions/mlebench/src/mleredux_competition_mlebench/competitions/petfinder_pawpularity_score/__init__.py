@@ -20,9 +20,5 @@ COMPETITION = competition(
     metric=Metric(grader="rmse", options={"bounds": [1, 100]}),
     fixed=corrected(
         group=look_alikes("train", "{Id}.jpg"),
-        wrong=(
-            "Identical or nearly identical images, some with a different score, occur in both training and test data."
-        ),
-        done="Images that look the same on a grid of 17 by 16 cells are held out together.",
     ),
 )

@@ -17,13 +17,5 @@ COMPETITION = competition(
     fixed=corrected(
         group=look_alikes("train_images", "{image}"),
         metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
-        wrong=(
-            "Copies of images occur in both training and test data, F1 is pooled over all labels, and "
-            "predicted labels that occur nowhere in the answers are not penalized."
-        ),
-        done=(
-            "Images that look the same on a grid of 17 by 16 cells are held out together, and the score "
-            "is the mean of each image's F1, in which every wrong label counts."
-        ),
     ),
 )

@@ -46,8 +46,6 @@ COMPETITION = competition(
     known_leaks=(KnownLeak(columns=(GIVER,), explanation="Only who got a pizza has a giver."),),
     fixed=corrected(
         partial(prepare, givers=False),
-        wrong="Test records name the giver of the pizza if known, and only requesters who received one have a giver.",
-        done="No record names the giver.",
         known_leaks=(),
     ),
 )

@@ -31,10 +31,5 @@ COMPETITION = competition(
     fixed=corrected(
         replace(SPLIT, group="PatientID", targets=EVERY, fill=dict.fromkeys(EVERY, 0)),
         submission={"target_columns": EVERY},
-        wrong=(
-            "Images of the same patient occur in both training and test data, and two of the eleven "
-            "labels are not scored."
-        ),
-        done="Patients are held out as a unit, and the mean is taken over all eleven labels.",
     ),
 )

@@ -63,9 +63,5 @@ COMPETITION = competition(
     ),
     fixed=corrected(
         partial(prepare, train_share=0.9),
-        wrong=(
-            "The share intended for the test set is used for the training data, so only a tenth is left for training."
-        ),
-        done="Nine tenths of the studies are used for training.",
     ),
 )

@@ -30,7 +30,5 @@ COMPETITION = competition(
     metric=Metric(grader="probabilistic-f1", options={"missing": "zero-score", "refuse_all_negative": True}),
     fixed=corrected(
         metric=Metric(grader="probabilistic-f1"),
-        wrong="A missing prediction scores 0 without a warning, and all-negative predictions are refused.",
-        done="A missing prediction is refused, and all-negative predictions score 0.",
     ),
 )

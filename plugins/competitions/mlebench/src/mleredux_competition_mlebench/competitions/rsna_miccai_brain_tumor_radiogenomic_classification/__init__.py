@@ -29,7 +29,5 @@ COMPETITION = competition(
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=corrected(
         replace(SPLIT, before=sound),
-        wrong="Three cases with faulty images may be in the test set.",
-        done="These cases are left out; the test set is as small as before, so scores are just as noisy.",
     ),
 )

@@ -29,10 +29,5 @@ COMPETITION = competition(
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=corrected(
         replace(SPLIT, files=[SAMPLES]),
-        wrong=(
-            "The withdrawn first version of the data is public with its labels, and may contain signals "
-            "of test samples."
-        ),
-        done="That version is left out.",
     ),
 )

@@ -56,13 +56,5 @@ COMPETITION = competition(
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=corrected(
         partial(prepare, divide=by_patient),
-        wrong=(
-            "The TFRecord files of the test set contain its labels, and images of the same patient may be "
-            "on both sides."
-        ),
-        done=(
-            "Patients are held out as a unit, and TFRecord files are left out; the images are available "
-            "as JPEG and DICOM."
-        ),
     ),
 )

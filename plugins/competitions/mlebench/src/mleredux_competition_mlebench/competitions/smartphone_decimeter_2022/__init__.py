@@ -58,10 +58,5 @@ COMPETITION = competition(
     fixed=corrected(
         partial(prepare, hidden=(TRUTH, TRACK)),
         metric=Metric(grader="haversine-percentiles", options=PERCENTILES),
-        wrong=(
-            "A log in the folders of test drives contains the true track; timestamps are never compared, "
-            "and an empty coordinate makes the score NaN."
-        ),
-        done="That log is left out, rows are matched by trip and time, and empty coordinates are refused.",
     ),
 )

@@ -79,14 +79,5 @@ COMPETITION = competition(
     fixed=corrected(
         partial(prepare, by_family=True),
         metric=Metric(grader="mcrmse", options=SCORED),
-        wrong=(
-            "Nearly identical molecules occur in both training and test data, and the rows to be scored "
-            "are selected by their position in the submission, so rows in another order are graded "
-            "incorrectly."
-        ),
-        done=(
-            "Molecules that agree in four of five bases are held out together, those of poor quality are "
-            "left out with them, and the rows to be scored are selected by their ids."
-        ),
     ),
 )

@@ -67,10 +67,5 @@ COMPETITION = competition(
     metric=Metric(grader="log-loss"),
     fixed=corrected(
         partial(prepare, scenes=True),
-        wrong=(
-            "Images of the same scene, which share the angle and usually the label, occur in both "
-            "training and test data."
-        ),
-        done="Images with the same angle are held out together.",
     ),
 )

@@ -92,10 +92,5 @@ COMPETITION = competition(
     fixed=corrected(
         partial(prepare, by_article=True),
         metric=Metric(grader="natural-questions-f1", options={"blank": "ignored"}),
-        wrong=(
-            "Questions about the same article, and the article's annotations, occur in both training and "
-            "test data, and rows that are correctly left blank count as hits."
-        ),
-        done="Articles are held out as a unit, and only given and missed answers count towards F1.",
     ),
 )

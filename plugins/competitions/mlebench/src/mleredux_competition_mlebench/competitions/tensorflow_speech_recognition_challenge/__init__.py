@@ -47,13 +47,5 @@ COMPETITION = competition(
     metric=Metric(grader="accuracy"),
     fixed=corrected(
         partial(prepare, speakers=True),
-        wrong=(
-            "The true labels are the names of all folders instead of the twelve labels of the "
-            "competition, and the same speakers occur in both training and test data."
-        ),
-        done=(
-            "The true labels are the ten command words and unknown; silence is excluded. Speakers are "
-            "held out as a unit."
-        ),
     ),
 )

@@ -47,8 +47,6 @@ COMPETITION = competition(
     fixed=corrected(
         replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
         metric=Metric(grader="mask-precision", options=MASKS),
-        wrong="An empty prediction is graded as a mask of the full image, and the depths of test images are missing.",
-        done="An empty prediction is graded as an empty mask, and the depths of all images are public.",
         description=HERE / "description_fixed.md",
         description_obfuscated=HERE / "description_obfuscated_fixed.md",
     ),

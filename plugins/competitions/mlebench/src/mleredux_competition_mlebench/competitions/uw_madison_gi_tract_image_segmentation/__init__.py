@@ -62,13 +62,5 @@ COMPETITION = competition(
     metric=Metric(grader="dice-hausdorff", options={**MASKS, "match": "position-shortest"}),
     fixed=corrected(
         metric=Metric(grader="dice-hausdorff", options={**MASKS, "classes": "class"}),
-        wrong=(
-            "Rows are matched by position, a short submission is graded on the rows that it contains, and "
-            "the distance treats all organs as one mask."
-        ),
-        done=(
-            "Rows are matched by id and class, and all of them are required; the distance is the mean "
-            "over the organs of all scans, except those that are empty on both sides."
-        ),
     ),
 )

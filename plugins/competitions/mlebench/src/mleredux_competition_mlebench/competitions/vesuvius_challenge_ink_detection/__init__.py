@@ -58,10 +58,5 @@ COMPETITION = competition(
         thresholds=None,
         leaderboard=None,
         fetch_leaderboard=KaggleLeaderboard(ID),
-        wrong=(
-            "The thresholds and the leaderboard are those of Kaggle's public leaderboard, which is based "
-            "on other fragments than the final one."
-        ),
-        done="The final leaderboard is used if it has been fetched; without it, there are no medals.",
     ),
 )

@@ -39,15 +39,5 @@ COMPETITION = competition(
     ),
     fixed=corrected(
         metric=Metric(grader="coco-map", options={"iou": [0.4], "pascal_voc": True}),
-        wrong=(
-            "The right and lower edges of boxes are mistaken for their sizes, the first true box can "
-            "never be found, and average precision is COCO's, read at 101 points, not that of PASCAL VOC "
-            "2010."
-        ),
-        done=(
-            "Boxes are compared by their coordinates, all of them can be found, and average precision is "
-            "that of PASCAL VOC 2010; if an image has several boxes of a class, still only the first one "
-            "is true."
-        ),
     ),
 )
