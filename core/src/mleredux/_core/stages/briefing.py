@@ -16,73 +16,6 @@ from mleredux.models import Agent, Task
 from mleredux.models.formats import plain
 from mleredux.models.tool import Tool
 
-_VALIDATE = """\
-#!/bin/sh
-# Check the format of a submission; prints no score. Usage: validate.sh [FILE]
-# Without FILE, check the submission in the output folder.
-url="${MLEREDUX_VALIDATE_URL:-http://localhost:5000/validate}"
-if command -v curl >/dev/null 2>&1; then
-    if [ $# -gt 0 ]; then exec curl -sS -X POST -F "file=@$1" "$url"; fi
-    exec curl -sS -X POST "$url"
-fi
-python=python3
-command -v "$python" >/dev/null 2>&1 || python=python
-exec "$python" - "$url" "$@" <<'PY'
-import sys, urllib.error, urllib.request
-body = open(sys.argv[2], "rb").read() if len(sys.argv) > 2 else b""
-request = urllib.request.Request(sys.argv[1], data=body, method="POST")
-request.add_header("Content-Type", "application/octet-stream")
-try:
-    answer = urllib.request.urlopen(request, timeout=600)
-except urllib.error.HTTPError as error:
-    answer = error
-print(answer.read().decode())
-PY
-"""
-
-_DEV_SCORES = """\
-- `{data}/dev` contains rows held out from the training data, without their targets. `sh {task}/score.sh FILE` prints
-  the score of your predictions for them, at most {number} times; FILE must have the format of `{data}/dev/{sample}`.
-  Use these scores to choose between models. They do not count, and your code must not depend on them.
-"""
-_INSTRUCTIONS = """\
-# Instructions
-
-Solve the task in `description.md` with machine learning. Work autonomously: no one will answer questions.
-
-| path | contents |
-|---|---|
-| `{layout.task}` | these instructions, the description, and `task.json` with the format of the submission ({fixed}) |
-| `{layout.data}` | the data: {data} ({fixed}) |
-| `{layout.output}` | your output; everything here is saved |
-| `{layout.output}/{file}` | your submission; write one early and improve it: the last version is graded |
-| `{layout.output}/code` | your code, runnable by someone else |
-| `{layout.output}/logs` | your logs |
-| `{layout.output}/rollout` | your steps as `trajectory.json` in the ATIF format, if you record them |
-| `{layout.scratch}` | scratch space; deleted afterwards |
-
-- Limits: {hours}, {cpus} CPUs, {memory_mb} MB of memory, {disk_mb} MB of disk, {processes} processes, {gpus}.
-  You are stopped if you exceed the memory, disk or process limits{declared}.
-- Shortly before the time limit, the file `{layout.task}/notice.txt` appears. At the limit you get SIGTERM, and SIGKILL
-  {grace} seconds later.
-- `sh {layout.task}/validate.sh` checks the format of your submission; it never reveals a score. You can also POST the
-  file to {layout.validate_url}.
-- Network: {network}.
-- Predictions must come from a model that you trained on the data provided. Do not look up answers or write them by
-  hand.
-{isolation}"""
-
-_SCORE = (
-    _VALIDATE.replace("Check the format of a submission; prints no score. Usage: validate.sh [FILE]", "{}")
-    .replace("# Without FILE, check the submission in the output folder.\n", "")
-    .replace("{}", "Print the score of predictions for the rows in data/dev. Usage: score.sh FILE")
-    .replace("VALIDATE_URL", "SCORE_URL")
-    .replace("5000/validate", "5000/score")
-)
-_NOT_ISOLATED = """\
-- You are not isolated: this machine also holds the answers of the test set. Read and write only in the folders
-  above. The run is marked as not isolated, and your output is searched for the answers.
-"""
 _NETWORK = {
     "none": "no access",
     "gateway": "only the gateway to language models is reachable",
@@ -93,6 +26,10 @@ _NETWORK_NOT_ISOLATED = {
     "gateway": "use only the gateway to language models (the rest is not technically blocked)",
     "open": "open",
 }
+
+
+def _text(name: str) -> str:
+    return (Path(__file__).parent / "texts" / name).read_text(encoding="utf-8")
 
 
 def _network(run: Run, isolated: bool) -> str:
@@ -122,7 +59,7 @@ def write_briefing(
     if spec.context:
         description += f"\n\n# Findings so far\n\n{spec.context}\n"
     instructions = (
-        _INSTRUCTIONS.format(
+        _text("instructions.md").format(
             layout=layout,
             file=task.submission.file,
             hours=_duration(spec.limits.time_limit),
@@ -136,7 +73,7 @@ def write_briefing(
             network=_network(run, isolated),
             fixed="read only" if isolated else "do not change it",
             data="all public files; the answers of the test set are not among them" if isolated else "all public files",
-            isolation="" if isolated else _NOT_ISOLATED,
+            isolation="" if isolated else _text("not_isolated.md"),
         )
         + (_dev_scores(task.inner, spec.limits.dev_scores, layout) if task.inner else "")
         + told(tools, layout.task)
@@ -157,10 +94,10 @@ def write_briefing(
         "execution": None if submission.execution is None else submission.execution.model_dump(mode="json"),
     }
     (folder / "task.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    (folder / "validate.sh").write_text(_VALIDATE, encoding="utf-8")
+    (folder / "validate.sh").write_text(_text("validate.sh"), encoding="utf-8")
     (folder / "validate.sh").chmod(0o755)
     if task.inner and spec.limits.dev_scores:
-        (folder / "score.sh").write_text(_SCORE, encoding="utf-8")
+        (folder / "score.sh").write_text(_text("score.sh"), encoding="utf-8")
         (folder / "score.sh").chmod(0o755)
     if not (folder / "data").is_symlink():
         (folder / "data").mkdir(exist_ok=True)
@@ -168,7 +105,7 @@ def write_briefing(
 
 def _dev_scores(inner: Task, number: int, layout: Layout) -> str:
     return (
-        _DEV_SCORES.format(data=layout.data, task=layout.task, number=number, sample=inner.submission.sample)
+        _text("dev_scores.md").format(data=layout.data, task=layout.task, number=number, sample=inner.submission.sample)
         if number
         else ""
     )
