@@ -10,10 +10,12 @@ from types import ModuleType
 import numpy as np
 import pytest
 from mleredux.plugin.experiment import Plan
+from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.execution.sequence import samples
 from mleredux_experiments.inference.errors import means_of
 from mleredux_experiments.inference.power import Sample, variance_of
 from mleredux_experiments.inference.resampling import Evidence, Scale, sign_flip
+from mleredux_experiments.results.table import Results, Row
 
 _EXPERIMENTS = 40
 """For each number of tasks and seeds."""
@@ -133,3 +135,23 @@ def test_the_power_of_a_plan_is_that_of_the_rule_that_it_names(
 def test_bisection_holds_its_level_for_weak_effects(simulation: ModuleType, effect: float) -> None:
     ends = simulation.bisections(effect, 20, 60)
     assert ends["wrong"] <= 60 * (0.05 + error(0.05, 60)) and ends["right"] >= 30
+
+
+@pytest.mark.parametrize("margin", [0.0, 5.0])
+def test_arms_share_the_level_equally_if_a_plan_has_a_margin(simulation: ModuleType, margin: float) -> None:
+    """Holm's steps follow the p-values of differences, so they do not hold the level of decisions within a margin."""
+    generator = np.random.default_rng(0)
+    level = generator.normal(50, 5, 12)
+    arms = {
+        name: level + gain + generator.normal(0, 1, 12) for name, gain in (("a", 0), ("b", 20), ("c", 10), ("d", 0))
+    }
+    rows = [
+        Row(f"{name}{task}", name, name, f"task{task}", 0, valid=True, percentile=float(value))
+        for name, values in arms.items()
+        for task, value in enumerate(values)
+    ]
+    found = analyse(Results(tuple(rows)), arms=list(arms), chosen="percentile", margin=margin)
+    levels = sorted(one.alpha for one in found.comparisons)
+    assert levels == pytest.approx([0.05 / 3] * 3 if margin else [0.05 / 3, 0.05 / 2, 0.05])
+    for one in found.comparisons:
+        assert (one.verdict in ("better", "worse")) == (one.adjusted is not None and one.adjusted <= 0.05)
