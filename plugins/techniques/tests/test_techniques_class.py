@@ -91,7 +91,7 @@ def test_each_student_has_a_seed_of_their_own(tmp_path: Path) -> None:
     [
         ("name\nada\n", "Line 2 of c.csv has the invalid student name ''"),
         ("student\n../ada\n", "Line 2 of c.csv has the invalid student name '../ada'"),
-        ("student\nada\nada\n", "Line 3 of c.csv has ada again"),
+        ("student\nada\nada\n", "Line 3 of c.csv repeats ada"),
         ("student,seed\nada,x\n", "Line 2 of c.csv has the invalid seed 'x'"),
         ("student,deadline\nada,soon\n", "Line 2 of c.csv has the invalid deadline 'soon'"),
         ("student\n", "lists no students"),
