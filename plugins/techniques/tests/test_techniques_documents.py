@@ -57,7 +57,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("ensembling", {"copies": [["forest", "pine"]]}, "not among models"),
     ("calibration", {"models": [calibrated(), calibrated()]}, "twice"),
     ("calibration", {"models": [calibrated(verdict="underconfident")]}, "contradicts its accuracy"),
-    ("features", {"skewness": None}, "a class, which is not transformed"),
+    ("features", {"skewness": None}, "a class, which has no skewness"),
     ("features", {"pairs": [["acres", "parcel"]]}, "listed as uninformative"),
     ("shift", {"target": {"ripe": 0.2}}, "add up to 1"),
     ("shift", {"changes": None}, "recent contradicts changes"),

@@ -262,7 +262,7 @@ def _deep(work: Path) -> None:
         (_link("circle", "circle"), "is a link that leads out"),
         (_link("chain", "sub/../../private"), "is a link that leads out"),
         (_pipe, "is neither a file nor a folder"),
-        (_deep, "more than 100 folders"),
+        (_deep, "nested more than 100 levels"),
     ],
 )
 def test_paths_of_a_folder_stay_beneath_it(

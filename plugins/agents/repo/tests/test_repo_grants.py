@@ -74,7 +74,7 @@ def test_nothing_that_was_not_granted_is_planned(asking: Path) -> None:
     assert "--pass-env OPENAI_API_KEY" not in said, "what can't be granted is not asked for"
     grants = {"variables": ("AWS_SECRET_ACCESS_KEY",), "build_hosts": ("files.example.org",)}
     some = Grants.model_validate(grants)
-    with pytest.raises(NotGranted, match=r"asks for the image registry\.example/team/base:1, which was not granted"):
+    with pytest.raises(NotGranted, match=r"requests the image registry\.example/team/base:1, which was not granted"):
         planned(asking, network="open", grants=some)
     fields = planned(asking, network="open", grants=some.model_copy(update={"images": ("registry.example/*",)}))
     assert fields.network == "open" and fields.grants.variables == ("AWS_SECRET_ACCESS_KEY",)

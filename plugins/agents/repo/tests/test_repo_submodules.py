@@ -112,5 +112,5 @@ def test_files_that_git_lfs_keeps_are_named(work: Path, repository: Path, git: G
     (work / "solve.py").write_text("open(HERE + '/weights-1.bin')")
     (work / "weights-1.bin").write_text(POINTER.format(1))
     agent_of(f"repo:{work / 'lib' / 'util.py'}")
-    with pytest.raises(MlereduxError, match=r"^Git LFS stores weights-1\.bin, and"):
+    with pytest.raises(MlereduxError, match=r"^Git LFS stores weights-1\.bin, which"):
         agent_of(f"repo:{work / 'solve.py'}")

@@ -52,7 +52,7 @@ def test_a_certificate_that_differs_is_refused(made: dict[str, Any], store: Data
         ({**made, "digest": "sha256:" + "0" * 64}, "The data of synthetic-micro-easy-public-5 differs"),
         ({**made, "task": "synthetic-micro-easy-public-6"}, "The data of synthetic-micro-easy-public-6 differs"),
         ({**made, "version": "0"}, "It certifies version 0"),
-        ({**made, "schema": "x"}, "not a certificate"),
+        ({**made, "schema": "x"}, "unsupported version"),
         (forged, "The measured verdict differs: leaks"),
     ):
         (told,) = contradictions(other, current(), store)
