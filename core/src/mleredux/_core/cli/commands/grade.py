@@ -71,7 +71,7 @@ def command(
         else:
             print_table(list(map(_line, total["competition_reports"])), COLUMNS, give_way=("submission",))
             click.echo(f"{total['total_valid_submissions']} of {total['total_runs']} submissions are valid, ", nl=False)
-            click.echo(f"{total['total_medals']} medals, {total['total_above_median']} above median.")
+            click.echo(f"medals: {total['total_medals']}, above median: {total['total_above_median']}.")
         if path is not None:
             echo(f"Report: {path}", err=True)
         ctx.exit(0 if total["total_valid_submissions"] == total["total_runs"] else 3)
