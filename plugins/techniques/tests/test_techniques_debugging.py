@@ -133,7 +133,7 @@ def test_scripts_differ_between_styles_and_data_alone_have_none(bench: Any) -> N
     dataset = table("binary")
     assert len({scripts.script(dataset, style).text() for style in range(20)}) > 15
     assert scripts.script(dataset, 7).text() == scripts.script(dataset, 7).text()
-    with pytest.raises(NotApplicable, match=r"ask debugging\+planted-1@wine"):
+    with pytest.raises(NotApplicable, match=r"use debugging\+planted-1@wine"):
         bench.task("debugging@wine")
 
 

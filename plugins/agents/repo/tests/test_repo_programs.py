@@ -351,7 +351,7 @@ def test_links_beside_a_script_are_followed_to_programs_or_left_out(tmp_path: Pa
     record = run(place / "solve.py")
     assert record["log"] == "shared of a package False\n"
     said = str(record["said"]).splitlines()
-    assert [line.partition(" is left out")[0] for line in said if "is left out" in line] == ["data", "gone", "key.txt"]
+    assert [line.partition(" is skipped")[0] for line in said if "is skipped" in line] == ["data", "gone", "key.txt"]
     (place / "circle").unlink()  # a folder with it is refused
     folder = agent_of(f"repo:{place}")
     assert folder.build.folder is not None

@@ -42,7 +42,7 @@ def test_a_runs_directory_may_be_moved_and_survives_the_loss_of_its_database(tmp
     for file in tmp_path.glob("shared.sqlite*"):
         file.unlink()
     start(tmp_path / "moved", database)
-    with pytest.raises(MlereduxError, match="belongs to another"):
+    with pytest.raises(MlereduxError, match="belongs to a runs directory other"):
         start(tmp_path / "fresh", database)
 
 
