@@ -235,7 +235,7 @@ class Jobs:
         tries = sum(isinstance(one, Attempt) for one in recent) if may_pass(message) else failures
         full = lacking_space(self._service) or (message if os.strerror(errno.ENOSPC) in message else None)
         why = full or (message if facts.cause == Cause.ENVIRONMENT_BROKE and tries < MOST_ATTEMPTS else None)
-        job.pause = why and min(_PAUSES[0] * 2.0 ** (failures // MOST_ATTEMPTS), _PAUSES[1])
+        job.pause = min(_PAUSES[0] * 2.0 ** (failures // MOST_ATTEMPTS), _PAUSES[1]) if why else None
         return why
 
     def _look(self, experiment_id: str) -> None:
