@@ -19,7 +19,6 @@ _IN_TEXT = re.compile(r"\{[^{}\s]*:[^{}\s|]*[gGeE]\}|%[-+ #0]*[\d.]*[gGeE](?![a-
 
 ALLOWED = {
     "core/src/mleredux/models/formats.py": "the functions that write numbers",
-    "core/src/mleredux/_core/stages/briefing.py": "a format of `date`",
     "plugins/agents/automl/src/mleredux_agent_automl/search.py": "the agent's own log, and its learning rates",
     "plugins/agents/baseline/src/mleredux_agent_baseline/solve.py": "the agent's own log",
     "core/src/mleredux/_core/stages/dev_scores.py": "rounding",

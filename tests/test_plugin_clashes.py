@@ -132,7 +132,7 @@ def test_former_hooks_for_references_still_work_and_two_plugins_exclude_each_oth
     environment = {**os.environ, "PYTHONPATH": str(site.path), "XDG_CACHE_HOME": str(site.path.parent / "cache")}
     ended = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=120)
     assert ended.stdout.splitlines() == ["['other:x', 'b']"] + [
-        f"Plugin 'aaa': mleredux_{hook} is replaced by mleredux_register_schemes; the old name goes in 0.4."
+        f"Plugin 'aaa': mleredux_{hook} is replaced by mleredux_register_schemes; the old name will be removed in 0.4."
         for hook in ("find_agent", "import_task", "list_history")
     ], ended.stderr
     site.install("bbb", FORMER.format(order="tryfirst"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,20 +15,6 @@ if TYPE_CHECKING:
     from mleredux._core.pipeline import Pipeline
     from mleredux._core.plugins import Catalogue
     from mleredux._core.store import Run
-
-_SECRET = re.compile(r"MLEREDUX_\w*(KEY|TOKEN|SECRET|PASSWORD)")
-
-
-def job_environment() -> dict[str, str]:
-    """Return the environment of jobs: that of this process, without mleredux's own secrets and variables that plugins
-    withhold (`mleredux_withheld`)."""
-    from mleredux._core.plugins import current
-
-    for plugin in (catalogue := current()).plugins:
-        if plugin.hooks is None:  # not in the index
-            catalogue.load_plugin(plugin)
-    withheld = {name for plugin in catalogue.plugins for name in plugin.withheld}
-    return {name: value for name, value in os.environ.items() if name not in withheld and not _SECRET.fullmatch(name)}
 
 
 @dataclass(frozen=True)

@@ -17,17 +17,9 @@ each specification on a node, reports whether the command is waiting, running or
 
 from __future__ import annotations
 
-from mleredux._core.executors import (
-    Executor,
-    JobSpec,
-    JobStatus,
-    Node,
-    Nodes,
-    ObjectStore,
-    Stored,
-    job_environment,
-)
+from mleredux._core.executors import Executor, JobSpec, JobStatus, Node, Nodes, ObjectStore, Stored
 from mleredux._core.moved import moved
+from mleredux._core.plugins.withheld import job_environment
 
 __all__ = [
     "Executor",

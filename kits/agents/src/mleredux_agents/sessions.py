@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Any
 
 from mleredux._core.plugins import Catalogue, current
-from mleredux._core.sandboxes.slots import Slots, machine
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
 from mleredux.models import Agent, Build, Limits, State, Verdict
@@ -282,6 +281,8 @@ def _execute_apart(run: Run) -> None:
 def fair_share(sessions: int) -> dict[str, Any]:
     """Return `limits` with which this many sessions fit on this machine at once: an equal share of its CPUs and memory,
     but no more than one CPU and 4 GB."""
+    from mleredux._core.sandboxes.slots import machine
+
     has = machine()
     return {"cpus": min(1.0, has.cpus / sessions), "memory_mb": min(4096, has.memory_mb // sessions)}
 
@@ -291,6 +292,7 @@ def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], o
     """Return the function that executes a session's run in this program; it has much in common for all sessions."""
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline
+    from mleredux._core.sandboxes.slots import Slots
 
     pipeline = Pipeline(RunStore(runs), catalogue, DataStore(data), bound=True)
     pipeline.warm_up()

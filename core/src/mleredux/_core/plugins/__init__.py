@@ -6,6 +6,7 @@
 | `index`, `description` | a cache of what each plugin registers; the process that writes it |
 | `loader`, `former`, `calls` | isolated import and registration; hooks of earlier versions; calls of plugin functions |
 | `summaries`, `catalogue` | checks and summaries of objects; finding them by id |
+| `withheld` | variables that jobs of executors do not get |
 | `capabilities` | matching agents' requirements with sandboxes |
 | `directory` | known plugins that are not installed |
 """
