@@ -71,7 +71,7 @@ def test_the_environment_names_a_server_until_an_empty_option_takes_it_back(monk
 def test_commands_that_are_about_this_machine_heed_no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEREDUX_SERVER", URL)
     shown = mleredux("plugins").output
-    assert "a_client" in shown and "1 sandbox " in shown
+    assert "a_client" in shown and "1 sandbox" in shown
     assert "runs on this machine only" in mleredux("plugins", "--server", URL).output
     assert "runs on this machine only" in mleredux("prepare", "digits").output
 
