@@ -28,6 +28,8 @@ from mleredux_agents import fair_share
 
 BRIDGES = ("gymnasium", "openenv", "verifiers")
 SIZES = (1, 16, 64, 128, 256, 512)
+IDLE_SECONDS = 12.0
+"""After this time, an episode is idle: the process that started its commands has ended."""
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
 HEAD = ("bridge", "episodes", "resets/s", "CPU ms/reset", "steps/s", "CPU ms/step", "p50 ms", "p99 ms", "MB each")
 
@@ -226,7 +228,10 @@ def measured(bridge: str, size: int, folder: str) -> dict[str, Any]:
     base = memory()
     episodes, rounds = made(bridge, size, folder), max(2, 64 // size)
     wall, used, _ = at_once(episodes, lambda number, episode: episode.reset(number))
+    at_once(episodes, lambda _, episode: episode.step("true"))
+    time.sleep(IDLE_SECONDS)
     each = (memory() - base) / size
+    at_once(episodes, lambda _, episode: episode.step("true"))  # forks the process that starts an episode's commands
     steps = [at_once(episodes, lambda _, episode: episode.step("true")) for _ in range(rounds)]
     taken = sorted(value for _, _, some in steps for value in some)
     count = rounds * size
@@ -291,8 +296,9 @@ def soaked(bridge: str, size: int, folder: str, seconds: float) -> dict[str, Any
     for future in running:
         future.result()
     settled()
-    after = _holdings()
-    leaked = {name: after[name] - before[name] for name in before}
+    until = time.monotonic() + 30
+    while max((leaked := _grown(before)).values()) > 0 and time.monotonic() < until:
+        time.sleep(1)  # threads may still be ending
     return {"bridge": bridge, "episodes": size, "played": played, "lost": len(lost), "why": lost[:3], "leaked": leaked}
 
 
@@ -306,6 +312,10 @@ def _holdings() -> dict[str, int]:
         "mounts": mounts.count("/runs-"),
         "folders": len(list(Path(tempfile.gettempdir()).glob(f"mleredux-{os.getuid()}-????????????????"))),
     }
+
+
+def _grown(before: dict[str, int]) -> dict[str, int]:
+    return {name: count - before[name] for name, count in _holdings().items()}
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -104,6 +104,7 @@ def start(
     Args:
         function: The function to call.
         request: The request, JSON-serializable; `parent` is added, the id of the process with which the child must end.
+            With `unguarded`, the function runs in the guard itself: it has to end by itself, and what it started.
         folder: The child's working directory.
         errors: The open file that becomes the child's standard error.
         files: Open files passed to the function.
@@ -265,6 +266,8 @@ def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoRe
     told["request"]["parent"] = os.getpid()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     connection.sendall(str(os.getpid()).encode().ljust(_ID_BYTES))  # first: the child may kill this process
+    if told["request"].get("unguarded"):
+        _work(told, errors, files)
     if (child := os.fork()) == 0:
         connection.close()
         _work(told, errors, files)

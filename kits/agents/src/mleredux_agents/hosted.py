@@ -15,7 +15,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mleredux._core import forkserver
 from mleredux._core.launcher import MAX_MESSAGE
@@ -30,6 +30,8 @@ _MODULE = "mleredux_agentkit.hosted"
 _BARE = ("mleredux._core.launcher", _MODULE)
 _KILL, _FOREVER = signal.SIGKILL, 1e6
 _CANNOT_EXECUTE = 126
+_IDLE_SECONDS = 5.0
+ChildT = TypeVar("ChildT", bound="forkserver.Child | _Starter")
 
 
 def host(launch: Launch, environment: dict[str, str], base: dict[str, str]) -> Handle:
@@ -57,7 +59,7 @@ class _Steps:
     def __init__(self, limits: dict[str, int], environment: dict[str, str], base: dict[str, str]) -> None:
         self.environment = environment
         self._limits, self._base = limits, base
-        self._running = dict[forkserver.Child, float]()  # with the CPU seconds that were measured last
+        self._running = dict[forkserver.Child | _Starter, float]()  # with the CPU seconds that were measured last
         self._idle, self._closed, self._used = list[_Starter](), False, 0.0
         forkserver.warm(base, (*_BARE, *_LIBRARIES))
 
@@ -91,7 +93,7 @@ class _Steps:
             self._used += self._running.pop(child, 0.0)
         return child.code if ended else None
 
-    def _begun(self, child: forkserver.Child) -> forkserver.Child:
+    def _begun(self, child: ChildT) -> ChildT:
         self._running[child] = 0.0
         if self._closed:
             child.kill()
@@ -125,19 +127,20 @@ class _Steps:
         try:
             starter = self._idle.pop()
         except IndexError:
-            starter = _Starter(lambda *theirs: self._fork("execute", {}, theirs, "/", {}, _BARE))
-        self._begun(starter.child)
+            starter = _Starter(lambda *theirs: self._fork("execute", {"unguarded": True}, theirs, "/", {}, _BARE))
+        self._begun(starter)
         try:
             ended, (code, cpu) = starter.execute(message, files, seconds)
         except BaseException:
             starter.close()
             raise
         finally:
-            sampled = self._running.pop(starter.child, 0.0)
+            sampled = self._running.pop(starter, 0.0)
         if code is None:  # the program killed the process that had started it
             starter.close()
             code, cpu = -_KILL, sampled
         else:
+            starter.used = time.monotonic()
             self._idle.append(starter)
             if self._closed:
                 self.close()
@@ -156,7 +159,13 @@ class _Steps:
                 self._idle.pop().close()
 
     def usage(self) -> Usage:
-        """Return the memory of all running commands, without what they share with the process they are forked from."""
+        """Return the memory of all running commands, without what they share with the process they are forked from.
+
+        As this is called regularly, it also ends processes that have not started a command for a while.
+        """
+        with contextlib.suppress(IndexError):  # another thread took it
+            if self._idle and time.monotonic() - self._idle[0].used > _IDLE_SECONDS:
+                self._idle.pop(0).close()
         memory = count = 0
         for child in tuple(self._running):
             found, guard = members(child.pid), stat(child.pid)
@@ -210,16 +219,21 @@ class _Hosted:
 
 
 class _Starter:
-    """A process that starts programs, one after the other: it is forked once per session, not once per command.
+    """A process that starts programs, one after the other, so that no process is forked for each command.
 
     Args:
         fork: Calls `mleredux._core.launcher.execute` in a child, with these files; the last one is its standard error.
+
+    Attributes:
+        pid: The id of the process, which is the parent of programs.
+        used: When it last ended a program, by the monotonic clock.
     """
 
     def __init__(self, fork: Callable[[int, int], forkserver.Child]) -> None:
         self._connection, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs, Path(os.devnull).open("wb") as nowhere:
-            self.child = fork(theirs.fileno(), nowhere.fileno())
+            self._child = fork(theirs.fileno(), nowhere.fileno())
+        self.pid, self.used = self._child.pid, time.monotonic()
 
     def execute(self, message: bytes, files: Sequence[int], seconds: float) -> tuple[bool, tuple[int | None, float]]:
         """Execute a program; return whether it ended by itself in time, its exit code, and its CPU time in seconds.
@@ -237,7 +251,13 @@ class _Starter:
             ended, reply = True, b""
         return ended, json.loads(reply) if reply else (None, 0.0)
 
+    def kill(self) -> None:
+        """End the process and what it has started, without waiting."""
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
     def close(self) -> None:
         """End the process and what it has started."""
+        self.kill()
         self._connection.close()
-        self.child.close()
+        self._child.close()
