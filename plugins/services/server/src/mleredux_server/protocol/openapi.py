@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -14,39 +16,10 @@ from starlette.responses import HTMLResponse
 from mleredux_server.protocol.idempotency import HEADER
 
 _PUBLIC = ("/healthz", "/readyz", "/metrics", "/v1")
-_PROBLEM: dict[str, Any] = {
-    "title": "Problem",
-    "description": "What went wrong (RFC 9457).",
-    "type": "object",
-    "required": ["type", "title", "status", "detail", "hint", "instance"],
-    "properties": {
-        "type": {"type": "string", "description": "`urn:mleredux:problem:` followed by a machine-readable name."},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string", "description": "A sentence that describes the problem."},
-        "hint": {"type": ["string", "null"], "description": "How to fix it."},
-        "instance": {"type": ["string", "null"], "description": "The request's id, as in `X-Request-Id`."},
-        "errors": {
-            "type": "array",
-            "description": "The invalid fields, with status 422.",
-            "items": {
-                "type": "object",
-                "required": ["field", "message"],
-                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
-            },
-        },
-    },
-}
-_ANSWER: dict[str, Any] = {
-    "description": "A problem",
-    "headers": {"X-Request-Id": {"schema": {"type": "string"}}},
-    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
-}
-_LIMITED = {
-    **_ANSWER,
-    "description": "Too many requests",
-    "headers": {**_ANSWER["headers"], "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}},
-}
+_PARTS = json.loads(Path(__file__).with_name("openapi.json").read_text(encoding="utf-8"))
+"""Parts that the routes share: the schema `problem`, the responses `answer` (any problem) and `limited`, and
+`security`.
+"""
 _REPEATABLE = (
     *(f"/v1/{name}" for name in ("users", "tokens", "projects", "runs", "experiments", "builds", "submissions")),
     "/v1/runs/{run_id}/retry",
@@ -57,11 +30,6 @@ _POLICY = (
     "default-src 'none'; script-src 'self' {}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-_SECURITY = {
-    "type": "http",
-    "scheme": "bearer",
-    "description": "A token of the service, `mlr_…`. Its scopes: read, run, grade, tokens, admin.",
-}
 
 
 def install(app: FastAPI) -> None:
@@ -95,9 +63,9 @@ def install(app: FastAPI) -> None:
 def completed(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document with tokens, and problems as responses, on all routes under `/v1`."""
     parts = document.setdefault("components", {})
-    parts.setdefault("securitySchemes", {})["token"] = _SECURITY
+    parts.setdefault("securitySchemes", {})["token"] = _PARTS["security"]
     schemas = parts.setdefault("schemas", {})
-    schemas["Problem"] = _PROBLEM
+    schemas["Problem"] = _PARTS["problem"]
     for name in ("HTTPValidationError", "ValidationError"):  # our errors have another format
         schemas.pop(name, None)
     for path, operations in document["paths"].items():
@@ -114,10 +82,10 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
                 operation["parameters"] = [*operation.get("parameters", ()), *headers]
             if str(answers.get("422", {})).find("HTTPValidationError") >= 0:
                 del answers["422"]
-            answers["default"] = _ANSWER
+            answers["default"] = _PARTS["answer"]
             if path not in _PUBLIC:
                 operation["security"] = [{"token": []}]
-                answers["429"] = _LIMITED
+                answers["429"] = _PARTS["limited"]
     return document
 
 
