@@ -8,7 +8,7 @@
 | `commands` | the commands of core |
 | `prepare_progress`, `run_progress`, `interrupts` | progress of data and of runs; Ctrl-C |
 | `options` | `--server`; options of many commands, and their types |
-| `run_table`, `output` | results of runs; tables for people, and one JSON document for programs |
+| `run_table`, `output` | results of runs; tables for people, one JSON document for programs, growing logs |
 """
 
 from mleredux._core.cli.root import main, program

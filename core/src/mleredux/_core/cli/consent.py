@@ -6,6 +6,7 @@ import hashlib
 import json
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -18,18 +19,7 @@ if TYPE_CHECKING:
     from mleredux.models import Agent, Grants
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
-_OPTIONS = {
-    "--pass-env pass_env NAME": "Variable of your environment to pass to the agent; masked in all stored files.",
-    "--allow-host allow_hosts [build:]HOST": "Host that the agent may reach while it runs (or in its build): NAME, "
-    "NAME:PORT, *.DOMAIN.",
-    "--allow-image allow_images NAME": "Image that the build of the agent's repository may use; a pattern is allowed.",
-    "--allow-llm-field allow_llm_fields FIELD": "Field of requests to language models that the agent may use besides "
-    "the usual ones, as refusals name it; a pattern is allowed.",
-    "--allow-llm-model allow_llm_models NAME": "Language model that the agent may use besides those that the gateway "
-    "offers; a pattern is allowed.",
-    "--tool tools NAME": "MCP server or skill for the agent: of `mleredux list tools`, a folder with SKILL.md, or a "
-    "JSON file with `mcpServers`.",
-}
+_OPTIONS: dict[str, str] = json.loads(Path(__file__).with_name("grant_options.json").read_text(encoding="utf-8"))
 """The help text of each option, by its name, its parameter and its value."""
 OPTIONS = tuple(names.split()[1] for names in _OPTIONS)
 """Parameters of `grant_options`."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import click
 
 from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
 from mleredux._core.cli.interrupts import cancelling
-from mleredux._core.cli.output import echo, write_log
+from mleredux._core.cli.output import echo, growing, write_log
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotApplicable, NotFound, StoreError, TaskBroken
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mleredux._core.store import Run, RunStore
     from mleredux.models import Event, Report, RunPlan, Verdict
     from mleredux.models.request import Request
-
-_POLL_SECONDS = 0.1
 
 
 class LocalBackend:
@@ -265,7 +263,7 @@ class LocalBackend:
         path = run.logs_dir / "build.log" if build else run.agent_log
         if not path.exists() and not (follow and run.alive):
             raise NotFound(f"Run {run.id} has no {path.name}.", hint=f"Its state is {run.state}.")
-        yield from _growing(path, lambda: not (follow and run.alive), time.sleep)
+        yield from growing(path, lambda: not (follow and run.alive), time.sleep)
 
     def artifacts(self, run_id: str) -> tuple[list[Record], list[Record]]:
         """Return the entries of the run's manifest."""
@@ -390,22 +388,5 @@ def _tell_submission(progress: Progress, run: Run, event: Event) -> None:
 
 def _copy_log(run: Run, progress: Progress, several: bool) -> None:
     """Print the content of a log as it grows."""
-    for block in _growing(run.agent_log, progress.stop.is_set, progress.stop.wait):
+    for block in growing(run.agent_log, progress.stop.is_set, progress.stop.wait):
         write_log(block, f"{run.spec.task} | " if several else "")
-
-
-def _growing(path: Path, ended: Callable[[], bool], wait: Callable[[float], object]) -> Iterator[bytes]:
-    """Yield the content of a file as it grows."""
-    position = 0
-    while True:
-        last = ended()
-        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-            if file.seek(0, os.SEEK_END) < position:
-                position = 0  # the log was truncated: a new attempt started
-            file.seek(position)
-            while block := file.read(1 << 16):
-                position += len(block)
-                yield block
-        if last:
-            return
-        wait(_POLL_SECONDS)

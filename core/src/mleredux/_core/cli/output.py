@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
+import os
 import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,6 +21,7 @@ from mleredux.models.formats import plain
 
 _CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape, but that a terminal may interpret."""
+_POLL_SECONDS = 0.1
 _NARROW = 32
 """Columns are not truncated below this width."""
 
@@ -154,3 +157,26 @@ def check_order(ctx: click.Context, submission: Path, task: str) -> None:
     """Reject a file and a task in the wrong order."""
     if not submission.exists() and Path(task).is_file():
         raise click.UsageError(f"The file comes first: `{ctx.command_path} {shlex.join((task, str(submission)))}`.")
+
+
+def growing(path: Path, ended: Callable[[], bool], wait: Callable[[float], object]) -> Iterator[bytes]:
+    """Yield the content of a file as it grows.
+
+    Args:
+        path: The file.
+        ended: Returns whether the file no longer grows.
+        wait: Waits for a number of seconds.
+    """
+    position = 0
+    while True:
+        last = ended()
+        with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+            if file.seek(0, os.SEEK_END) < position:
+                position = 0  # the log was truncated: a new attempt started
+            file.seek(position)
+            while block := file.read(1 << 16):
+                position += len(block)
+                yield block
+        if last:
+            return
+        wait(_POLL_SECONDS)

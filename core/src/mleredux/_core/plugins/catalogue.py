@@ -13,7 +13,7 @@ from mleredux._core.loans import lent
 from mleredux._core.plugins.calls import checked_task, configured
 from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
-from mleredux.errors import NotApplicable, NotFound, PluginError, one_line
+from mleredux.errors import NotApplicable, NotFound, PluginError
 
 if TYPE_CHECKING:
     import pluggy
@@ -143,8 +143,7 @@ class Catalogue:
         if found is not None:
             return found
         if declared is None:
-            missing = base if plus else name
-            self._refuse("tasks", missing)
+            self._refuse("tasks", base if plus else name)
         if variant.startswith("debug-"):
             raise NotFound(f"Sample {name} needs a plugin.", hint="Install it: pip install mleredux-agent-repo")
         variants = ", ".join(f"{base}+{key}" for key in (*sorted(declared.variants), "debug-ROWS"))
@@ -357,8 +356,7 @@ class Catalogue:
         Raises:
             PluginError: The object can't be imported, or does not match its entry.
         """
-        from mleredux._core.plugins.loader import resolve
-        from mleredux._core.plugins.summaries import check_and_summarise
+        from mleredux._core.plugins.loader import imported
 
         if entry.object is not None:
             return entry.object
@@ -373,22 +371,7 @@ class Catalogue:
                     else " ".join(entry.plugin.errors),
                 )
             return declared[entry.id].object or self.resolved(declared[entry.id])
-        try:
-            found = resolve(entry.ref, entry.plugin)
-            summary = check_and_summarise(entry.kind, found)
-        except (Exception, SystemExit) as error:
-            message = (
-                f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
-                f"{entry.ref.target} ({one_line(error)})."
-            )
-            entry.plugin.report(message)
-            raise PluginError(message, hint=f"Fix or reinstall {entry.plugin.distribution or 'it'}.") from error
-        if summary["id"] != (entry.id.rpartition(" ")[2] if entry.kind == "commands" else entry.id):
-            raise PluginError(
-                f"{entry.ref.target} of plugin {entry.plugin.name!r} has the id {summary['id']!r}, not {entry.id!r}.",
-                hint="Use the same id in both places.",
-            )
-        return found
+        return imported(entry)
 
     def _report_duplicate(self, entry: Entry, other: Entry) -> None:
         message = (

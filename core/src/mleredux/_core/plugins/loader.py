@@ -14,8 +14,8 @@ import pluggy
 
 from mleredux import hookspecs
 from mleredux._core.plugins import former
-from mleredux._core.plugins.discovery import Plugin, Ref
-from mleredux.errors import one_line
+from mleredux._core.plugins.discovery import SINGULAR, Entry, Plugin, Ref
+from mleredux.errors import PluginError, one_line
 
 _PLUGIN_FILE_MARK = "__mleredux_plugin_file__"
 
@@ -103,6 +103,32 @@ def resolve(ref: Ref, plugin: Plugin) -> Any:
         return getattr(module, attribute)
     except AttributeError:
         raise ImportError(f"{module_name} has no {attribute!r}") from None
+
+
+def imported(entry: Entry) -> Any:
+    """Import the target of an entry, and check it.
+
+    Raises:
+        PluginError: The object can't be imported, or does not match its entry.
+    """
+    from mleredux._core.plugins.summaries import check_and_summarise
+
+    try:
+        found = resolve(entry.ref, entry.plugin)
+        summary = check_and_summarise(entry.kind, found)
+    except (Exception, SystemExit) as error:
+        message = (
+            f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
+            f"{entry.ref.target} ({one_line(error)})."
+        )
+        entry.plugin.report(message)
+        raise PluginError(message, hint=f"Fix or reinstall {entry.plugin.distribution or 'it'}.") from error
+    if summary["id"] != (entry.id.rpartition(" ")[2] if entry.kind == "commands" else entry.id):
+        raise PluginError(
+            f"{entry.ref.target} of plugin {entry.plugin.name!r} has the id {summary['id']!r}, not {entry.id!r}.",
+            hint="Use the same id in both places.",
+        )
+    return found
 
 
 def _import(plugin: Plugin) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -45,137 +46,41 @@ _EXECUTION = (
 """Options that are passed to the back end unchanged."""
 
 
+_TYPES: dict[str, click.ParamType[Any]] = {
+    "duration": Duration(),
+    "size": Megabytes(),
+    "seed": click.IntRange(0, MAX_SEED),
+    "integer": click.IntRange(min=0),
+    "positive": click.IntRange(min=1),
+    "cpus": click.FloatRange(min=0, min_open=True),
+    "cost": click.FloatRange(min=0),
+    "rows": click.IntRange(2, 10**9 - 1),
+    "priority": click.IntRange(-100, 100),
+    "text": click.File(encoding="utf-8"),
+    "path": click.Path(path_type=Path),
+    "file": click.Path(path_type=Path, dir_okay=False),
+}
+"""Types of options, by their names in `run_options.json`; a list there contains the choices."""
+_SHARED = {"grant": grant_options, "store": store_option}
+_PLACES = {"here": local_option, "server": server_option}
+
+
+def _own_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options of `run_options.json`, in its order."""
+    for facts in reversed(json.loads(Path(__file__).with_name("run_options.json").read_text(encoding="utf-8"))):
+        if "shared" in facts:
+            command = _SHARED[facts["shared"]](command)
+            continue
+        kind = facts.pop("type", None)
+        facts["type"] = click.Choice(kind) if isinstance(kind, list) else _TYPES.get(kind)
+        option: Callable[..., Any] = _PLACES.get(facts.pop("place", ""), click.option)
+        command = option(*facts.pop("names"), **facts)(command)
+    return command
+
+
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="TASK...")
-@click.option(
-    "--agent", "agents", multiple=True, metavar="ID", help="The agent; repeat the option for one run per agent."
-)
-@click.option(
-    "--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, techniques@wine, …)."
-)
-@click.option("--sandbox", metavar="ID", help="Sandbox to run in.  [default: the best that meets the agent's needs]")
-@click.option(
-    "--seed",
-    "seeds",
-    type=click.IntRange(0, MAX_SEED),
-    multiple=True,
-    help="Random seed for the agent; repeat the option for one run per seed.  [default: 0]",
-)
-@click.option("--time-limit", type=Duration(), help="Time limit for the agent: 90s, 30m, 2h.")
-@click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs for the agent.")
-@click.option("--memory", "memory_mb", type=Megabytes(), help="Memory for the agent: 512m, 4g.")
-@click.option("--disk", "disk_mb", type=Megabytes(), help="Disk space for the agent: 512m, 10g.")
-@click.option("--processes", type=click.IntRange(min=1), help="Maximum number of processes of the agent.")
-@click.option("--gpus", type=click.IntRange(min=0), help="GPUs for the agent.")
-@click.option("--grace", type=Duration(), help="Time between SIGTERM and SIGKILL.")
-@click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
-@grant_options
-@click.option("--llm-calls", type=click.IntRange(min=0), help="Maximum number of LLM calls through the gateway.")
-@click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of tokens for these calls.")
-@click.option(
-    "--llm-cost", "llm_cost_usd", type=click.FloatRange(min=0), metavar="USD", help="Maximum cost of these calls."
-)
-@click.option(
-    "--on-budget",
-    type=click.Choice(["refuse", "stop"]),
-    help="When the LLM budget is spent, refuse further calls or stop the agent.  [default: refuse]",
-)
-@click.option(
-    "--retry",
-    "retries",
-    multiple=True,
-    metavar="CAUSE=N",
-    help="Retry up to N times after failures with this cause, e.g. `out_of_memory=2`.",
-)
-@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent.")
-@click.option("--obfuscated", is_flag=True, help="Use the description without the competition's name and story.")
-@click.option(
-    "--verify/--no-verify",
-    default=None,
-    help="Execute the final code again on permuted test data.  [default: no, on a server as configured there]",
-)
-@click.option("--context", type=click.File(encoding="utf-8"), help="A text file to append to the agent's instructions.")
-@local_option(
-    "--base-image",
-    metavar="IMAGE",
-    help="Base image to build the agent's image from. [env: MLEREDUX_BASE_IMAGE]",
-    why="it is configured on the server.",
-)
-@local_option(
-    "--jobs",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Maximum number of concurrent runs.",
-    why="the server's slots and your quota limit concurrent runs.",
-)
-@local_option(
-    "--executor",
-    metavar="ID",
-    help="Executor that places the runs on machines.  [default: this process executes them]",
-    why="the server executes its runs.",
-)
-@store_option
-@local_option(
-    "--from",
-    "source",
-    type=click.Path(path_type=Path),
-    help="A folder or zip file with the raw data of the task, if it is not prepared yet.",
-    why="the server prepares its own data.",
-)
-@click.option(
-    "--debug-sample",
-    type=click.IntRange(2, 10**9 - 1),
-    metavar="ROWS",
-    help="Run on a sample of this many rows, the task's variant `+debug-ROWS`; scores are not comparable with others.",
-)
-@click.option(
-    "--dev-score",
-    "dev_scores",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Let the agent score up to N submissions on held-out training rows: the task's variant `+dev`.",
-)
-@local_option(
-    "--watch",
-    is_flag=True,
-    help="Run again when the agent's files change, and show the differences; Ctrl-C stops it.",
-    why="the agent's files are on this machine.",
-)
-@click.option("-k", "words", metavar="WORDS", help="Only tasks whose names match: `wine or (digits and not code)`.")
-@local_option(
-    "--last-failed",
-    "--lf",
-    is_flag=True,
-    help="Only repeat runs that failed last time; all runs if none failed.",
-    why="`mleredux runs retry` repeats runs there.",
-)
-@click.option(
-    "--junit-xml",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Also write the results to this file, as JUnit XML for CI systems.",
-)
-@click.option("--follow", is_flag=True, help="Show the agent's log while it runs.")
-@local_option(
-    "--resume",
-    metavar="RUN",
-    help="Resume an interrupted run, by its id (or `last`).",
-    why="a server resumes its runs automatically, and `mleredux runs retry RUN` retries one.",
-)
-@local_option(
-    "--replay",
-    metavar="RUN",
-    help="Repeat a run offline: calls to language models return its recorded answers.",
-    why="the record is on this machine.",
-)
-@server_option("--detach", "-d", is_flag=True, help="Do not wait: print run ids, or records with --json.")
-@server_option("--cancel-on-interrupt", is_flag=True, help="Cancel the runs on Ctrl-C.")
-@server_option("--project", metavar="NAME", help="The project whose quota the runs count against, by name or id.")
-@server_option("--priority", type=click.IntRange(-100, 100), help="Priority among your own runs; higher runs first.")
-@server_option("--preemptible", is_flag=True, help="Run only if no other run waits; stop and restart for others.")
-@server_option("--secret", "secrets", multiple=True, metavar="NAME", help="A secret to use, yours or the project's.")
-@server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="A label for the runs.")
-@server_option("--name", metavar="NAME", help="Name for the experiment if there are several runs.")
+@_own_options
 @runs_dir_option
 @data_dir_option
 @json_option
