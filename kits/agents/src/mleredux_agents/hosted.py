@@ -18,16 +18,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mleredux._core import forkserver
-from mleredux._core.launcher import MAX_MESSAGE
 from mleredux._core.protocols import Exit, Handle, Launch, Usage
 from mleredux._core.sandboxes.launched import resource_limits
 from mleredux._core.sandboxes.processes import members, stat
 from mleredux_agentkit.hosted import HostedSession
 from mleredux_agentkit.task import Task
 
+from mleredux_agents.steps import MAX_MESSAGE
+
 _LIBRARIES = ("numpy", "pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.pipeline")
 _MODULE = "mleredux_agentkit.hosted"
-_BARE = ("mleredux._core.launcher", _MODULE)
+_BARE = ("mleredux_agents.steps", _MODULE)
 _KILL, _FOREVER = signal.SIGKILL, 1e6
 _CANNOT_EXECUTE = 126
 _IDLE_SECONDS = 5.0
@@ -109,7 +110,7 @@ class _Steps:
         modules: tuple[str, ...],
     ) -> forkserver.Child:
         return forkserver.start(
-            f"mleredux._core.launcher:{function}",
+            f"mleredux_agents.steps:{function}",
             {**request, "limits": self._limits},
             folder=folder,
             errors=files[-1],
@@ -222,7 +223,7 @@ class _Starter:
     """A process that starts programs, one after the other, so that no process is forked for each command.
 
     Args:
-        fork: Calls `mleredux._core.launcher.execute` in a child, with these files; the last one is its standard error.
+        fork: Calls `mleredux_agents.steps.execute` in a child, with these files; the last one is its standard error.
 
     Attributes:
         pid: The id of the process, which is the parent of programs.
