@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Iterable
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,22 +53,8 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the commands `findings`, `experiment findings`, `planted`, `classroom` and `runs techniques`."""
-    title = "Collect technique findings as context for agents."
-    used = "Score how much techniques improved competition runs."
-    opened = "Commit to the secret of planted seeds, and reveal it later."
-    helps = "Measure whether findings help an agent: technique runs, contexts, arms, report."
-    taught, learn = "Teach a class with technique tasks.", {"section": "Learn"}
-    return [
-        Ref("findings", f"{__name__}.command:command", {"title": title, **learn, "formerly": ("curriculum",)}),
-        Ref("experiment findings", f"{__name__}.findings.study_command:command", {"title": helps}),
-        Ref("planted", f"{__name__}.planted:command", {"title": opened, **learn}),
-        Ref(
-            "classroom",
-            f"{__name__}.class_command:command",
-            {"title": taught, **learn, "formerly": ("techniques class",)},
-        ),
-        Ref("runs techniques", f"{__name__}.usage.command:command", {"title": used}),
-    ]
+    commands = tomllib.loads((files(__name__) / "commands.toml").read_text(encoding="utf-8"))
+    return [Ref(name, f"{__name__}.{told.pop('function')}", told) for name, told in commands.items()]
 
 
 @hookimpl

@@ -18,6 +18,7 @@ from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import current
 
 from mleredux_techniques._kit.declaration.grader import combined
+from mleredux_techniques.texts import rendered
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Report, Run
@@ -138,12 +139,8 @@ def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson
         enough = efficacy is None or efficacy >= WORTH_TELLING
         if lines and lines not in choices and enough and len(lesson.recommendations) < most:
             choices.add(lines)
-            told = {
-                "lines": list(lines),
-                "efficacy": efficacy,
-                "uncertainty": report.details["efficacy"]["uncertainty"],
-            }
-            lesson.recommendations.append({**told, **source})
+            error = report.details["efficacy"]["uncertainty"]
+            lesson.recommendations.append({"lines": list(lines), "efficacy": efficacy, "uncertainty": error, **source})
     return lesson
 
 
@@ -166,34 +163,4 @@ def _title(technique: str) -> str:
 
 def text(task: str, lessons: list[Lesson], *, graded: bool = True) -> str:
     """Format the lessons as Markdown, for readers and for `mleredux run --context`."""
-    return "\n".join((_lines if graded else _claim_lines)(task, lessons)) + "\n"
-
-
-def _claim_lines(task: str, lessons: list[Lesson]) -> Iterator[str]:
-    yield f"# Findings of technique runs on {task}\n"
-    for lesson in lessons:
-        yield f"## {lesson.title}\n"
-        yield from (f"- {finding['explanation']}" for finding in lesson.findings)
-        for choice in lesson.recommendations:
-            yield "\nRecommended:\n"
-            yield from (f"- {line}" for line in choice["lines"])
-        yield ""
-
-
-def _lines(task: str, lessons: list[Lesson]) -> Iterator[str]:
-    yield f"# Findings of technique runs on {task}\n"
-    yield "Findings were graded against the data; recommendations were executed on training rows with reference models"
-    yield "and compared with a naive choice (efficacy 0) and a strong one (efficacy 1). Scores use no private labels.\n"
-    for lesson in lessons:
-        best = lesson.runs[0]
-        yield f"## {lesson.title}\n"
-        runs = "1 graded run" if len(lesson.runs) == 1 else f"{len(lesson.runs)} graded runs"
-        yield f"{runs}, best score {best['score']:.3f} (agent {best['agent']}).\n"
-        yield from (f"- {finding['explanation']}" for finding in lesson.findings)
-        if not lesson.findings:
-            yield "- No findings."
-        for choice in lesson.recommendations:
-            told = "not significant on this data" if choice["efficacy"] is None else f"{choice['efficacy']:.2f}"
-            yield f"\nRecommended (efficacy: {told}; score {choice['score']:.3f}):\n"
-            yield from (f"- {line}" for line in choice["lines"])
-        yield ""
+    return rendered("findings.md.j2", task=task, lessons=lessons, graded=graded)

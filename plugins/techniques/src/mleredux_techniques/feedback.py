@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from mleredux.plugin.artifact import Artifact
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
+
+from mleredux_techniques.texts import rendered
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import Report, Run
@@ -50,40 +52,8 @@ def title_of(task: str) -> str | None:
 
 def text(task: str, title: str, report: Report) -> str:
     """Return an explanation of the grade, as Markdown."""
-    return "\n".join(_lines(task, title, report)) + "\n"
-
-
-def _lines(task: str, title: str, report: Report) -> Iterator[str]:
-    details = report.details
-    named = f" ({report.details['score']})" if "score" in report.details else ""
-    yield f"# {task}: {'no score' if report.score is None else f'{report.score:.3f}{named}'}\n"
-    yield f"{title}.\n"
-    if report.score is None or not {"facts", "efficacy"} <= set(details):
-        yield report.message or "There was no document to grade."
-        return
-    facts, efficacy = details["facts"], details["efficacy"]
-    yield f"{details['formula']}.\n"
-    spread = "" if efficacy["uncertainty"] is None else f" ± {efficacy['uncertainty']:.3f}"
-    told = "not significant on this data" if efficacy["score"] is None else f"{efficacy['score']:.3f}{spread}"
-    yield f"- facts: {facts['score']:.3f}\n- efficacy: {told}"
-    if details.get("sample"):
-        yield f"- {details['sample']}"
-    yield "\n## Facts\n"
-    yield "| component | score | weight | given | true |\n|---|---|---|---|---|"
-    for part in facts["parts"]:
-        value = part["value"] if isinstance(part["value"], dict) else {"given": part["value"]}
-        shown = [_cell(value.get("given")), _cell(value.get("true"))]
-        yield f"| {part['name']} | {part['score']:.2f} | {part['weight']:.2f} | {' | '.join(shown)} |"
-    yield ""
-    yield from (f"- **{part['name']}**: {part['explanation']}" for part in facts["parts"])
-    yield "\n## Efficacy\n"
-    yield "Recommended:\n"
-    yield from (f"- {line}" for line in details["recommendation"])
-    yield ""
-    for part in efficacy["parts"]:
-        yield f"- **{part['name']}** {_figure(part['value'])}: {part['explanation']}"
-    if not efficacy["parts"]:
-        yield "The recommendation was not executed: this data has no features to train models on."
+    known = {"score": report.score, "message": report.message, "details": report.details}
+    return rendered("feedback.md.j2", task=task, title=title, cell=_cell, figure=_figure, **known)
 
 
 def _cell(value: Any) -> str:

@@ -22,6 +22,7 @@ from mleredux.plugin.files import write_atomically
 from mleredux_rollout import Format
 
 from mleredux_techniques.curriculum import Lesson, lessons_of
+from mleredux_techniques.texts import rendered
 
 if TYPE_CHECKING:
     from mleredux_rollout import ExportedRun
@@ -58,19 +59,14 @@ def skill_files(task: str, lessons: Iterable[Lesson], name: str) -> dict[str, st
     links = "".join(f"- [{title}](references/{key}.md)\n" for key, (title, _) in _MODULES.items() if modules.get(key))
     shown = re.sub("-{3,}", "--", " ".join(task.split()))[:200]  # readers end the header at the next three hyphens
     description = f"Graded findings about the data of {shown}. Use when you validate, prepare data or train models."
-    head = (
-        f"---\nname: {name}\ndescription: {json.dumps(description, ensure_ascii=False)}\n---\n\n"
-        f"# Findings about {task}\n\n"
-        "Facts were graded against the data. Recommendations were executed on training rows: effect 0 is the naive "
-        "choice, 1 a strong one, with a 95 % interval. Nothing depends on the labels of the private test.\n\n"
-        "Read the module that you need:\n\n"
-    )
+    told = json.dumps(description, ensure_ascii=False)
     pages = {
         f"references/{key}.md": "\n".join([f"# {title}", "", *modules[key]])
         for key, (title, _) in _MODULES.items()
         if modules.get(key)
     }
-    return {"SKILL.md": head + (links or "No finding was graded as right.\n"), **pages}
+    head = rendered("SKILL.md.j2", name=name, description=told, task=task, links=links)
+    return {"SKILL.md": head, **pages}
 
 
 def write_skill(task: str, lessons: Iterable[Lesson], folder: Path) -> list[Path]:

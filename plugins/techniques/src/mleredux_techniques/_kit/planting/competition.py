@@ -19,22 +19,13 @@ from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.planting.composition import ID, keep, planted
 from mleredux_techniques._kit.planting.pictures import keep_sketches
 from mleredux_techniques._kit.planting.seeds import Seed
+from mleredux_techniques.texts import rendered
 
 REVISION = "6"
 """Part of the version of all planted tasks; increased whenever the data for a seed changes."""
 TRAIN, TEST, SAMPLE, ANSWERS, BOARD = (
     "train.csv", "test.csv", "sample_submission.csv", "answers.csv", "leaderboard.csv"
 )  # fmt: skip
-_ABOUT = """\
-# {title}
-
-Predict `{target}` for the rows in `test.csv` from those in `train.csv`. The metric is {metric} ({better} is better).
-Write a file like `sample_submission.csv`. Other files are not provided.
-
-The rows were generated: they resemble those of {origin}, but none of them was ever published. Columns were added,
-changed and renamed. Not every column is useful, some may be misleading, and rows may depend on one another: inspect
-the tables first.
-"""
 
 
 class PlantedCompetition(Competition):
@@ -46,7 +37,8 @@ class PlantedCompetition(Competition):
     def describe(self, *, obfuscated: bool = False) -> str:
         """Return the description for the agent."""
         origin = "those of another competition" if obfuscated else self.origin
-        return _ABOUT.format(
+        return rendered(
+            "planted.md.j2",
             title="Generated rows" if obfuscated else self.title,
             target=", ".join(self.submission.target_columns) or "the target",
             metric=self.metric.id,

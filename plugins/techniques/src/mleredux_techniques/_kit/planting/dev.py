@@ -15,16 +15,10 @@ from mleredux_techniques._kit.data.discovery import discover
 from mleredux_techniques._kit.data.tables import find_tables
 from mleredux_techniques._kit.planting.competition import SAMPLE, TEST, write_tables
 from mleredux_techniques._kit.planting.shadow import hold_back, shadow_competition
+from mleredux_techniques.texts import rendered
 
 VARIANT, PUBLIC, INNER = "dev", "dev", "inner"
 _VERSION = "1"
-_ABOUT = """
-
----
-
-A fifth of the training rows are not in `train.csv`: they are in `dev/test.csv`, without their targets. Other files than
-the training table, the test table and the sample submission are not provided.
-"""
 
 
 class DevCompetition(Competition):
@@ -33,7 +27,7 @@ class DevCompetition(Competition):
     def describe(self, *, obfuscated: bool = False) -> str:
         """Return the base's description, with the differences."""
         assert self.base is not None
-        return self.base.describe(obfuscated=obfuscated) + _ABOUT
+        return self.base.describe(obfuscated=obfuscated) + rendered("dev.md.j2")
 
 
 def find_dev(name: str) -> DevCompetition | None:

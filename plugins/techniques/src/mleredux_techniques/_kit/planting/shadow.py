@@ -13,16 +13,10 @@ from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.data.discovery import discover
 from mleredux_techniques._kit.data.splits import pool
 from mleredux_techniques._kit.planting.competition import shared, write
+from mleredux_techniques.texts import rendered
 
 VARIANT = "shadow"
 _VERSION = "1"
-_ABOUT = """
-
----
-
-This is a validation task: the rows of `test.csv` were held out from the training table, `train.csv` contains its other
-rows, and `sample_submission.csv` lists the rows to predict. Other files are not provided.
-"""
 
 
 class ShadowCompetition(Competition):
@@ -31,7 +25,7 @@ class ShadowCompetition(Competition):
     def describe(self, *, obfuscated: bool = False) -> str:
         """Return the base's description, with the differences."""
         assert self.base is not None
-        return self.base.describe(obfuscated=obfuscated) + _ABOUT
+        return self.base.describe(obfuscated=obfuscated) + rendered("shadow.md.j2")
 
 
 def shadow_competition(base: Task) -> ShadowCompetition:
