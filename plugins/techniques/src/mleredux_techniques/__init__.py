@@ -52,7 +52,7 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 
 @hookimpl
 def mleredux_register_commands() -> Iterable[Ref]:
-    """Return the commands `findings`, `experiment findings`, `planted`, `classroom` and `runs techniques`."""
+    """Return the commands `findings`, `planted`, `classroom` and `runs techniques`."""
     commands = tomllib.loads((files(__name__) / "commands.toml").read_text(encoding="utf-8"))
     return [Ref(name, f"{__name__}.{told.pop('function')}", told) for name, told in commands.items()]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux_techniques.findings.study import ARMS
+from mleredux_findings.study import ARMS
 
 MARKET = Path(__file__).with_name("market_plugin.py")
 PLAN = """

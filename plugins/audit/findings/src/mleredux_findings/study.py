@@ -22,11 +22,8 @@ from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Arm, Plan, Request, Seed, agent_reference, resolved
 from mleredux.plugin.files import write_atomically
+from mleredux_techniques.shared import FORMS, Lesson, collect, contexts, skill_files, write_skill
 from pydantic import Field, ValidationError
-
-from mleredux_techniques.curriculum import Lesson, collect
-from mleredux_techniques.findings.contexts import FORMS, contexts
-from mleredux_techniques.findings.skill import skill_files, write_skill
 
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import jinja2
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
+from mleredux_techniques.shared import size
 
-from mleredux_techniques.findings.contexts import size
-from mleredux_techniques.findings.registration import registration
+from mleredux_findings.registration import registration
 
 if TYPE_CHECKING:
-    from mleredux_techniques.findings.study import Study
+    from mleredux_findings.study import Study
 
 PAIRS = (
     *(("sham", "graded"), ("none", "graded"), ("checklist", "graded"), ("unfiltered", "graded"), ("compute", "graded")),
@@ -88,7 +88,7 @@ def _measured(study: Study, analysis: Any, measure: str) -> dict[str, Any]:
 
 def page(study: Study, known: dict[str, Any]) -> str:
     """Return the results as Markdown."""
-    loader = jinja2.PackageLoader("mleredux_techniques", "findings")
+    loader = jinja2.PackageLoader("mleredux_findings", ".")
     environment = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     environment.filters |= {"number": _number, "span": _span}
     kinds = Counter(row["kind"] for row in known["tasks"].values())
