@@ -43,16 +43,11 @@ def mleredux_register_pages() -> list[Page | Panel]:
     """Return the pages of experiments and of the comparison of selected runs."""
     from mleredux.plugin.page import Page, Panel
 
-    one = f"{__name__}.pages.experiment"
+    one, other = f"{__name__}.pages.experiment", f"{__name__}.pages.compare"
     return [
         Page(path="/experiments", template="experiments.html.j2", function=f"{one}:experiments", menu="Experiments"),
         Page(path="/experiments/{name}", template="experiment.html.j2", function=f"{one}:experiment"),
-        Page(
-            path="/compare",
-            template="compare.html.j2",
-            function=f"{__name__}.pages.compare:compare",
-            selection="Compare",
-        ),
+        Page(path="/compare", template="compare.html.j2", function=f"{other}:compare", selection="Compare"),
         Panel(title="Experiment", template="panel.html.j2", function=f"{__name__}.pages.panel:panel"),
         Panel(title="Agents", template="agents.html.j2", function=f"{__name__}.pages.task:agents", place="task"),
     ]

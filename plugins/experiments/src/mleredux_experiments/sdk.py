@@ -104,9 +104,8 @@ class Experiment:
         rows = "".join(
             f"<tr>{''.join(f'<td>{escape(str(arm[name]))}</td>' for name in columns)}</tr>" for arm in told["arms"]
         )
-        title = f"<b>{escape(told['name'])}</b> {escape(told['question'])}"
-        ended = f"{told['ended']} of {told['total']} runs ended"
-        return f"<div>{title}<br>{ended}<table><tr>{head}</tr>{rows}</table></div>"
+        title = f"<b>{escape(told['name'])}</b> {escape(told['question'])}<br>"
+        return f"<div>{title}{told['ended']} of {told['total']} runs ended<table><tr>{head}</tr>{rows}</table></div>"
 
 
 def experiment(

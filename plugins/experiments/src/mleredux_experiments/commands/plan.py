@@ -64,8 +64,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     if as_json:
         print_json(record)
         return
-    name, question = record["name"], record["question"]
-    click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
+    click.echo(click.style(": ".join(filter(None, (record["name"], record["question"]))), bold=True))
     sizes = [f"{len(record[key])} {key[:-1] if len(record[key]) == 1 else key}" for key in ("arms", "tasks", "seeds")]
     click.echo(f"{' × '.join(sizes)} = {record['runs']} runs.\n")
     print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))

@@ -77,9 +77,8 @@ class Check:
 
     def document(self) -> dict[str, Any]:
         """Return the document that `experiment check --json` prints."""
-        shown = {"name", "question", "primary", "margin", "alpha", "analysis", "order"}
         return {
-            **self.plan.experiment.model_dump(include=shown),
+            **self.plan.experiment.model_dump(exclude={"tasks", "seeds"}),
             "arms": [{"arm": name, **_arm(arm.request("{task}"))} for name, arm in self.plan.all_arms().items()],
             "tasks": list(self.tasks),
             "seeds": list(self.seeds),
@@ -95,12 +94,10 @@ def checked(plan: Plan, planned: Planned, past: Results) -> Check:
 
 
 def _arm(request: dict[str, Any]) -> dict[str, Any]:
-    shown = {key: value for key, value in request.items() if key not in ("task", "context")}
-    task: str = request["task"]
     return {
-        **shown,
+        **{key: value for key, value in request.items() if key not in ("task", "context")},
         "grants": request["grants"].model_dump(exclude_defaults=True),
-        "variant": task.partition("+")[2] or ("obfuscated" if request["obfuscated"] else None),
+        "variant": request["task"].partition("+")[2] or ("obfuscated" if request["obfuscated"] else None),
         "options": ",".join(f"{key}={value}" for key, value in request["options"].items()) or None,
         "limits": ",".join(f"{key}={text(value)}" for key, value in request["limits"].items()) or None,
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +71,7 @@ def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
         if "agent" in arm.grid:
             placed["grid"] = {**arm.grid, "agent": [_placed(agent, catalogue, folder) for agent in arm.grid["agent"]]}
         arm = arm.model_copy(update=placed)
-        paths = [path for path in (arm.context, *_grid_contexts(arm)) if path]
+        paths = [path for path in (arm.context, *arm.grid.get("context", ())) if path]
         if not paths:
             arms[name] = arm
             continue
@@ -165,10 +165,6 @@ class _field:
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, MlereduxError):
             raise type(error)(f"{self.name}: {error.message}", hint=error.hint) from None
-
-
-def _grid_contexts(arm: Arm) -> Iterator[str]:
-    yield from arm.grid.get("context", ())
 
 
 def _text(path: Path, arm: str) -> str:

@@ -53,9 +53,9 @@ def check_sequence(plan: Plan, tasks: int) -> None:
     Raises:
         MlereduxError: The plan has too few tasks.
     """
-    first = replace(samples(plan, Variance(0), tasks, _FIRST_LOOK)[0], alpha=last_alpha(plan, _FIRST_LOOK))
-    if not first.equivalence:
-        first = replace(first, margin=0)  # only a difference or equivalence ends an experiment early
+    first = samples(plan, Variance(0), tasks, _FIRST_LOOK)[0]
+    margin = first.margin if first.equivalence else 0  # only a difference or equivalence ends an experiment early
+    first = replace(first, alpha=last_alpha(plan, _FIRST_LOOK), margin=margin)
     if plan.stop.rule == "sequential" and tasks < (least := first.least):
         raise MlereduxError(
             f"stop.rule: with {tasks} task{'s' * (tasks != 1)}, the sequential rule can never stop this experiment.",
@@ -120,7 +120,5 @@ def complete(cells: Iterable[tuple[int, bool]]) -> set[int]:
     Args:
         cells: The seed of each cell, and whether the cell has ended.
     """
-    seeds: dict[int, bool] = {}
-    for seed, ended in cells:
-        seeds[seed] = seeds.get(seed, True) and ended
-    return {seed for seed, ended in seeds.items() if ended}
+    known = tuple(cells)
+    return {seed for seed, _ in known} - {seed for seed, ended in known if not ended}

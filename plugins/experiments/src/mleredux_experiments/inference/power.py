@@ -8,10 +8,10 @@ with all flips; with more tasks, the test has the power of Student's t. Decision
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
 
 import numpy as np
 
@@ -29,8 +29,6 @@ _RANKS = 1_000
 """Number of tasks, ordered by chance of success, that represent a distribution."""
 _SIMULATED = 200
 """Maximum number of tasks for which decisions within a margin are simulated task by task."""
-
-Rule = Literal["difference", "non-inferiority", "equivalence"]
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class Sample:
     equivalence: bool = False
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> str:
         """Return the decision: with a margin, whether B is at least not inferior, unless equivalence is the
         question."""
         return "equivalence" if self.equivalence else "non-inferiority" if self.margin else "difference"
@@ -168,15 +166,8 @@ class Sample:
 
 
 def _smallest(low: int, most: int, suffices: Callable[[int], bool]) -> int | None:
-    high = low
-    while not suffices(high):
-        if high >= most:
-            return None
-        low, high = high + 1, min(2 * high, most)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle + 1, high)
-    return high
+    smallest = low + bisect_left(range(low, most + 1), True, key=suffices)
+    return smallest if smallest <= most else None
 
 
 def _least_padded(least: float, level: float) -> int:
