@@ -90,4 +90,5 @@ def run_page(page: Path, folder: Path, variables: Mapping[str, str]) -> None:
     )
     assert ended.returncode == 0, f"{page}: {ended.stdout[-4000:]}"
     printed = {" ".join(line.split()) for line in ended.stdout.splitlines()}
-    assert [line for line in expected if " ".join(line.split()) not in printed] == []
+    missing = [line for line in expected if " ".join(line.split()) not in printed]
+    assert not missing, f"{page}: not printed: {missing}"

@@ -63,7 +63,7 @@ def test_an_agent_of_harbor_is_installed_asks_and_is_graded(run: Run) -> None:
 def test_options_are_checked_before_anything_is_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     for options, message in [
-        ({}, "No Harbor agent is named"),
+        ({}, "No Harbor agent is set"),
         ({"name": "a b"}, "neither the name of an agent nor MODULE:CLASS"),
         ({"name": "codx"}, "has no agent 'codx' that is installed in its environment; did you mean codex?"),
         ({"name": "terminus-2"}, "has no agent 'terminus-2'"),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux.plugin.artifact import RunStore
 from mleredux_findings.study import ARMS
 
 MARKET = Path(__file__).with_name("market_plugin.py")
@@ -68,12 +69,11 @@ def test_harm_is_named_by_task_and_registration_is_read_from_git(cli: Any, tmp_p
     texts = {path: path.read_text() for path in folder.glob("*/shop.md")}
     assert {path.parent.name for path in texts} == {"graded", "unfiltered", "sham", "checklist"}
     assert len({len(text) for text in texts.values()}) == 1
-    skilled = [
-        path for path in (tmp_path / "runs").glob("2*") if json.loads((path / "run.json").read_text())["arm"] == "skill"
-    ]
-    for path in skilled:
-        task = json.loads((path / "run.json").read_text())["task"]
-        assert f"skill {task}\n" in (path / "logs" / "agent.log").read_text()
+    runs = RunStore(tmp_path / "runs")
+    skilled = [run for run in map(runs.get, runs.ids()) if run.spec.arm == "skill"]
+    assert len(skilled) == 4
+    for run in skilled:
+        assert f"skill {run.spec.task}\n" in run.agent_log.read_text()
 
     before = sorted(path.name for path in (tmp_path / "runs").glob("2*"))
     again = cli(*call, "--json")
