@@ -34,7 +34,7 @@ def test_words_select_tasks_as_in_pytest(expression: str, expected: set[str]) ->
 
 @pytest.mark.parametrize("expression", ["", "and", "wine and", "(wine", "wine)", "wine (digits)", "wine digits"])
 def test_an_expression_that_is_none_is_refused_in_a_sentence(expression: str) -> None:
-    with pytest.raises(MlereduxError, match="can't be read") as refused:
+    with pytest.raises(MlereduxError, match="can't be parsed") as refused:
         select_names(NAMES, expression)
     assert refused.value.hint
 
@@ -44,7 +44,7 @@ def test_no_expression_does_more_than_select(expression: str) -> None:
     try:
         assert set(select_names(NAMES, expression)) <= set(NAMES)
     except MlereduxError as error:
-        assert "can't be read" in error.message or "No task matches" in error.message
+        assert "can't be parsed" in error.message or "No task matches" in error.message
 
 
 @pytest.mark.parametrize("expression", ["(" * 5_000, "not " * 20_000 + "wine", "__import__('os') or wine"])
@@ -52,7 +52,7 @@ def test_odd_expressions_execute_nothing(expression: str) -> None:
     try:
         assert set(select_names(NAMES, expression)) <= set(NAMES)
     except MlereduxError as error:
-        assert "can't be read" in error.message
+        assert "can't be parsed" in error.message
 
 
 def _row(task: str, status: str, score: float | None, seed: int = 0) -> dict[str, Any]:
