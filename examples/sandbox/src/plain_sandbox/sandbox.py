@@ -37,9 +37,7 @@ class PlainSandbox:
         return Built(f"plain:{sys.version}", sys.executable, cached=True)
 
     def layout(self, launch: Launch) -> Layout:
-        """Return the real folders, or links to them: because agents use the paths in commands and put sockets in
-        temporary folders.
-        """
+        """Return the real folders, or links to them: agents use paths in commands, and sockets in temporary folders."""
         task, output = plain_path(launch.task_dir), plain_path(launch.output_dir)
         scratch = plain_path(launch.scratch_dir, longest=48)
         folders = (str(task), str(task / "data"), str(output), str(scratch))

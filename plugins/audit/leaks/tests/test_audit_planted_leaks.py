@@ -301,7 +301,7 @@ def test_columns_that_tell_the_target_in_training_only_are_reported(kind: str, t
         toy.test["stage"] = ""
     report = toy.audit()
     assert [(one.kind, one.severity) for one in report.findings] == [("column", "medium")], report.text()
-    assert "'stage' tells 'label' in train.csv, but not in test.csv" in report.findings[0].message
+    assert "'stage' predicts 'label' in train.csv, but not in test.csv" in report.findings[0].message
     assert report.clean, "it tells nothing about the answers"
 
 

@@ -155,7 +155,7 @@ def test_what_is_not_supported_is_refused(tmp_path: Path) -> None:
     (task / "instruction.md").write_text("Other text.\n")
     assert import_folder(task) != first
     cases = {
-        "has several steps": ("task.toml", '[[steps]]\nname = "one"\n'),
+        "requires several steps": ("task.toml", '[[steps]]\nname = "one"\n'),
         "variables of this machine": ("task.toml", 'verifier.env = { KEY = "${API_KEY}" }\n'),
         "Docker Compose": ("environment/docker-compose.yaml", "services: {}\n"),
         "GPUs": ("task.toml", "environment.gpus = 1\n"),
