@@ -109,8 +109,8 @@ def test_comments_are_ranked_without_a_threshold(shared: Path, tmp_path: Path) -
     )
     perfect.assign(prediction=perfect["prediction"] / 10).to_csv(tmp_path / "low.csv", index=False)
     assert score(task, tmp_path / "low.csv", tmp_path) == pytest.approx(1)
-    assert "cut to 0 or 1" not in task.describe()
-    assert "cut to 0 or 1" not in task.describe(obfuscated=True)
+    assert "converted to 0 or 1" not in task.describe()
+    assert "converted to 0 or 1" not in task.describe(obfuscated=True)
 
 
 def test_purchases_of_seven_days_are_asked_for_by_ten_digits(shared: Path, tmp_path: Path) -> None:
