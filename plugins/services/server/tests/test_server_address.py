@@ -102,7 +102,7 @@ def test_a_file_system_without_locks_is_named(settings: Settings, monkeypatch: p
     monkeypatch.setattr("mleredux._core.store.files.fcntl.flock", refuse)
     with pytest.raises(MlereduxError, match=r"can't be locked: .*\.") as refused, address.alone(settings):
         raise AssertionError
-    assert "another one" in str(refused.value.hint)
+    assert "another file system" in str(refused.value.hint)
 
 
 def start_with(listener: socket.socket, runs: Path) -> subprocess.Popen[bytes]:

@@ -88,7 +88,11 @@ class PodmanHandle:
         wait_for_log(self._log, _END_SECONDS)
 
     def _running(self) -> bool:
-        return self._process is not None and not select.select([self._process], [], [], 0)[0]
+        if self._process is None:
+            return False
+        ended = select.poll()  # unlike `select`, it accepts descriptors above 1,023
+        ended.register(self._process, select.POLLIN)
+        return not ended.poll(0)
 
     def _signal(self, name: str) -> None:
         if not self._closed and self._running():
