@@ -271,7 +271,7 @@ def test_a_run_that_needs_it_keeps_the_folder(ann: Client, run_id: str) -> None:
 def test_a_path_that_is_none_is_a_sentence(ann: Client, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="There is no folder or script"):
         ann.run("digits", "./not-here")
-    with pytest.raises(UsageError, match="no files"):
+    with pytest.raises(UsageError, match="only ignored files"):
         ann.run("digits", tmp_path)
     with pytest.raises(NotFound):
         ann.run("digits", "upload:x@" + "0" * 64)

@@ -58,7 +58,7 @@ def test_changes_are_asked_for_by_pages_of_this_site_only(site: Any, headers: di
     form["csrf"] = secret
     allowed = ask(site, "/actions/stop", method="POST", data=form, headers={**known, **own})
     assert allowed.status_code == 303
-    assert "is done already" in ask(site, "/", headers=known).text
+    assert "is already done" in ask(site, "/", headers=known).text
     assert ask(site, "/actions/stop", headers=known).status_code == 405
 
 

@@ -91,7 +91,7 @@ def test_a_page_that_fails_says_so(source: LocalSource) -> None:
     status, text = page_at(source, "/broken")
     assert (
         status == 409
-        and "The page /broken of plugin &#39;third_party&#39; fails (ZeroDivisionError: no words)." in text
+        and "The page /broken of plugin &#39;third_party&#39; failed (ZeroDivisionError: no words)." in text
     )
 
 
@@ -99,7 +99,7 @@ def test_panels_fail_alone(source: LocalSource) -> None:
     visit = visit_of(source)
     found = {one.title: one.html for one in panels_of(visit, visit.open(visit.rows()[0]["id"]))}
     assert found["Good"] == "<p>&lt;b&gt;digits</p>" and "Absent" not in found
-    assert "fails (TemplateNotFound" in found["Bad"] and "fails (ModuleNotFoundError" in found["Gone"]
+    assert "failed (TemplateNotFound" in found["Bad"] and "failed (ModuleNotFoundError" in found["Gone"]
 
 
 def test_a_plugin_that_registers_something_else_is_reported(source: LocalSource) -> None:
