@@ -86,7 +86,7 @@ def test_a_task_is_added_with_its_context(tmp_path: Path) -> None:
 
     found = started(tmp_path, told("wine"))
     found.run()
-    with pytest.raises(MlereduxError, match=r"arms.v1.context: the text for digits is not known"):
+    with pytest.raises(MlereduxError, match=r"arms.v1.context: the text for digits is missing"):
         extend(found, tasks=["digits"])
     larger = started(tmp_path, told("wine", "digits"))
     assert [place.plan.context for place in larger.places()] == ["On wine.", "On digits."]

@@ -75,7 +75,7 @@ def kappa(rules: Sequence[str], judge: Sequence[str]) -> float | None:
     names, places = np.unique([*rules, *judge], return_inverse=True)
     if len(names) < 2:
         return None
-    table, *_ = np.histogram2d(places[: len(rules)], places[len(rules) :], bins=len(names))
+    table, *_ = np.histogram2d(places[: len(rules)], places[len(rules) :], np.arange(len(names) + 1))
     return float(cohens_kappa(table).kappa)
 
 
