@@ -94,5 +94,5 @@ def test_a_run_in_apptainer_sees_its_own_devices_and_the_drivers_libraries(
 def test_an_unknown_gpu_is_refused_before_the_start(
     make_launch: Callable[..., Any], run: Callable[..., Any], driver: Path
 ) -> None:
-    with pytest.raises(SandboxError, match="MIG slice MIG-2 is unknown"):
+    with pytest.raises(SandboxError, match="MIG slice MIG-2 is not known"):
         run(make_launch("true", gpu_ids=("MIG-2",)))
