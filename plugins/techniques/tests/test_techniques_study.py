@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mleredux.plugin.artifact import RunStore
-from mleredux_findings.study import ARMS
+from mleredux_audit_findings.study import ARMS
 
 MARKET = Path(__file__).with_name("market_plugin.py")
 PLAN = """

@@ -1,4 +1,4 @@
-"""What `mleredux-findings` uses of this package: lessons of technique runs, and the texts and skills made from them."""
+"""Lessons of technique runs, and the texts and skills made from them, for `mleredux-audit-findings`."""
 
 from mleredux_techniques.curriculum import Lesson, collect
 from mleredux_techniques.findings.contexts import FORMS, contexts, size

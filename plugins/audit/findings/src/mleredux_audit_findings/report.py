@@ -13,10 +13,10 @@ from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
 from mleredux_techniques.shared import size
 
-from mleredux_findings.registration import registration
+from mleredux_audit_findings.registration import registration
 
 if TYPE_CHECKING:
-    from mleredux_findings.study import Study
+    from mleredux_audit_findings.study import Study
 
 PAIRS = (
     *(("sham", "graded"), ("none", "graded"), ("checklist", "graded"), ("unfiltered", "graded"), ("compute", "graded")),
@@ -88,7 +88,7 @@ def _measured(study: Study, analysis: Any, measure: str) -> dict[str, Any]:
 
 def page(study: Study, known: dict[str, Any]) -> str:
     """Return the results as Markdown."""
-    loader = jinja2.PackageLoader("mleredux_findings", ".")
+    loader = jinja2.PackageLoader("mleredux_audit_findings", ".")
     environment = jinja2.Environment(loader=loader, undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     environment.filters |= {"number": _number, "span": _span}
     kinds = Counter(row["kind"] for row in known["tasks"].values())

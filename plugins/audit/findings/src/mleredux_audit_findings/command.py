@@ -29,8 +29,8 @@ def command(
     """
     from mleredux.plugin.files import write_atomically
 
-    from mleredux_findings.report import page, record
-    from mleredux_findings.study import Study
+    from mleredux_audit_findings.report import page, record
+    from mleredux_audit_findings.study import Study
 
     study = Study(plan, runs_dir, data_dir, say=lambda message: click.echo(message, err=True))
     known = record(study, study.run(jobs).analyse())
