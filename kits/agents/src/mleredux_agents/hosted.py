@@ -27,8 +27,7 @@ from mleredux_agentkit.task import Task
 from mleredux_agents.steps import MAX_MESSAGE
 
 _LIBRARIES = ("numpy", "pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.pipeline")
-_MODULE = "mleredux_agentkit.hosted"
-_BARE = ("mleredux_agents.steps", _MODULE)
+_BARE = ("mleredux_agents.steps",)
 _KILL, _FOREVER = signal.SIGKILL, 1e6
 _CANNOT_EXECUTE = 126
 _IDLE_SECONDS = 5.0
@@ -72,7 +71,7 @@ class _Steps:
         env: Mapping[str, str],
         seconds: float | None,
     ) -> int | None:
-        """Execute a program, or call the module's `work(request, files)`, in a process with limits; return the exit
+        """Execute a program or a Python file in a process with limits; return the exit
         code, or None if it took longer than these seconds. All processes that it started have ended, too.
 
         Args:
@@ -86,7 +85,7 @@ class _Steps:
         if "program" in request:
             return self._execute({**request, "folder": folder, "env": dict(env)}, files, seconds)
         modules = (*_BARE, *(_LIBRARIES if request.get("libraries") else ()))
-        child = self._fork("work", {**request, "module": _MODULE}, files, folder, env, modules)
+        child = self._fork("work", request, files, folder, env, modules)
         try:
             ended = self._begun(child).wait(seconds)
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import json
 import os
 import select
@@ -14,16 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mleredux._core.launcher import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, end_all, prctl, restrict
+from mleredux_agentkit import hosted
 
 MAX_MESSAGE = 200_000
 """Bytes of a request to `execute`."""
 
 
 def work(request: Mapping[str, Any], files: Sequence[int]) -> None:
-    """Call `work(request, files)` of a module with limits, in a fork; see `mleredux_agents.hosted`."""
+    """Execute the Python file of a request with limits, in a fork; see `mleredux_agentkit.hosted.work`."""
     prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     restrict(request["limits"])
-    importlib.import_module(request["module"]).work(request, files)
+    hosted.work(request, files)
 
 
 def execute(request: Mapping[str, Any], files: Sequence[int]) -> None:

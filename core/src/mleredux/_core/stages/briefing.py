@@ -32,6 +32,14 @@ def _text(name: str) -> str:
     return (Path(__file__).parent / "texts" / name).read_text(encoding="utf-8")
 
 
+def _write_script(folder: Path, name: str, purpose: str) -> None:
+    """Write the script that posts a file to one of the addresses of the run."""
+    text = _text("post.sh").replace("@PURPOSE@", purpose).replace("@NAME@", name.upper()).replace("@PLACE@", name)
+    path = folder / f"{name}.sh"
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
 def _network(run: Run, isolated: bool) -> str:
     hosts = run.spec.grants.hosts
     if not isolated or not hosts or run.spec.network == "open":
@@ -94,11 +102,10 @@ def write_briefing(
         "execution": None if submission.execution is None else submission.execution.model_dump(mode="json"),
     }
     (folder / "task.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    (folder / "validate.sh").write_text(_text("validate.sh"), encoding="utf-8")
-    (folder / "validate.sh").chmod(0o755)
+    checks = "Check the format of a submission, by default the one in the output folder; prints no score."
+    _write_script(folder, "validate", f"{checks} Usage: validate.sh [FILE]")
     if task.inner and spec.limits.dev_scores:
-        (folder / "score.sh").write_text(_text("score.sh"), encoding="utf-8")
-        (folder / "score.sh").chmod(0o755)
+        _write_script(folder, "score", "Print the score of predictions for the rows in data/dev. Usage: score.sh FILE")
     if not (folder / "data").is_symlink():
         (folder / "data").mkdir(exist_ok=True)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Print the score of predictions for the rows in data/dev. Usage: score.sh FILE
-url="${MLEREDUX_SCORE_URL:-http://localhost:5000/score}"
+# @PURPOSE@
+url="${MLEREDUX_@NAME@_URL:-http://localhost:5000/@PLACE@}"
 if command -v curl >/dev/null 2>&1; then
     if [ $# -gt 0 ]; then exec curl -sS -X POST -F "file=@$1" "$url"; fi
     exec curl -sS -X POST "$url"
