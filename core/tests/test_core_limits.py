@@ -69,6 +69,7 @@ def test_a_tiny_time_limit_is_one_too(toy: Any) -> None:
     ("agent", "cause", "limit"),
     [
         ("hog", Cause.OUT_OF_MEMORY, "memory"),
+        ("takes-apart", Cause.OUT_OF_MEMORY, "memory"),
         ("fill", Cause.OUT_OF_DISK, "disk"),
         ("fill-slowly", Cause.OUT_OF_DISK, "disk"),
         ("fill-and-give-up", Cause.OUT_OF_DISK, "disk"),
@@ -84,6 +85,12 @@ def test_what_is_used_up_is_named(toy: Any, agent: str, cause: Cause, limit: str
     assert "limit" in run.message and "\n" not in run.message
     assert not run.report.valid_submission and run.report.message == "submission.csv does not exist."
     assert run.outcome.seconds < run.spec.limits.time_limit / 2, "long before its time was up"
+
+
+def test_memory_that_forks_share_counts_once(toy: Any) -> None:
+    run = toy.run("shares-memory")
+    assert (run.state, run.report.valid_submission) == (State.DONE, True)
+    assert 300 < run.outcome.max_memory_mb < 512
 
 
 def test_an_agent_that_crashes_counts_and_says_how(toy: Any) -> None:

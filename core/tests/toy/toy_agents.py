@@ -59,6 +59,18 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
         "print('ready', flush=True)\ntime.sleep(60)",
         {"limits": {"processes": 20}},
     ),
+    "shares-memory": (
+        COPY
+        + "held = bytearray(b'x') * (300 << 20)\nfor i in range(6):\n  if os.fork() == 0: time.sleep(2); os._exit(0)\n"
+        "time.sleep(2)",
+        {"limits": {"memory_mb": 512}},
+    ),
+    "takes-apart": (
+        "import os, time\n"
+        "for i in range(6):\n  if os.fork() == 0: held = bytearray(b'x') * (150 << 20); time.sleep(60)\n"
+        "time.sleep(60)",
+        {"limits": {"memory_mb": 512}},
+    ),
     "daemon": (
         COPY + "if os.fork() == 0:\n  os.setsid()\n  if os.fork() == 0:\n    os.environ.clear()\n"
         "    os.execve('/bin/sleep', ['sleep', '611'], {})\n  os._exit(0)\ntime.sleep(0.2)",

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from mleredux._core.protocols import Exit, Handle, Launch, Usage
-from mleredux._core.sandboxes.processes import birth, contained, end_family, living, members
+from mleredux._core.sandboxes.processes import birth, contained, end_family, living, members, proportional
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import SandboxError
 
@@ -134,13 +134,19 @@ class _ProcessHandle:
         return Exit(ended["code"], ended["signal"])
 
     def usage(self) -> Usage:
-        """Return current memory and processes of the whole tree, and CPU time of all processes seen so far."""
+        """Return current memory and processes of the whole tree, and CPU time of all processes seen so far.
+
+        Resident memory is quick to read, but counts what forks share once for each: beyond the limit, shares count.
+        """
         found = members(self._pid) if birth(self._pid) == self._birth else []
         if self._contained:
             found = [one for one in found if contained(one.pid)]
         self._cpu |= {one.pid: one.cpu_seconds for one in found}
         self._seen |= {one.pid: one.born for one in found}
-        return Usage(sum(one.memory for one in found) / 2**20, sum(self._cpu.values()), len(found))
+        memory = sum(one.memory for one in found)
+        if memory > self._launch.limits.memory_mb * 2**20:
+            memory = sum(map(proportional, found))
+        return Usage(memory / 2**20, sum(self._cpu.values()), len(found))
 
     def terminate(self) -> None:
         """Send SIGTERM to the agent's process group, through the launcher."""

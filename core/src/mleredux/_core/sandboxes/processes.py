@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -14,6 +15,7 @@ import psutil
 
 _PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 _ZOMBIE = b"Z"
+_PROPORTIONAL = re.compile(rb"^Pss: +(\d+) kB", re.MULTILINE)
 _VANISH_SECONDS = 5.0
 """Maximum time to wait until killed processes have disappeared, in seconds."""
 
@@ -80,6 +82,12 @@ def stat(pid: int) -> Member | None:
         return None
     seconds = (int(facts[11]) + int(facts[12])) / _TICKS
     return Member(pid, float(facts[19]), int(facts[21]) * _PAGE, seconds, int(facts[25]))
+
+
+def proportional(process: Member) -> int:
+    """Return the bytes of a process, with each page that several share divided among them; all of them if unknown."""
+    found = _PROPORTIONAL.search(_content(f"/proc/{process.pid}/smaps_rollup"))
+    return int(found[1]) << 10 if found else process.memory
 
 
 def _member(process: psutil.Process) -> Member | None:
