@@ -14,7 +14,7 @@ COMMANDS = (("list", "tasks"), ("doctor", "--json"), ("runs",), ("prepare", "dig
 
 
 WITHOUT = """
-import pwd, sys
+import os, pwd, sys
 
 pwd.getpwuid = {}.__getitem__
 import mleredux
@@ -23,6 +23,8 @@ if len(sys.argv) > 1:
     from mleredux._core.cli import main
 
     main()
+if os.path.exists("solve.py"):
+    mleredux.run("digits", agent="./solve.py")
 mleredux.prepare("digits")
 """
 HOMES = ("no entry", "a file", "below a file", "proc")
@@ -92,7 +94,6 @@ def test_an_agent_without_a_home_says_so(tmp_path: Path) -> None:
     (tmp_path / "solve.py").touch()
     done = without_home("proc", tmp_path, "run", "digits", "--agent", "./solve.py")
     assert done.returncode == 1 and done.stdout == "", done
-    assert done.stderr == (
-        "Error: The folder /proc can't be written (No such file or directory). "
-        "Set HOME to a folder that can be written.\n"
-    )
+    sentence = "The folder /proc can't be written (No such file or directory). Set HOME to a folder that can be written."
+    assert done.stderr == f"Error: {sentence}\n"
+    assert without_home("proc", tmp_path).stderr.endswith(f"mleredux.errors.MlereduxError: {sentence}\n"), "the SDK"

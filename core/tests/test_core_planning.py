@@ -67,7 +67,10 @@ def test_texts_of_tasks_come_before_the_text_of_all(toy: Any) -> None:
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"seed": -1}, r"^The seed is -1; seeds must be from 0 to 4294967295\."),
+        ({"seed": -1}, r"^The seed is -1; seeds must be integers from 0 to 4294967295\."),
+        ({"seed": 1.5}, r"^The seed is 1\.5; seeds must be integers"),
+        ({"seed": "7"}, r"^The seed is '7'; seeds must be integers"),
+        ({"seed": None}, r"^The seed is None; seeds must be integers"),
         ({"seed": 2**32}, r"^The seed is 4294967296"),
         ({"limits": {"cpus": 0}}, r"^The limit cpus is 0; it should be greater than 0\."),
         ({"limits": {"time_limit": "soon"}}, r"^The limit time_limit is 'soon'"),

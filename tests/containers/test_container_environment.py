@@ -161,5 +161,5 @@ def test_seeds_that_libraries_refuse_are_one_sentence(seed: int, mleredux_home: 
     command = [sys.executable, "-m", "mleredux", "run", "wine", "--agent", "dummy", f"--seed={seed}"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 2 and "0<=x<=4294967295" in ended.stderr
-    with pytest.raises(MlereduxError, match="seeds must be from 0 to 4294967295"):
+    with pytest.raises(MlereduxError, match="seeds must be integers from 0 to 4294967295"):
         mleredux.run("wine", "dummy", seed=seed, sandbox="process")

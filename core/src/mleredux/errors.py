@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 _FOLDERS = re.compile(r"MLEREDUX_\w+_(?:CACHE|DIR|ROOT)|XDG_\w+_HOME|APPTAINER_CACHEDIR|TMPDIR")
@@ -146,6 +148,21 @@ def unusable_folder(error: BaseException | None) -> str | None:
                 f"The folder {shown} can't be written ({error.strerror}). Set {name} to a folder that can be written."
             )
     return None
+
+
+@contextmanager
+def plain_faults() -> Iterator[None]:
+    """Replace an error due to a full disk or an unusable folder by one whose message says so.
+
+    Raises:
+        MlereduxError: The disk is full, or a folder can't be written.
+    """
+    try:
+        yield
+    except Exception as error:
+        if sentence := disk_full(error) or unusable_folder(error):
+            raise MlereduxError(sentence) from error
+        raise
 
 
 def _can_write(folder: Path) -> bool:

@@ -14,7 +14,7 @@ from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import current
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, plain_faults
 from mleredux.models import Grants, Report, SubmissionSchema, Task, Verdict
 from mleredux.models.request import Request
 
@@ -31,6 +31,7 @@ def tasks(**wanted: Any) -> list[dict[str, Any]]:
     return [row for row in rows if all(row.get(key) == value for key, value in wanted.items())]
 
 
+@plain_faults()
 def run(
     task: str,
     agent: str = "baseline",
@@ -105,6 +106,7 @@ def run(
     return pipeline.execute([store.create(planned, data.path)])[0]
 
 
+@plain_faults()
 def experiment(
     plan: Mapping[str, Any] | Path | str,
     *,
@@ -131,6 +133,7 @@ def experiment(
     )
 
 
+@plain_faults()
 def prepare(task: str, *, data_dir: Path | str | None = None, force: bool = False) -> Prepared:
     """Prepare a task's files, unless they are already prepared.
 
@@ -148,6 +151,7 @@ def prepare(task: str, *, data_dir: Path | str | None = None, force: bool = Fals
     return prepare_stage(current().task(task), current(), DataStore(data_dir), force=force)
 
 
+@plain_faults()
 def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = None) -> Report:
     """Grade a submission file, valid or invalid, against the answers.
 
@@ -227,6 +231,7 @@ def grade_jsonl(
     return total, write_report(total, Path(output_dir)) if output_dir is not None else None
 
 
+@plain_faults()
 def validate(submission: Path | str, task: str, *, data_dir: Path | str | None = None) -> Verdict:
     """Check whether a submission file is well-formed, without opening the answers.
 

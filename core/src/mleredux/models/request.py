@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, SupportsIndex
 
 from pydantic import BeforeValidator, Field, ValidationError, create_model, field_validator
 
@@ -161,8 +161,8 @@ class Request(Model):
         from mleredux.errors import MlereduxError
 
         chosen = tuple(seeds)
-        if wrong := [seed for seed in chosen if not 0 <= seed <= MAX_SEED]:
-            message = f"The seed is {wrong[0]}; seeds must be from 0 to {MAX_SEED}."
+        if wrong := [seed for seed in chosen if not isinstance(seed, SupportsIndex) or not 0 <= int(seed) <= MAX_SEED]:
+            message = f"The seed is {wrong[0]!r}; seeds must be integers from 0 to {MAX_SEED}."
             raise MlereduxError(message, hint="Choose another.")
         arm |= {"limits": checked_limits(PlanLimits, limits), "contexts": {} if context is None else {"*": context}}
         try:

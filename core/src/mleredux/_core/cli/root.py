@@ -13,7 +13,7 @@ import click
 from mleredux._core.cli.context import catalogue, explained, has_client
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import NO_CLIENT, Place, note_server, server_of, stay_here
-from mleredux.errors import MlereduxError, disk_full, one_line, unusable_folder
+from mleredux.errors import MlereduxError, one_line, plain_faults
 
 COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
@@ -161,7 +161,8 @@ def main() -> NoReturn:
     debug = "--debug" in sys.argv[1:]
     try:
         # If a command calls `ctx.exit`, click returns its code instead of raising.
-        ended = root.main(standalone_mode=False)
+        with plain_faults():
+            ended = root.main(standalone_mode=False)
         code = ended if isinstance(ended, int) else 0
     except click.exceptions.Exit as end:
         code = end.exit_code
@@ -178,9 +179,8 @@ def main() -> NoReturn:
         if debug:
             raise
         internal = f"internal error ({one_line(error)}). Run again with --debug for the traceback."
-        full = disk_full(error) or unusable_folder(error)
-        _echo_error(full or (str(error) if isinstance(error, MlereduxError) else internal))
-        code = 1 if full else getattr(error, "exit_code", 70)
+        _echo_error(str(error) if isinstance(error, MlereduxError) else internal)
+        code = getattr(error, "exit_code", 70)
     sys.exit(code)
 
 

@@ -58,8 +58,16 @@ class Record(BaseModel):
     """Why no new runs are started, if a budget or the stopping rule ended the experiment."""
 
     def save(self, folder: Path) -> None:
-        """Write the record atomically."""
-        folder.mkdir(parents=True, exist_ok=True)
+        """Write the record atomically.
+
+        Raises:
+            MlereduxError: The folder can't be created.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            message = f"The experiment's directory {folder} can't be created: {error.strerror}."
+            raise MlereduxError(message, hint="Choose another with --runs-dir.") from error
         write_atomically(folder / RECORD_FILE, self.model_dump_json(indent=1) + "\n")
 
     def changed(self, what: str, results: int) -> None:
