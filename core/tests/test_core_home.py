@@ -94,6 +94,7 @@ def test_an_agent_without_a_home_says_so(tmp_path: Path) -> None:
     (tmp_path / "solve.py").touch()
     done = without_home("proc", tmp_path, "run", "digits", "--agent", "./solve.py")
     assert done.returncode == 1 and done.stdout == "", done
-    sentence = "The folder /proc can't be written (No such file or directory). Set HOME to a folder that can be written."
+    problem = "The folder /proc can't be written (No such file or directory)."
+    sentence = f"{problem} Set HOME to a folder that can be written."
     assert done.stderr == f"Error: {sentence}\n"
     assert without_home("proc", tmp_path).stderr.endswith(f"mleredux.errors.MlereduxError: {sentence}\n"), "the SDK"

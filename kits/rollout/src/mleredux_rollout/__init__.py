@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from mleredux.models.export import Format
 
-from mleredux_rollout.beside import LEFT_OUT, files_beside
+from mleredux_rollout.beside import LEFT_OUT, Beside, find_beside
 from mleredux_rollout.documents import (
     MAX_BYTES,
     InvalidRollout,
@@ -86,6 +86,7 @@ __all__ = [
     "MAX_TEXT",
     "SCHEMA_VERSION",
     "AgentInfo",
+    "Beside",
     "BudgetExhausted",
     "ExportedRun",
     "Filters",
@@ -119,7 +120,7 @@ __all__ = [
     "code_of",
     "dump_rollout",
     "export",
-    "files_beside",
+    "find_beside",
     "function_tool",
     "notebook_runner",
     "open_judge",

@@ -18,7 +18,11 @@ REQUIREMENTS = "requirements.txt"
 LEFT_OUT = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"})
 """Folders that never belong to a program."""
 MAX_NAMED = 1 << 20
-"""Maximum size in bytes of a file that is not a program, but that a script names."""
+"""Maximum size in bytes of a file that is not a program, or of a folder, that a script names."""
+_OMITTED = (
+    "{name} next to {script} is left out: with a script, only programs, and files and folders of up to 1 MB that it "
+    "names are copied. Specify the folder as the agent to include everything."
+)
 _PROGRAMS = (".py", ".ipynb", ".sh", ".bash", ".r", ".jl", ".pl", ".rb", ".js", ".lua")
 _WORD = re.compile(r"[\w.+-]+")
 _MAGIC = re.compile(r"(?m)^([ \t]*)(?:[%!?]|[\w ,.*\[\]]+=[ \t]*[%!]|.*\?[ \t]*$)(?:.*\\\n)*.*$")
@@ -40,23 +44,40 @@ class _Needs:
     unclear: bool = False
 
 
-def files_beside(script: Path) -> frozenset[str]:
-    """Return the names of files and folders in a script's folder that belong to it, with the script itself.
+@dataclass(frozen=True)
+class Beside:
+    """The files next to a script.
+
+    Attributes:
+        names: Names of files and folders in the script's folder that belong to it, with the script itself.
+        remarks: A sentence for each other file or folder that the script names, by its name.
+    """
+
+    names: frozenset[str]
+    remarks: dict[str, str]
+
+
+def find_beside(script: Path) -> Beside:
+    """Find the files and folders in a script's folder that belong to it.
 
     These are modules and packages that it imports, directly or indirectly; programs and small files whose names occur
-    in its text; and `requirements.txt`. If it may choose modules at run time, all modules and packages next to it
-    belong to it. Links that lead out of the folder count only if they lead to programs or packages. Nothing is
-    executed.
+    in its text; small folders whose name occurs there, and the name of a file in them; and `requirements.txt`. If it
+    may choose modules at run time, all modules and packages next to it belong to it. Links that lead out of the folder
+    count only if they lead to programs or packages. Nothing is executed.
     """
-    folder = script.parent
-    beside = {path.name: path for path in folder.iterdir() if path.name not in LEFT_OUT and _belongs(path)}
-    found, waiting = {script.name}, [script]
+    present = {path.name: path for path in script.parent.iterdir() if path.name not in LEFT_OUT}
+    beside = {name: path for name, path in present.items() if _belongs(path)}
+    names, words, waiting = {script.name}, set[str](), [script]
     while waiting:
         for program in _programs(waiting.pop()):
-            added = _names(program, beside) - found
-            found |= added
-            waiting += [folder / name for name in added]
-    return frozenset(found | ({REQUIREMENTS} & beside.keys()))
+            needs = _needs_of(program)
+            words |= needs.words
+            added = _names(needs, beside) - names
+            names |= added
+            waiting += [beside[name] for name in added]
+    names |= {REQUIREMENTS} & beside.keys()
+    omitted = sorted(name for name in words & present.keys() - names if present[name].is_dir() or _is_input(name))
+    return Beside(frozenset(names), {name: _OMITTED.format(name=name, script=script.name) for name in omitted})
 
 
 def _belongs(path: Path) -> bool:
@@ -77,10 +98,7 @@ def _programs(place: Path) -> Iterator[Path]:
             yield path
 
 
-def _names(program: Path, beside: dict[str, Path]) -> set[str]:
-    if program.suffix.lower() not in _PROGRAMS and not _has_first_line(program):
-        return set()
-    needs = _needs_of(program)
+def _names(needs: _Needs, beside: dict[str, Path]) -> set[str]:
     found = set()
     for name, path in beside.items():
         module = name.partition(".")[0] if path.is_file() else name
@@ -88,15 +106,31 @@ def _names(program: Path, beside: dict[str, Path]) -> set[str]:
             is_package = (path / "__init__.py").is_file()
             wanted = module in needs.modules or (needs.unclear and is_package)
             wanted = wanted and next(path.rglob("*.py"), None) is not None
-            named = name in needs.words and _has_modules(path)  # sys.path.append("src")
+            # sys.path.append("src"), open("conf/settings.json")
+            named = name in needs.words and (_has_modules(path) or _has_inputs(path, needs.words))
         else:
             is_program = path.suffix.lower() in _PROGRAMS
             wanted = path.suffix in (".py", ".so") and (module in needs.modules or needs.unclear)
-            named = name in needs.words and "." in name and not name.startswith("submission")
-            named = named and (is_program or path.stat().st_size <= MAX_NAMED)
+            named = name in needs.words and _is_input(name) and (is_program or path.stat().st_size <= MAX_NAMED)
         if wanted or named:
             found.add(name)
     return found
+
+
+def _is_input(name: str) -> bool:
+    """Return whether a word may be the name of a file that a script reads."""
+    return "." in name and not name.startswith("submission")
+
+
+def _has_inputs(folder: Path, words: set[str]) -> bool:
+    """Return whether a folder is small, and a file in it is named by one of the words."""
+    size, is_named = 0, False
+    for path in folder.rglob("*"):
+        size += path.lstat().st_size + 1
+        if size > MAX_NAMED:
+            return False
+        is_named |= path.name in words and _is_input(path.name)
+    return is_named
 
 
 def _has_modules(folder: Path) -> bool:
@@ -110,6 +144,8 @@ def _has_first_line(program: Path) -> bool:
 
 
 def _needs_of(program: Path) -> _Needs:
+    if program.suffix.lower() not in _PROGRAMS and not _has_first_line(program):
+        return _Needs()
     with program.open("rb") as file:
         cells = code_cells(program.name, file.read(MAX_TEXT + 1))
     if program.suffix not in (".py", ".ipynb"):

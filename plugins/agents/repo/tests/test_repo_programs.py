@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux_agent_repo.agents import agent_of
-from mleredux_rollout import files_beside, notebook_runner
+from mleredux_rollout import find_beside, notebook_runner
 from mleredux_testing.pytest_plugin import NO_ENGINE
 
 SUBMIT = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv\n'
@@ -277,7 +277,11 @@ BESIDE = {
     "a configuration": ("open('config.yaml')", "config.yaml", True),
     "an earlier submission": ("table.to_csv('submission.csv')", "submission.csv", False),
     "a module of submissions": ("import submission", "submission.py", True),
-    "a folder of data": ("read(DATA + '/images/1.png')", "images/1.png", False),
+    "a file in a folder": ("json.load(open('conf/settings.json'))", "conf/settings.json", True),
+    "a file in a folder of a folder": ("(HERE / 'conf' / 'net.yaml').read_text()", "conf/nets/net.yaml", True),
+    "a folder of data": ("read(DATA + '/images/{name}')", "images/1.png", False),
+    "a folder that is not named": ("open(os.path.join(sys.argv[1], 'a.json'))", "conf/a.json", False),
+    "a folder of submissions": ("table.to_csv('out/submission.csv')", "out/submission.csv", False),
 }
 
 
@@ -287,7 +291,36 @@ def test_what_a_script_imports_or_reads_belongs_to_it_and_what_it_submits_does_n
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("x")
     (tmp_path / "solve.py").write_text(text)
-    assert files_beside(tmp_path / "solve.py") == {"solve.py", *([name.partition("/")[0]] if belongs else [])}
+    assert find_beside(tmp_path / "solve.py").names == {"solve.py", *([name.partition("/")[0]] if belongs else [])}
+
+
+def test_what_a_script_names_and_is_left_out_is_said(tmp_path: Path, mleredux_home: Path) -> None:
+    place = tmp_path / "agent"
+    for name, size in {
+        "conf/settings.json": 9,
+        "weights/net.bin": 2 << 20,
+        "templates/a.txt": 9,
+        "model.bin": 2 << 20,
+        "other/b.txt": 9,
+        "submission.csv": 9,
+    }.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_bytes(b"1" * size)
+    (place / "key.txt").symlink_to("/etc/passwd")
+    (place / "solve.py").write_text(
+        "import glob, os\nos.chdir(os.environ['MLEREDUX_AGENT_DIR'])\nprint(open('conf/settings.json').read(), "
+        "*map(os.path.exists, ['weights/net.bin', 'model.bin', 'key.txt', 'submission.csv']), glob.glob('templates/*'))"
+    )
+    record = run(place / "solve.py")
+    assert record["log"] == f"{'1' * 9} False False False False []\n"
+    said = str(record["said"]).splitlines()
+    left_out = " next to solve.py is left out: with a script, only programs"
+    assert [line.partition(left_out)[0] for line in said if left_out in line] == ["model.bin", "templates", "weights"]
+    assert sum("Specify the folder as the agent to include everything." in line for line in said) == 3
+    assert [line.partition(" is skipped")[0] for line in said if "is skipped" in line] == ["key.txt"]
+    before = version(place / "solve.py")
+    (place / "conf" / "settings.json").write_text("{}")
+    assert version(place / "solve.py") != before, "what a script reads is of its version"
 
 
 CELLS_OF_IPYTHON = {
@@ -312,9 +345,9 @@ def test_what_only_ipython_understands_makes_nothing_unclear(tmp_path: Path, cas
     for name in ("mod.py", "unrelated.py"):
         (tmp_path / name).write_text("")
     book = write_notebook(tmp_path / "book.ipynb", ["x = 1", cell])
-    assert files_beside(book) == {"book.ipynb", *(["mod.py"] if belongs else [])}
+    assert find_beside(book).names == {"book.ipynb", *(["mod.py"] if belongs else [])}
     book = write_notebook(tmp_path / "book.ipynb", [f"{cell}\n", "name = input()\n!ls", "__import__(name)"])
-    assert files_beside(book) == {"book.ipynb", "mod.py", "unrelated.py"}, "a module may be chosen when it runs"
+    assert find_beside(book).names == {"book.ipynb", "mod.py", "unrelated.py"}, "a module may be chosen when it runs"
 
 
 def test_packages_requirements_and_named_settings_are_of_the_version(tmp_path: Path, mleredux_home: Path) -> None:
@@ -323,11 +356,11 @@ def test_packages_requirements_and_named_settings_are_of_the_version(tmp_path: P
     for name in ("deep.py", "conf.toml", "requirements.txt", "unrelated.toml"):
         (tmp_path / name).write_text("")
     (tmp_path / "solve.py").write_text("from lib.util import x\nopen(HERE / 'conf.toml')")
-    assert files_beside(tmp_path / "solve.py") == {"solve.py", "lib", "deep.py", "conf.toml", "requirements.txt"}
+    assert find_beside(tmp_path / "solve.py").names == {"solve.py", "lib", "deep.py", "conf.toml", "requirements.txt"}
     (tmp_path / "run.sh").write_text('python "$MLEREDUX_AGENT_DIR/solve.py" && python -m deep\n')
-    assert files_beside(tmp_path / "run.sh") == files_beside(tmp_path / "solve.py") | {"run.sh"}
+    assert find_beside(tmp_path / "run.sh").names == find_beside(tmp_path / "solve.py").names | {"run.sh"}
     (tmp_path / "run.sh").write_text("for i in 1 2; do python stage_$i.py; done\n")
-    assert files_beside(tmp_path / "run.sh") > {"solve.py", "deep.py"}
+    assert find_beside(tmp_path / "run.sh").names > {"solve.py", "deep.py"}
 
 
 def test_links_beside_a_script_are_followed_to_programs_or_left_out(tmp_path: Path, mleredux_home: Path) -> None:

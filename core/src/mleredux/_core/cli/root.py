@@ -6,6 +6,7 @@ import gc
 import importlib
 import os
 import sys
+import warnings
 from typing import Any, NoReturn
 
 import click
@@ -159,6 +160,7 @@ def program() -> NoReturn:
 def main() -> NoReturn:
     """Run the command that `sys.argv` names, and exit with its code."""
     debug = "--debug" in sys.argv[1:]
+    warnings.formatwarning = lambda message, *_args, **_more: f"Warning: {message}\n"
     try:
         # If a command calls `ctx.exit`, click returns its code instead of raising.
         with plain_faults():

@@ -18,7 +18,7 @@ from pathlib import Path
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import GIT_TOKEN, lent
 from mleredux.plugin.files import FileLock, cache_dir
-from mleredux_rollout import LEFT_OUT, files_beside
+from mleredux_rollout import LEFT_OUT, find_beside
 
 from mleredux_agent_repo import git, trees
 from mleredux_agent_repo.local import Local, find_local
@@ -171,9 +171,10 @@ def _copy(wanted: Reference, remarks: list[str]) -> str:
     assert path is not None
     folder, only, out = path, None, dict[str, Path | None]()
     if path.is_file():
-        folder, only = path.parent, files_beside(path)
-        links = {item.name for item in folder.iterdir() if item.is_symlink()}
+        folder, beside = path.parent, find_beside(path)
+        only, links = beside.names, {item.name for item in folder.iterdir() if item.is_symlink()}
         out = trees.leading_out(folder, str(folder), only | links)
+        remarks += [sentence for name, sentence in beside.remarks.items() if name not in out]
     elif not os.path.lexists(path / MANIFEST):
         out = trees.leading_out(folder, str(folder))
     for name, target in out.items():

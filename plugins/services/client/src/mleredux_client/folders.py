@@ -7,6 +7,7 @@ import hashlib
 import os
 import tarfile
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -179,11 +180,14 @@ def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
 def _beside(folder: Path, script: str) -> frozenset[str]:
     """Return the files that a script imports or names; if mleredux-rollout is missing, all modules next to it."""
     try:
-        from mleredux_rollout import files_beside
+        from mleredux_rollout import find_beside
     except ImportError:
         modules = {path.name for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
         return frozenset({script, "requirements.txt", *modules})
-    return files_beside(folder / script)
+    beside = find_beside(folder / script)
+    for sentence in beside.remarks.values():
+        warnings.warn(sentence, stacklevel=2)
+    return beside.names
 
 
 def _add(tar: tarfile.TarFile, path: Path, name: str, *, followed: bool) -> str:
