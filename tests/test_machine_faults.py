@@ -12,9 +12,9 @@ import mleredux_sandbox_apptainer.engine
 import mleredux_sandbox_docker.engine
 import mleredux_sandbox_podman.engine
 import pytest
-from mleredux._core.sandboxes.environments import _failed
 from mleredux._core.stages.failures import failure_of
 from mleredux.models import Cause
+from mleredux_agent_repo.environments import _failed
 
 FULL = "The disk is full (No space left on device). Free some space, or choose a folder on another disk."
 NO_NAMES = "Host names can't be resolved. Check this machine's network, its DNS servers and its proxy settings."

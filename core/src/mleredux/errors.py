@@ -119,6 +119,23 @@ def disk_full(error: BaseException | None) -> str | None:
     return None
 
 
+_NO_NAME = re.compile(
+    r"no such host|name resolution|name or service not known|could ?n.t resolve host|could not resolve host"
+    r"|server misbehaving|nodename nor servname|dns error",
+    re.IGNORECASE,
+)
+
+
+def machine_fault(error: BaseException) -> str | None:
+    """Return a sentence if an error is a full disk, a folder that can't be written, or names without an address; every
+    sandbox reports a fault of the machine with the same sentence."""
+    if sentence := disk_full(error) or unusable_folder(error):
+        return sentence
+    if _NO_NAME.search(str(error)):
+        return "Host names can't be resolved. Check this machine's network, its DNS servers and its proxy settings."
+    return None
+
+
 _PASSES = re.compile(
     r"can(?:'t|not) be (?:reached|resolved)|(?:does not|doesn't|not) respond|name resolution|no space left on device"
     r"|connection (?:refused|reset|aborted|timed out)|timed out|timeout|unreachable|no route to host"

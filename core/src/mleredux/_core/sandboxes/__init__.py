@@ -1,12 +1,11 @@
-"""The process sandbox, and the code shared by all sandboxes: limits, slots, the agent's environment.
+"""The process sandbox, and the code shared by all sandboxes: limits, slots, the agent's variables.
 
 | module | contents |
 |---|---|
 | `slots`, `gpus` | the resources of this process; CPUs, memory and GPUs for runs |
-| `environments`, `task_images` | the Python environment of an agent; the images of tasks |
+| `task_images` | the images of tasks |
 | `variables`, `tools`, `egress` | an agent's variables, tools, and access to allowed hosts |
 | `mounts`, `volume` | mounting file systems; the disk of a run |
 | `process`, `launched` | the process sandbox; agents started by a launcher |
-| `faults` | machine faults in the output of programs |
 | `supervise`, `timeline`, `processes` | limits while an agent runs; its resource use; its processes |
 """

@@ -22,9 +22,9 @@ from mleredux._core.plain import SOCKETS, plain_path
 from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.plugins.discovery import installation
 from mleredux._core.protocols import BuildRequest, Built, Finding, Handle, Launch, Layout
-from mleredux._core.sandboxes.environments import find_environment, packages_of
 from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers
 from mleredux.errors import SandboxError
+from mleredux.models import AgentFolder
 
 _KEPT_VARIABLES = ("LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "LD_LIBRARY_PATH")
 
@@ -52,7 +52,7 @@ class ProcessSandbox:
         if (folder := request.agent.build.folder) is not None:
             request.log.touch()
             request.progress("finding the agent's packages")
-            python, cached = find_environment(folder, request)
+            python, cached = _find_environment(folder, request)
             with request.log.open("a", encoding="utf-8") as log:
                 log.write(f"The process sandbox uses {python}.\n")
             own = None if str(python) == sys.executable else python
@@ -96,6 +96,18 @@ class ProcessSandbox:
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
         """End processes of this owner's runs that are no longer supervised."""
         return sweep_launchers(owner, alive)
+
+
+def _find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, bool]:
+    """Return an interpreter that meets the requirements of an agent's folder, and whether it existed already."""
+    if not folder.python and not folder.requires_python:
+        return Path(sys.executable), True
+    for entry_point in metadata.entry_points(group="mleredux.api", name="find_environment"):
+        found: tuple[Path, bool] = entry_point.load()(folder, request)
+        return found
+    raise SandboxError(
+        "No installed package creates environments of agents.", hint="Install one: `pip install mleredux-agent-repo`."
+    )
 
 
 def _served_here(
@@ -147,9 +159,15 @@ def _command(launch: Launch, environment: dict[str, str]) -> list[str]:
 def _environment_digest(python: Path | None = None) -> str:
     """Return the identity of an environment and its packages; None: of this interpreter."""
     digest = hashlib.sha256(sys.version.encode())
-    for name, version in packages_of(python) if python else _own_packages():
+    for name, version in _packages_of(python) if python else _own_packages():
         digest.update(f"{name}=={version}\n".encode())
     return digest.hexdigest()
+
+
+def _packages_of(python: Path) -> list[tuple[str, str]]:
+    """Return names and versions of the packages of an interpreter's environment."""
+    found = metadata.distributions(path=[str(path) for path in python.parent.parent.glob("lib/python*/site-packages")])
+    return sorted({(item.name, item.version) for item in found if item.name})
 
 
 def _own_packages() -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mleredux._core.masks import Mask
-from mleredux._core.sandboxes.faults import machine_fault
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import (
     AgentBroken,
@@ -20,6 +19,7 @@ from mleredux.errors import (
     PluginError,
     TaskBroken,
     disk_full,
+    machine_fault,
     may_pass,
     one_line,
 )

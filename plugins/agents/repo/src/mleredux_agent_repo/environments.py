@@ -14,14 +14,13 @@ from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
-from mleredux._core.locations import cache_dir
-from mleredux._core.plain import plain_path
-from mleredux._core.protocols import BuildRequest
-from mleredux._core.sandboxes.faults import machine_fault
-from mleredux._core.store.files import FileLock
-from mleredux.errors import BuildFailed
-from mleredux.models.agent import AgentFolder
+from mleredux.errors import BuildFailed, machine_fault
+from mleredux.models import AgentFolder
 from mleredux.models.formats import plain
+from mleredux.plugin.files import FileLock, cache_dir, plain_path
+from mleredux.plugin.sandbox import BuildRequest
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 _FOLDER = "environments"
 
@@ -29,8 +28,10 @@ _FOLDER = "environments"
 def find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path, bool]:
     """Return an interpreter that meets an agent's requirements, and whether it existed already.
 
+    The process sandbox calls it, as the entry point `find_environment` of the group `mleredux.api`.
+
     Args:
-        folder: The agent's folder.
+        folder: The agent's folder, which has requirements.
         request: The request for the build; its log receives the output of the installation.
 
     Raises:
@@ -75,12 +76,6 @@ def _execute(command: list[str], folder: Path, request: BuildRequest, end: float
         return process.returncode
 
 
-def packages_of(python: Path) -> list[tuple[str, str]]:
-    """Return names and versions of the packages of an environment that `find_environment` created."""
-    found = metadata.distributions(path=[str(path) for path in python.parent.parent.glob("lib/python*/site-packages")])
-    return sorted({(one.name, one.version) for one in found if one.name})
-
-
 def _failed(log: Path) -> BuildFailed:
     lines = [line.strip(" ×╰─▶│") for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
     told = next((line for line in reversed(lines) if line and not line.lower().startswith(("hint", "note"))), "")
@@ -112,23 +107,17 @@ def _commands(folder: AgentFolder, place: Path, python: Path) -> Iterator[list[s
 def _at_hand(folder: AgentFolder) -> bool:
     """Return whether this environment meets the requirements; those that can't be checked (URLs, the folder) count as
     unmet."""
-    if not folder.python and not folder.requires_python:
-        return True
     try:
         return _fits(platform.python_version(), folder.requires_python or "") and all(map(_is_met, _lines(folder)))
-    except (ImportError, ValueError):
+    except (InvalidRequirement, InvalidSpecifier):
         return False
 
 
 def _fits(version: str, specifier: str) -> bool:
-    from packaging.specifiers import SpecifierSet
-
     return SpecifierSet(specifier).contains(version, prereleases=True)
 
 
 def _is_met(line: str) -> bool:
-    from packaging.requirements import Requirement
-
     wanted = Requirement(line)
     if wanted.marker is not None and not wanted.marker.evaluate():
         return True
