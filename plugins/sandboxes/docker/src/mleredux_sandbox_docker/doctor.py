@@ -8,7 +8,7 @@ from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import Finding
 from mleredux_containers import base_finding, base_image
 
-from mleredux_sandbox_docker.engine import UNREACHABLE_HINT, connect, engine_errors, find_image, security_options
+from mleredux_sandbox_docker.engine import connect, engine_errors, find_image, security_options
 
 OLDEST_API = (1, 41)
 """API version of Docker 20.10."""
@@ -23,7 +23,7 @@ def findings(runtime: str | None) -> list[Finding]:
     try:
         client = connect()
     except SandboxError as error:
-        return [Finding("docker engine", False, error.message, UNREACHABLE_HINT)]
+        return [Finding("docker engine", False, error.message, error.hint)]
     try:
         with engine_errors("The engine's information can't be read"):
             info, version = client.info(), client.version()
@@ -37,7 +37,7 @@ def findings(runtime: str | None) -> list[Finding]:
                 _gpus(info),
             ]
     except SandboxError as error:
-        return [Finding("docker engine", False, error.message, UNREACHABLE_HINT)]
+        return [Finding("docker engine", False, error.message, error.hint)]
     finally:
         client.close()
 

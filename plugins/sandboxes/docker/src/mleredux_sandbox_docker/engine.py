@@ -3,46 +3,69 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import SandboxError
 from mleredux_containers import FIND, Image
 
+from mleredux_sandbox_docker.contexts import selected
+
 if TYPE_CHECKING:
     from docker import APIClient
 
-UNREACHABLE_HINT = (
-    "Start the engine (`sudo systemctl start docker`), make sure that you may use its socket (group `docker`), or "
-    "set DOCKER_HOST."
-)
+_START = "Start the engine (`sudo systemctl start docker`), or set DOCKER_HOST or DOCKER_CONTEXT to another."
+_ALLOW = "Add your user to the group `docker` (`sudo usermod -aG docker $USER`), and log in again."
+_CORRECT = "Correct the address: unix:///PATH, tcp://HOST:PORT, or ssh://USER@HOST (with the package `paramiko`)."
+_CERTIFY = "Set DOCKER_CERT_PATH to the folder with ca.pem, cert.pem and key.pem, or unset DOCKER_TLS_VERIFY."
+_REASONS: dict[type[BaseException], tuple[str, str]] = {
+    FileNotFoundError: ("the socket does not exist", _START),
+    NotADirectoryError: ("the socket does not exist", _START),
+    ConnectionRefusedError: ("no engine listens there", _START),
+    PermissionError: ("you have no permission for the socket", _ALLOW),
+    socket.gaierror: ("the host is unknown", _CORRECT),
+}
+"""What errors of the operating system mean, and what to do."""
 _CALL_SECONDS = 120
 
 
 def connect(cls: type[APIClient] | None = None) -> APIClient:
-    """Return a client of the engine at `DOCKER_HOST`, by default the local engine.
+    """Return a client of the selected engine, by default the local engine.
 
     Args:
         cls: The client class, docker's own by default.
 
     Raises:
-        SandboxError: The engine is unreachable.
+        SandboxError: The engine is unreachable, or its selection is faulty.
     """
     import docker
-    import requests
-    from docker.utils import kwargs_from_env
 
+    where = "its address"
     try:
+        arguments, where = selected()
         # The version is requested with a short time limit: a dead engine must not block a user.
-        arguments = kwargs_from_env()
         version = docker.APIClient(**arguments, timeout=10).version()["ApiVersion"]
         return (cls or docker.APIClient)(**arguments, version=version, timeout=_CALL_SECONDS)
-    except (docker.errors.DockerException, requests.RequestException) as error:
-        where = os.environ.get("DOCKER_HOST") or "its local socket"
-        raise SandboxError(
-            f"The Docker engine can't be reached at {where} ({reason(error)}).", hint=UNREACHABLE_HINT
-        ) from error
+    except (docker.errors.DockerException, OSError, ValueError, ImportError) as error:
+        why, hint = _explained(error)
+        raise SandboxError(f"The Docker engine can't be reached at {where}: {why}.", hint=hint) from error
+
+
+def _explained(error: BaseException) -> tuple[str, str]:
+    """Return why the engine is unreachable, and what to do, by the first known error in a chain of errors."""
+    import docker
+    import requests
+
+    cause: BaseException | None = error
+    while cause is not None:
+        if known := _REASONS.get(type(cause)):
+            return known
+        cause = cause.__cause__ or cause.__context__
+    if isinstance(error, docker.errors.TLSParameterError) or type(error) is OSError:
+        return f"its certificates are missing ({reason(error)})", _CERTIFY
+    addressed = isinstance(error.__cause__ or error, requests.RequestException)
+    return reason(error), _START if addressed else _CORRECT
 
 
 def reason(error: BaseException) -> str:
