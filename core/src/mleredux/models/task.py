@@ -128,6 +128,9 @@ class Task(Model):
     """The file that agents submit."""
     answers: str = "answers.csv"
     """The name of the answers file in the private folder."""
+    solution: Callable[[Task, Path], bytes] | None = None
+    """`solution(task, private)` returns a submission with the best possible score; None: the answers, if they have the
+    form of a submission."""
     metric: Metric
     """How submissions are scored."""
     direction: Direction

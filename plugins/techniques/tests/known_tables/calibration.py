@@ -6,8 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
-from technique_documents.calibration import naive, perfect
+from mleredux_techniques.calibration.grading import solution
+from mleredux_techniques.kit import Dataset, Instance
+from technique_documents.bases import base_of
+from technique_documents.calibration import naive
 
 from known_tables import Known, Rng, base, random_test
 
@@ -20,7 +22,7 @@ def _known(rng: Rng, problem: str, metric: str) -> Known:
 
 def document(claims: bool, truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """The truth, or true figures with the verdict that each model is calibrated."""
-    best = perfect(truth, dataset)
+    best = solution(Instance(dataset, truth, base_of(dataset)))
     return best if claims else {**best, **naive(best, truth, facts=False)}
 
 

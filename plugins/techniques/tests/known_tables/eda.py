@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from mleredux_techniques.kit import Dataset
-from technique_documents.eda import perfect
+from mleredux_techniques.eda.grading import solution
+from mleredux_techniques.kit import Dataset, Instance
+from technique_documents.bases import base_of
 
 from known_tables import ROWS, Array, Known, Rng, base, random_test
 from known_tables.pictures import EDA
@@ -16,7 +17,7 @@ PLAIN: dict[str, Any] = {"sentinel": None, "relation": "none", "like": None, "dr
 
 def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """The truth of all columns, with claims about `it`; without `it`, about all columns."""
-    made = perfect({**truth, "strong": []}, dataset)["columns"]
+    made = solution(Instance(dataset, {**truth, "strong": []}, base_of(dataset)))["columns"]
     about = ["it"] if "it" in dataset.features else list(dataset.features)
     columns = [{**one, **(claims if one["column"] in about else {})} for one in made]
     return {"columns": [one for one in columns if one["column"] in about or not claims.get("alone")]}

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from mleredux_techniques.kit import Dataset
-from technique_documents.features import perfect
+from mleredux_techniques.features.grading import solution
+from mleredux_techniques.kit import Dataset, Instance
+from technique_documents.bases import base_of
 
 from known_tables import Known, Rng, base, random_test
 
@@ -43,7 +44,7 @@ def _known(rng: Rng, kind: str, problem: str = "binary") -> Known:
 
 def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """Strengths and skewness are those of the table."""
-    best = perfect(truth, dataset)
+    best = solution(Instance(dataset, truth, base_of(dataset)))
     told = [{**one, "tells": claims["tells"][one["column"]]} for one in best["features"]]
     return {**best, "features": told, "pairs": claims["pairs"], "copies": claims["copies"]}
 

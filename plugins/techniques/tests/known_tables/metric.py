@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from mleredux_techniques.kit import Dataset
-from technique_documents.metric import perfect
+from mleredux_techniques.kit import Dataset, Instance
+from mleredux_techniques.metric.grading import solution
+from technique_documents.bases import base_of
 
 from known_tables import Known, Rng, base, random_test
 
@@ -26,7 +27,7 @@ def _known(rng: Rng, metric: str, right: dict[str, Any], wrong: dict[str, Any]) 
 def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """The truth with claims; a functional's name stands for its value, a class for all of its share."""
     known = dataset.train[dataset.target]
-    told = perfect(truth, dataset)
+    told = solution(Instance(dataset, truth, base_of(dataset)))
     constants: dict[str, Callable[[], Any]] = {
         "mean": lambda: float(known.mean()),
         "median": lambda: float(known.median()),

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from mleredux_techniques.kit import Dataset
-from technique_documents.shift import perfect
+from mleredux_techniques.kit import Dataset, Instance
+from mleredux_techniques.shift.grading import solution
+from technique_documents.bases import base_of
 
 from known_tables import Known, Rng, base, random_test
 
@@ -39,7 +40,7 @@ def _known(rng: Rng, kind: str, problem: str = "binary") -> Known:
 
 def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """Distances are those of the tables."""
-    best = perfect(truth, dataset)
+    best = solution(Instance(dataset, truth, base_of(dataset)))
     features = [{**one, "broken": one["column"] in claims["broken"]} for one in best["features"]]
     target = truth[claims["target"]]
     told = {"target": target.get("", target), "changes": claims["changes"]}

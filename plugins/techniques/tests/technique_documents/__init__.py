@@ -1,6 +1,6 @@
 """Documents for tests and tables: perfect ones, and those of agents that game the score without analyzing the data.
 
-One module per technique, with `perfect(truth, dataset)`, `play(kind, question)` and `EMPTY`. Gaming agents know only
+One module per technique, with `play(kind, question)` and `EMPTY`. Gaming agents know only
 the description and `question.json`, i.e. the column names. All of them stay below `BOUND`.
 """
 
@@ -14,7 +14,9 @@ from typing import Any
 
 from mleredux_techniques import mleredux_register_techniques
 from mleredux_techniques._kit.planting.composition import view
-from mleredux_techniques.kit import TRUTH_FILE, Dataset, Document, TechniqueSpec, example, load
+from mleredux_techniques.kit import TRUTH_FILE, Dataset, Document, Instance, TechniqueSpec, example, load
+
+from technique_documents.bases import base_of
 
 BOUND = 0.4
 """Upper bound of a gaming agent's score, on any instance of any technique."""
@@ -32,7 +34,9 @@ def perfect(technique: str, private: Path, dataset: Dataset | None = None) -> An
     """
     truth = json.loads((private / TRUTH_FILE).read_bytes())
     known = view(dataset or load(private), technique)
-    return read(technique, import_module(f"{__name__}.{technique}").perfect(truth, known))
+    solution = TECHNIQUES[technique].solution
+    assert solution is not None
+    return read(technique, solution(Instance(known, truth, base_of(known))))
 
 
 def play(kind: str, technique: str, public: Path) -> dict[str, Any]:

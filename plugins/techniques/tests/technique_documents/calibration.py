@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
-
 EMPTY: dict[str, Any] = {"models": [], "decision": "argmax"}
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    method, decision = truth["strong"]
-    models = [
-        {
-            "model": name,
-            **{key: fact[key] for key in ("accuracy", "confidence", "error", "verdict")},
-            "classes": [{"name": item, "side": side} for item, side in fact["classes"].items()],
-            "method": method,
-        }
-        for name, fact in truth["models"].items()
-    ]
-    return {"models": models, "decision": decision}
 
 
 def naive(best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:

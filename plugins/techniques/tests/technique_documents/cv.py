@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.cv.grading import strong
-from mleredux_techniques.kit import Dataset
-
 EMPTY: dict[str, Any] = {
     "target": "returned",
     "problem": "binary",
@@ -19,20 +16,6 @@ EMPTY: dict[str, Any] = {
     "time": None,
     "method": {"name": "StratifiedKFold"},
 }
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    groups = truth["groups"]
-    told = groups[0] if groups else None
-    plain = ("groups", "time", "times", "falling", "within", "either")
-    time = {"column": truth["time"], "test_after_train": not truth["within"], "within": truth["within"]}
-    time["descending"] = truth["time"] in truth["falling"]
-    return {
-        **{name: value for name, value in truth.items() if name not in plain},
-        "groups": told,
-        "time": time if truth["time"] else None,
-        "method": strong(dataset).model_dump(),
-    }
 
 
 def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:

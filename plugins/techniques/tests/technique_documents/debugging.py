@@ -5,14 +5,8 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from mleredux_techniques.debugging.document import FaultKind
-from mleredux_techniques.kit import Dataset
 
 EMPTY: dict[str, Any] = {"faults": [], "script": ""}
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    faults = [{"kind": fault["kind"], "line": fault["line"]} for fault in truth["faults"]]
-    return {"faults": faults, "script": truth["repaired"]}
 
 
 def crash_repaired(truth: dict[str, Any]) -> str:

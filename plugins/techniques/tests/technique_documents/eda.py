@@ -4,21 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
-
 EMPTY: dict[str, Any] = {"columns": []}
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    strong = {name: [] for name in truth["columns"]} | {name: [kind] for kind, name, _value in truth["strong"]}
-    values = {name: value for kind, name, value in truth["strong"] if kind == "add_distance"}
-    columns = []
-    for name, told in truth["columns"].items():
-        relation = (told["relation"] or ["none"])[-1]
-        found = {"column": name, **{key: told[key] for key in ("type", "distinct", "drift")}, "relation": relation}
-        found |= {"sentinel": next(iter(told["sentinel"]), None), "like": next(iter(told["like"]), None)}
-        columns.append({**found, "actions": strong[name], "center": values.get(name)})
-    return {"columns": columns}
 
 
 def naive(best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:

@@ -4,28 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.encoding.grading import STUDY
-from mleredux_techniques.kit import Dataset, Instance
-
-from technique_documents.bases import base_of
-
 EMPTY: dict[str, Any] = {
     "features": [],
 }
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    plan = STUDY.strong(Instance(dataset, truth, base_of(dataset)))
-    features = []
-    for name, fact in truth["features"].items():
-        held = plan.get(name)
-        if "numeric" in fact["types"] and held is None:
-            continue
-        chosen = held.model_dump() if held is not None else {"name": "drop"}
-        features.append(
-            {"column": name, "type": fact["types"][0], "cardinality": fact["cardinality"], "encoding": chosen}
-        )
-    return {"features": features}
 
 
 def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:

@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
-
 EMPTY: dict[str, Any] = {"models": [], "copies": []}
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    total = sum(truth["strong"].values())
-    models = [
-        {"model": name, **fact, "weight": truth["strong"].get(name, 0.0) / total}
-        for name, fact in truth["models"].items()
-    ]
-    return {"models": models, "copies": truth["copies"]}
 
 
 def naive(best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:

@@ -4,22 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
-
 EMPTY: dict[str, Any] = {"features": [], "pairs": [], "copies": [], "skewness": None, "transform": "none"}
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    dropped, transform = truth["strong"]
-    features = [
-        {"column": name, "strength": told, "tells": truth["tells"].get(name, "alone"), "keep": name not in dropped}
-        for name, told in truth["strengths"].items()
-    ]
-    return {
-        "features": features,
-        "transform": transform,
-        **{key: truth[key] for key in ("pairs", "copies", "skewness")},
-    }
 
 
 def naive(best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:

@@ -4,11 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.imbalance.grading import STUDY
-from mleredux_techniques.kit import Dataset, Instance
-
-from technique_documents.bases import base_of
-
 EMPTY: dict[str, Any] = {
     "target": "returned",
     "class_counts": {"0": 1, "1": 1},
@@ -18,22 +13,6 @@ EMPTY: dict[str, Any] = {
     "severity": "balanced",
     "strategies": [{"name": "class_weight"}],
 }
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    counts: dict[str, int] = truth["counts"]
-    strategy = {"name": "class_weight"}
-    if dataset.features:
-        strategy = STUDY.strong(Instance(dataset, truth, base_of(dataset))).model_dump()
-    return {
-        "target": truth["target"],
-        "class_counts": counts,
-        "majority_class": max(counts, key=lambda name: counts[name]),
-        "minority_class": min(counts, key=lambda name: counts[name]),
-        "imbalance_ratio": truth["ratio"],
-        "severity": truth["severity"],
-        "strategies": [strategy],
-    }
 
 
 def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:

@@ -4,31 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
-
 EMPTY: dict[str, Any] = {
     "duplicate_rows": 0,
     "shared_rows": 0,
     "feature_strengths": [],
     "risks": [],
 }
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    strengths = [{"column": name, "strength": value} for name, value in list(truth["strengths"].items())[:5]]
-    risks = []
-    for leak in truth["leaks"]:
-        rows = "duplicate_rows" in leak["kinds"]
-        risks.append(
-            {
-                "kind": leak["kinds"][0],
-                "columns": leak["columns"],
-                "strength": leak["strength"] if leak["strength"] is not None else 1.0,
-                "mitigation": {"name": "drop_duplicates" if rows else "drop_columns"},
-            }
-        )
-    counts = {name: truth[name] for name in ("duplicate_rows", "shared_rows")}
-    return {**counts, "feature_strengths": strengths, "risks": risks}
 
 
 def play(kind: str, question: dict[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
-
 EMPTY: dict[str, Any] = {
     "asks": "labels",
     "better": "higher",
@@ -16,12 +14,6 @@ EMPTY: dict[str, Any] = {
     "improve": [],
     "steps": ["none"],
 }
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    constant = {truth["classes"][0]: 1.0} if truth.get("classes") else truth["constant"]
-    told = ("asks", "better", "ignores", "constant_score", "score", "improve")
-    return {**{name: truth[name] for name in told}, "constant": constant, "steps": truth["strong"]}
 
 
 def naive(best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:

@@ -4,26 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from mleredux_techniques.kit import Dataset
-
 EMPTY: dict[str, Any] = {
     "features": [], "target": 0.0, "changes": None, "drop": [], "weights": "none", "recent": 1.0
 }  # fmt: skip
-
-
-def perfect(truth: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
-    drop, weights, recent = truth["strong"]
-    return {
-        "features": [
-            {"column": name, "distance": value, "broken": name in truth["broken"]}
-            for name, value in truth["distances"].items()
-        ],
-        "target": truth["target"].get("", truth["target"]),
-        "changes": truth["changes"] if recent == 1 else truth["moment"],
-        "drop": drop,
-        "weights": weights,
-        "recent": recent,
-    }
 
 
 def naive(best: dict[str, Any], truth: dict[str, Any], *, facts: bool) -> dict[str, Any]:

@@ -166,3 +166,19 @@ def reference(instance: Instance) -> dict[str, Any]:
     facts = {name: describe(known, names) for name, known in STUDY.known(instance).items()}
     held = STUDY.predictions(instance.dataset)
     return {KEY: held, "models": facts, "strong": [next(iter(methods.values())), decision]}
+
+
+def solution(instance: Instance) -> dict[str, Any]:
+    """Return the document with the best possible score."""
+    truth = instance.truth
+    method, decision = truth["strong"]
+    models = [
+        {
+            "model": name,
+            **{key: fact[key] for key in ("accuracy", "confidence", "error", "verdict")},
+            "classes": [{"name": item, "side": side} for item, side in fact["classes"].items()],
+            "method": method,
+        }
+        for name, fact in truth["models"].items()
+    ]
+    return {"models": models, "decision": decision}

@@ -183,3 +183,18 @@ def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:
     if STUDY.strong(instance) == STUDY.naive(instance) == STUDY.given(document, instance):
         return undecided("All features are numbers that need no encoding.")
     return STUDY.measure(document, instance)
+
+
+def solution(instance: Instance) -> dict[str, Any]:
+    """Return the document with the best possible score."""
+    plan = STUDY.strong(instance)
+    features = []
+    for name, fact in instance.truth["features"].items():
+        held = plan.get(name)
+        if "numeric" in fact["types"] and held is None:
+            continue
+        chosen = held.model_dump() if held is not None else {"name": "drop"}
+        features.append(
+            {"column": name, "type": fact["types"][0], "cardinality": fact["cardinality"], "encoding": chosen}
+        )
+    return {"features": features}

@@ -331,3 +331,18 @@ def changes(transform: Transform, known: Array) -> tuple[Change, Change]:
         "rank": (lambda y: np.interp(y, ordered, normal), lambda z: np.interp(z, normal, ordered)),
     }
     return found[transform]
+
+
+def solution(instance: Instance) -> dict[str, Any]:
+    """Return the document with the best possible score."""
+    truth = instance.truth
+    dropped, transform = truth["strong"]
+    features = [
+        {"column": name, "strength": told, "tells": truth["tells"].get(name, "alone"), "keep": name not in dropped}
+        for name, told in truth["strengths"].items()
+    ]
+    return {
+        "features": features,
+        "transform": transform,
+        **{key: truth[key] for key in ("pairs", "copies", "skewness")},
+    }

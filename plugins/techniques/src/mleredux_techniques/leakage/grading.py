@@ -299,3 +299,22 @@ def _removed(leak: dict[str, object], dropped: set[str], acted: set[str]) -> boo
     if columns:
         return set(columns) <= dropped
     return bool(set(kinds) & acted)  # these concern rows, not columns: duplicates, or the order of rows
+
+
+def solution(instance: Instance) -> dict[str, Any]:
+    """Return the document with the best possible score."""
+    truth = instance.truth
+    strengths = [{"column": name, "strength": value} for name, value in list(truth["strengths"].items())[:5]]
+    risks = []
+    for leak in truth["leaks"]:
+        rows = "duplicate_rows" in leak["kinds"]
+        risks.append(
+            {
+                "kind": leak["kinds"][0],
+                "columns": leak["columns"],
+                "strength": leak["strength"] if leak["strength"] is not None else 1.0,
+                "mitigation": {"name": "drop_duplicates" if rows else "drop_columns"},
+            }
+        )
+    counts = {name: truth[name] for name in ("duplicate_rows", "shared_rows")}
+    return {**counts, "feature_strengths": strengths, "risks": risks}

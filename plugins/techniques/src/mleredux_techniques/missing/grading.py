@@ -197,3 +197,25 @@ def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
     if not STUDY.given(document, instance):
         return undecided("There are no missing values to impute.")
     return STUDY.measure(document, instance)
+
+
+def solution(instance: Instance) -> dict[str, Any]:
+    """Return the document with the best possible score."""
+    truth = instance.truth
+    plan = STUDY.strong(instance)
+    columns = []
+    for name, count in truth["counts"].items():
+        fact = truth["mechanisms"].get(name, {"mechanism": "MCAR", "depends_on": []})
+        held = plan.get(name)
+        imputation = held.model_dump() if held is not None else {"name": "SimpleImputer", "strategy": "most_frequent"}
+        columns.append(
+            {
+                "column": name,
+                "missing": count,
+                "mechanism": fact["mechanism"],
+                "depends_on": fact["depends_on"][:5] if fact["mechanism"] == "MAR" else [],
+                "imputation": imputation,
+            }
+        )
+    together = [{"columns": [a, b], "rows": rows} for a, b, rows in truth["together"]]
+    return {"complete_rows": truth["complete_rows"], "columns": columns, "together": together}

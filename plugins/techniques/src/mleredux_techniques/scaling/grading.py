@@ -151,3 +151,23 @@ def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:
     if not instance.dataset.of_kind("number"):
         return undecided("There is no numeric feature to scale.")
     return STUDY.measure(document, instance)
+
+
+def solution(instance: Instance) -> dict[str, Any]:
+    """Return the document with the best possible score."""
+    truth = instance.truth
+    plan = STUDY.strong(instance)
+    features = []
+    for name, fact in truth["features"].items():
+        held = plan.get(name)
+        features.append(
+            {
+                "column": name,
+                "mean": fact["mean"],
+                "std": fact["std"],
+                "skewed": abs(fact["skewness"]) > SKEWED,
+                "outliers": fact["outlying"] > OUTLYING,
+                "scaler": held.model_dump() if held is not None else {"name": "none"},
+            }
+        )
+    return {"features": features, "spread": truth["spread"], "not_needed_for": list(INDIFFERENT)}

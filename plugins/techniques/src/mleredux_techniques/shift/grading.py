@@ -298,3 +298,20 @@ def _tilted(values: Array, mean: float) -> Array:
     wanted = float(np.clip((mean - values.mean()) / (values.std() + 1e-12), *np.quantile(z, [0.1, 0.9])))
     slope = brentq(lambda k: np.average(z, weights=np.exp(np.clip(k * z, -30, 30))) - wanted, -20, 20)
     return np.asarray(np.clip(np.exp(np.clip(slope * z, -30, 30)), 1 / RATIO, RATIO))
+
+
+def solution(instance: Instance) -> dict[str, Any]:
+    """Return the document with the best possible score."""
+    truth = instance.truth
+    drop, weights, recent = truth["strong"]
+    return {
+        "features": [
+            {"column": name, "distance": value, "broken": name in truth["broken"]}
+            for name, value in truth["distances"].items()
+        ],
+        "target": truth["target"].get("", truth["target"]),
+        "changes": truth["changes"] if recent == 1 else truth["moment"],
+        "drop": drop,
+        "weights": weights,
+        "recent": recent,
+    }

@@ -7,6 +7,7 @@ import json
 import threading
 from dataclasses import asdict, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import SandboxError, one_line
@@ -44,6 +45,14 @@ def grader(technique: TechniqueSpec) -> Grader:
     """Return the grader of a technique."""
     score = partial(grade, technique)
     return Grader(id=technique.id, title=technique.title, direction="maximize", perfect=1.0, score=score)
+
+
+def solution(technique: TechniqueSpec, task: Task, private: Path) -> bytes:
+    """Return the document of the technique's `solution`, as JSON."""
+    assert technique.solution is not None
+    _, instance = opened(technique, GradingInput(private / TRUTH_FILE, private, task, {}))
+    with one_thread():
+        return to_json(technique.solution(instance), indent=1, fallback=lambda value: value.item())
 
 
 def grade(technique: TechniqueSpec, given: GradingInput) -> Score:

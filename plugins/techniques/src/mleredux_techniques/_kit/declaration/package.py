@@ -21,7 +21,7 @@ Reason = Callable[[Task, bool], str | None]
 Plant = Callable[[Dataset, np.random.Generator], Dataset]
 PARTS = {
     "document": ("recommend",),
-    "grading": ("truth", "assess", "files", "measure", "reference", "gap"),
+    "grading": ("truth", "assess", "files", "measure", "reference", "gap", "solution"),
 }
 """Maps each module to the fields of a `TechniqueSpec` that it may define."""
 

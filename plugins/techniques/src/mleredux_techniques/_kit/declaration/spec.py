@@ -14,7 +14,7 @@ from mleredux.plugin.technique import Technique
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.declaration.description import compose
-from mleredux_techniques._kit.declaration.grader import grader
+from mleredux_techniques._kit.declaration.grader import grader, solution
 from mleredux_techniques._kit.declaration.preparation import prepare
 from mleredux_techniques._kit.judging.comparison import Difference
 from mleredux_techniques._kit.judging.marks import Efficacy, Facts
@@ -65,6 +65,9 @@ class TechniqueSpec(Technique):
     gap: Callable[[Instance], Difference] | None = None
     """`gap(instance)`: the gain of good advice over naive advice, measured on the training rows alone; planted
     instances are redrawn until it is large enough."""
+    solution: Callable[[Instance], dict[str, Any]] | None = None
+    """`solution(instance)`: the document of the truth and the strong recommendation, as JSON values, for
+    exports and certificates; never shown to agents."""
     plant: Callable[[Dataset, np.random.Generator], Dataset] | None = None
     """`plant(dataset, rng)`: the data with changes recorded in `planted`; all randomness comes from `rng`. Raises
     `NotApplicable` if there is too little data to change."""
@@ -125,6 +128,7 @@ def _derive(technique: TechniqueSpec, base: Task, variant: str | None) -> Task:
         prepare=partial(prepare, base=base, technique=technique, seed=seed),
         submission=Submission(file=f"{technique.id}_analysis.json", sample=None, document=technique.document),
         answers="truth.json",
+        solution=partial(solution, technique) if technique.solution else None,
         metric=Metric(grader=grader(technique)),
         direction="maximize",
         category=base.category,
