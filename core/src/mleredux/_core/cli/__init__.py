@@ -7,6 +7,7 @@
 | `consent` | an agent's requests, and the question to the user |
 | `commands` | the commands of core |
 | `prepare_progress`, `run_progress`, `interrupts` | progress of data and of runs; Ctrl-C |
+| `completion` | names that the shell completes |
 | `options` | `--server`; options of many commands, and their types |
 | `run_table`, `output` | results of runs; tables for people, one JSON document for programs, growing logs |
 """

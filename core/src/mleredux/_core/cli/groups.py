@@ -6,40 +6,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.options import Place, elsewhere, place_of, works
 from mleredux._core.cli.output import echo
 from mleredux._core.moved import GOES, OPTIONS
-
-_KINDS = {
-    **dict.fromkeys(("task", "tasks"), "tasks"),
-    **dict.fromkeys(("agent", "agents"), "agents"),
-    **dict.fromkeys(("run", "runs", "resume", "replay"), "runs"),
-    "sandbox": "sandboxes",
-    "executor": "executors",
-}
-"""Values used to complete parameters with these names."""
-
-
-class _Name(click.types.StringParamType):
-    """A name that the shell completes."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Return installed objects, or the runs in the folder."""
-        names: Iterable[str]
-        if self.kind == "runs":
-            from mleredux._core.store import RunStore
-
-            above = (one.params.get("runs_dir") for one in (ctx, ctx.parent) if one is not None)
-            names = ("last", *RunStore(next(filter(None, above), None)).ids())
-        else:
-            names = catalogue(ctx).entries(self.kind)
-        return [CompletionItem(name) for name in sorted(names) if name.startswith(incomplete)]
 
 
 class CommandGroup(click.Group):
@@ -109,8 +80,9 @@ class CommandGroup(click.Group):
         try:
             found = super().resolve_command(ctx, args)
             if ctx.resilient_parsing and found[1] is not None:  # for completion
-                for param in found[1].params:
-                    param.type = _Name(_KINDS[param.name]) if param.name in _KINDS else param.type
+                from mleredux._core.cli.completion import complete
+
+                complete(found[1])
             return (*found[:2], _present_options(f"{_prefix(ctx)}{found[0]}", *found[1:]))
         except click.UsageError:
             self.explain_missing(ctx, args[0])
