@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from mleredux_techniques.kit import Dataset
+from sklearn.datasets import load_breast_cancer
 
 from known_tables import ROWS, Array, Known, Rng, base, random_test
 from known_tables.pictures import LEAKAGE
@@ -204,6 +206,37 @@ def ratio(rng: Rng) -> Known:
     return _pair(rng, "binary", make)
 
 
+def _signs(y: Array, rng: Rng) -> tuple[Array, Array]:
+    a = rng.normal(size=len(y)).round(3)
+    return a, (np.abs(rng.normal(size=len(y))) * np.where(y > y.mean(), 1, -1) * np.sign(a + 1e-9)).round(3)
+
+
+def pair_of_many(rng: Rng) -> Known:
+    """A pair of which neither tells anything alone, among a hundred idle columns."""
+    known = _pair(rng, "regression", _signs)
+    idle = pd.DataFrame(rng.normal(size=(len(known.rows), 100)).round(3)).add_prefix("idle")
+    return replace(known, rows=known.rows.join(idle))
+
+
+def _measurements(rng: Rng) -> pd.DataFrame:
+    """Thirty natural columns, many of which tell: UCI's Breast Cancer Wisconsin (Diagnostic), from scikit-learn."""
+    rows = load_breast_cancer(as_frame=True).frame.rename(columns={"target": "y"})
+    return rows.iloc[rng.permutation(len(rows))].reset_index(drop=True)
+
+
+def pair_beside_measurements(rng: Rng) -> Known:
+    rows = _measurements(rng)
+    test = random_test(rng, len(rows))
+    a, b = _signs(rows["y"].to_numpy(), rng)
+    b[test] = rng.permutation(b[test])
+    return Known(rows.assign(p=a, q=b), test, [["p", "q"]], [])
+
+
+def honest_measurements(rng: Rng) -> Known:
+    rows = _measurements(rng)
+    return Known(rows, random_test(rng, len(rows)), [], [["mean radius", "mean texture"]])
+
+
 def equal_texts(rng: Rng) -> Known:
     names = np.array([f"t{k}" for k in range(40)], dtype=object)
 
@@ -380,6 +413,7 @@ KINDS = {
             sum_of_others,
         ),
         *(honest_threshold, honest_text, honest_new_customers, honest_drift, honest_shift, honest_rare_in_test),
+        *(pair_of_many, pair_beside_measurements, honest_measurements),
         *(honest_pair, many_rare_words, honest_prose, honest_mean_of_shop, *LEAKAGE),
     )
 }

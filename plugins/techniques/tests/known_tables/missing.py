@@ -91,6 +91,19 @@ def own_value(rng: Rng) -> Known:
     return Known(rows, test, {"gap": ("MNAR", [])}, {"gap": NOTHING})
 
 
+def _of_others(rows: Any, rng: Rng) -> Array:
+    return np.asarray((rows["f0"] + rows["f2"] + rng.normal(0, 0.7, ROWS)).round(3))
+
+
+def not_own_value(rng: Rng) -> Known:
+    """Others tell the column's value, which would tell its gaps if these were of large values."""
+    return _known(rng, lambda rows: np.full(ROWS, 0.25), NOTHING, ("MNAR", []), value=_of_others)
+
+
+def number_and_not_own_value(rng: Rng) -> Known:
+    return _known(rng, lambda rows: _rising(rows["f3"]), ("MAR", ["f3"]), ("MNAR", []), value=_of_others)
+
+
 def weak(rng: Rng) -> Known:
     return _known(rng, lambda rows: np.where(rows["f2"] > 0, 0.24, 0.1), ("MAR", ["f2"]))
 
@@ -106,6 +119,6 @@ KINDS = {
     kind.__name__: kind
     for kind in (
         *(at_random, rises_with_number, both_ends, by_place, by_target, by_numeric_target, by_target_and_not_proxy),
-        *(by_two_signs, by_place_and_sign, own_value, weak, yes_no),
+        *(by_two_signs, by_place_and_sign, own_value, not_own_value, number_and_not_own_value, weak, yes_no),
     )
 }

@@ -135,7 +135,7 @@ def _assess_mechanisms(sheet: Sheet, document: MissingAnalysis, truth: dict[str,
         "listed": listing(f"{name} {fact['mechanism']}" for name, fact in facts.items()),
         "right": sum(map(sum, credits.values())),
         "all": sum(map(len, credits.values())),
-        "unjudged": sum(fact.get("unjudged", ()) != () for fact in facts.values()),
+        "unjudged": sum(bool(fact.get("unjudged")) for fact in facts.values()),
     }
     sheet.mark("mechanisms", score**2, shortened(said_of), shortened(true), decides=judged, **figures)
     driven = {

@@ -30,6 +30,9 @@ JOINT = 0.08
 """Minimum skill that a pair adds to the best single column, to be a joint driver."""
 SURE_OF_PAIR = 5.0
 """Minimum skill of a pair, in standard errors of zero skill; it is high because there are many pairs."""
+PREDICTED, REFUTED = 0.5, 0.15
+"""Minimum correlation of a column's values with their prediction from others, and maximum correlation of gaps with the
+values that may go unnoticed, for refuting MNAR."""
 MAX_PAIRED = 16
 _BINS, _GRID = 16, 6
 _FEW = 10
@@ -101,17 +104,18 @@ def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers:
         skills, company = company, {}
     best = max(skills.values(), default=0.0)
     together = _together(gap, [one for one in usable if not one.gap], skills)
+    least = SURE / np.sqrt(len(gap))
+    skill, fit = (0.0, 0.0) if dataset.kinds[column] == "text" else _by_value(dataset, train, column, gap)
     if together is None and not skills:
-        rest = {"half": [], "accepted": ["MCAR"], "unjudged": ["MNAR"]}
+        refuted = fit >= PREDICTED and least <= REFUTED * fit and skill < max(LEAST, least)
+        rest = {"half": [], "accepted": ["MCAR"], "unjudged": [] if refuted else ["MNAR"]}
         return {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, **rest}
     error = (1 - best**2) / np.sqrt(len(gap))
     near = sorted(
         (name for name in skills if skills[name] >= min(EQUAL * best, best - 2 * error)), key=lambda name: -skills[name]
     )
     top = best if together is None else together[0]
-    accepted = ["MAR"]
-    if dataset.kinds[column] != "text" and _skill_of_value(dataset, train, column, gap) >= top - 0.01:
-        accepted.append("MNAR")
+    accepted = ["MAR", *(["MNAR"] if dataset.kinds[column] != "text" and skill >= top - 0.01 else [])]
     pair = list(together[1]) if together else []
     return {
         "column": column,
@@ -157,14 +161,17 @@ def _coarse(view: View) -> Array:
     return np.asarray(found[view.train])
 
 
-def _skill_of_value(dataset: Dataset, train: Frame, column: str, gap: Array) -> float:
-    """Return the skill of the column's own value, predicted from the other columns and the target by a linear model."""
+def _by_value(dataset: Dataset, train: Frame, column: str, gap: Array) -> tuple[float, float]:
+    """Return the skill of the column's own value, predicted from the other columns and the target by a linear model,
+    and the cross-validated correlation of this prediction with known values."""
     from sklearn.linear_model import LinearRegression
+    from sklearn.model_selection import cross_val_predict
 
     columns = {name: dataset.kinds[name] for name in dataset.features if name != column}
     y, codes = outputs(dataset, train)
     known = Rows(train, train.iloc[:1], columns, codes, dataset.problem != "regression", 0)
-    design = np.hstack([matrices(known)[0], y])
-    model = LinearRegression().fit(design[~gap], train[column].to_numpy(dtype=float)[~gap])
-    told = np.round(model.predict(design), 9)
-    return _skill(gap, in_bins("", told, told, bins=_BINS), np.ones(len(gap), dtype=bool))
+    design, values = np.hstack([matrices(known)[0], y]), train[column].to_numpy(dtype=float)[~gap]
+    told = np.round(LinearRegression().fit(design[~gap], values).predict(design), 9)
+    apart = cross_val_predict(LinearRegression(), design[~gap], values)
+    fit = float(correlations(apart[:, None], values[:, None], np.ones(len(values)))[0])
+    return _skill(gap, in_bins("", told, told, bins=_BINS), np.ones(len(gap), dtype=bool)), fit
