@@ -25,6 +25,7 @@ from mleredux_agents.options import Libraries, libraries, read_options
 from mleredux_agents.persons import PERSON, PERSON_RULE
 from mleredux_agents.rewards import REWARDS, RewardRule, reward_of, rule_of
 from mleredux_agents.sessions import Attached, OpenSession, fair_share, open_session, session_agent
+from mleredux_agents.solutions import solution_of
 
 __all__ = [
     "PERSON",
@@ -49,4 +50,5 @@ __all__ = [
     "reward_of",
     "rule_of",
     "session_agent",
+    "solution_of",
 ]

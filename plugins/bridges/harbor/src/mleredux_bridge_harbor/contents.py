@@ -5,7 +5,6 @@ In a directory without data, `fetch.sh` runs this module with the user's own cre
 
 from __future__ import annotations
 
-import csv
 import shutil
 import sys
 from pathlib import Path
@@ -14,21 +13,21 @@ import mleredux
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux.plugin.task import Task
-from mleredux_agents import RewardRule, rule_of
+from mleredux_agents import RewardRule, rule_of, solution_of
 
-from mleredux_bridge_harbor.exposure import exposed, read_rows
+from mleredux_bridge_harbor.exposure import exposed
 
 WORK = "/workspace"
 """The working directory of agents."""
 _SOLVE = """\
 #!/bin/sh
-# Submits the answers.
+# Submits the solution.
 cp "$(dirname "$0")/{file}" "${{SUBMISSION:-{work}/{file}}}"
 """
 
 
 def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None = None) -> float | None:
-    """Write the data into a task directory, and the answers as its solution if they are a valid submission.
+    """Write the data into a task directory, and a solution, if there is one.
 
     Args:
         folder: The task directory, without data.
@@ -46,7 +45,7 @@ def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None
     public = mleredux.prepare(task.id, data_dir=data_dir).public
     shutil.copytree(public, folder / "environment" / "data")
     shutil.copytree(public.parent, folder / "tests" / "data" / task.id / "prepared")
-    reward = _write_solution(folder / "solution", task, public, rule, data_dir)
+    reward = _write_solution(folder / "solution", task, public.parent, rule, data_dir)
     if shown := list(exposed(folder, task)):
         raise MlereduxError(
             f"Agents would see hidden data: {'; '.join(shown)}.", hint="Remove it from the public files."
@@ -55,17 +54,12 @@ def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None
 
 
 def _write_solution(
-    folder: Path, task: Task, public: Path, rule: RewardRule, data_dir: Path | str | None
+    folder: Path, task: Task, prepared: Path, rule: RewardRule, data_dir: Path | str | None
 ) -> float | None:
-    sample = next(read_rows(public / str(task.submission.sample)), {})
-    answers = list(read_rows(public.parent / "private" / task.answers))
-    if not answers or not sample or not sample.keys() <= answers[0].keys():
+    if (content := solution_of(task, prepared)) is None:
         return None
     folder.mkdir()
-    with (folder / task.submission.file).open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, list(sample), extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(answers)
+    (folder / task.submission.file).write_bytes(content)
     script = folder / "solve.sh"
     script.write_text(_SOLVE.format(file=task.submission.file, work=WORK), encoding="utf-8")
     script.chmod(0o755)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
+import json
 import zipfile
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from string import Template
 
-from mleredux.plugin.task import Competition, Metric, Submission
+from mleredux.plugin.task import Competition, Metric, Submission, Task
 from mleredux_programs import Execution
 
 from mleredux_competition_starter.declaration import SOURCES
@@ -42,11 +45,30 @@ def add_sample(program: str, public: Path) -> None:
     """Write the sample submission: a script, or a reproducible archive with the script as `main.py`."""
     text = (HERE / "samples" / f"{program}.py").read_bytes()
     if program.endswith("model"):
-        with zipfile.ZipFile(public / "sample_submission.zip", "w") as archive:
-            archive.writestr(zipfile.ZipInfo("main.py", _DATE), text)
-            archive.writestr(zipfile.ZipInfo("weights.json", _DATE), b'{"share": 0.5}\n')
+        (public / "sample_submission.zip").write_bytes(_packed({"main.py": text, "weights.json": b'{"share": 0.5}\n'}))
     else:
         (public / "sample_submission.py").write_bytes(text)
+
+
+def solution(target: str, answers: str, task: Task, private: Path) -> bytes:
+    """Return a program that has the answers: a script, or an archive with it.
+
+    Args:
+        target: The column of `answers`, a private table, to predict, or to choose as the action of an episode.
+    """
+    header, rows = read_table(private / answers)
+    known = {row[0]: {target: row[header.index(target)]} for row in rows}
+    words = {"answers": json.dumps(known), "ids": task.submission.id_columns[0]}
+    text = Template((HERE / "solution.txt").read_text(encoding="utf-8")).substitute(words).encode()
+    return _packed({"main.py": text}) if task.submission.file.endswith(".zip") else text
+
+
+def _packed(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), content)
+    return made.getvalue()
 
 
 def program_task(
@@ -60,10 +82,15 @@ def program_task(
     metric: Metric,
     execution: Execution,
     known_answers: str,
+    known: tuple[str, str] | None = None,
     category: str = "Tabular",
     license: str = "CC-BY-4.0",
 ) -> Competition:
-    """Declare a task whose submission is a program, with its descriptions in the folder `texts`."""
+    """Declare a task whose submission is a program, with its descriptions in the folder `texts`.
+
+    Args:
+        known: The column and the private table that `solution` gets; None: those of the predictions.
+    """
     suffix = "zip" if execution.kind == "model" else "py"
     return Competition(
         id=task,
@@ -79,6 +106,7 @@ def program_task(
             target_columns=tuple(targets),
             execution=execution,
         ),
+        solution=partial(solution, *(known or (targets[0], "answers.csv"))),
         known_answers=(known_answers,),
         metric=metric,
         direction="maximize",
