@@ -171,12 +171,12 @@ def _changed(one: Pool, changes: Changes) -> Pool:
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     truth = instance.truth
-    strong = {name: [] for name in truth["columns"]} | {name: [kind] for kind, name, _value in truth["strong"]}
     values = {name: value for kind, name, value in truth["strong"] if kind == "add_distance"}
     columns = []
     for name, told in truth["columns"].items():
         relation = (told["relation"] or ["none"])[-1]
         found = {"column": name, **{key: told[key] for key in ("type", "distinct", "drift")}, "relation": relation}
         found |= {"sentinel": next(iter(told["sentinel"]), None), "like": next(iter(told["like"]), None)}
-        columns.append({**found, "actions": strong[name], "center": values.get(name)})
+        actions = [kind for kind, column, _value in truth["strong"] if column == name]
+        columns.append({**found, "actions": actions, "center": values.get(name)})
     return {"columns": columns}
