@@ -13,6 +13,13 @@ and rollout work as in any other run. The plugin registers an agent under whose 
             session.execute('cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv')
             report = session.finish().report
         return report.score if report else None
+
+| modules | contents |
+|---|---|
+| `builders`, `options` | declarations of agents that call LLMs or are commands; their options |
+| `sessions`, `persons` | open sessions; the rules for runs in which a person works |
+| `hosted`, `steps` | sessions without processes; the commands of such a session |
+| `rewards`, `solutions` | the rewards that bridges give; the reference solutions that exports contain |
 """
 
 from __future__ import annotations
