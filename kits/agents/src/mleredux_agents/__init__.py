@@ -17,7 +17,7 @@ and rollout work as in any other run. The plugin registers an agent under whose 
 | modules | contents |
 |---|---|
 | `builders`, `options` | declarations of agents that call LLMs or are commands; their options |
-| `sessions`, `persons` | open sessions; the rules for runs in which a person works |
+| `sessions`, `persons` | open sessions; names of the people who work in them |
 | `hosted`, `steps` | sessions without processes; the commands of such a session |
 | `rewards`, `solutions` | the rewards that bridges give; the reference solutions that exports contain |
 """
