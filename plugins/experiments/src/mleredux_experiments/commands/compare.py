@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import click
+from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
 from mleredux.plugin.command import json_option, print_json
 
@@ -52,6 +53,7 @@ def command(
     to its plan.
     """
     from mleredux_experiments.execution.sequence import as_planned
+    from mleredux_experiments.figures.tables import echo, score_table
     from mleredux_experiments.inference.comparison import compare
 
     results = results_of(ctx, **selected, rollouts=True)
@@ -59,6 +61,14 @@ def command(
     asked = as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, equivalence=equivalence)
     found = compare(results, a, b, **asked)
     note(results, a, b)
+    no_medals = all(row.gold is None and row.medal is None for row in results.rows)
+    if asked["chosen"] is None and found.measure == "any_medal" and no_medals:
+        if not as_json:
+            echo(score_table(found.table))
+        raise MlereduxError(
+            "These tasks have no leaderboard, and scores of different metrics can't be averaged.",
+            hint="Choose a task with --where task=TASK, or another measure with --measure.",
+        )
     if as_json:
         print_json(found.record())
     else:
