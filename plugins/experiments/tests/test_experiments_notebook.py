@@ -32,7 +32,7 @@ def test_the_notebook_runs_and_shows_its_values() -> None:
 
 
 def test_without_the_distribution_one_sentence_tells_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mleredux._core.api.entry_points", lambda **_group: ())
+    monkeypatch.setattr("mleredux._core.plugins.discovery.entry_points", lambda _group: [])
     with pytest.raises(MlereduxError, match="No installed package executes experiments"):
         mleredux.experiment("plan.toml")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from mleredux._core.pipeline import Pipeline
 from mleredux._core.planning.grants import read_grants
 from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import current
+from mleredux._core.plugins.discovery import provided
 from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError, plain_faults
@@ -126,11 +126,7 @@ def experiment(
     Raises:
         MlereduxError: No installed package executes experiments, or the plan can't be executed on this machine.
     """
-    for entry_point in entry_points(group="mleredux.api", name="experiment"):
-        return entry_point.load()(plan, runs_dir=runs_dir, data_dir=data_dir)
-    raise MlereduxError(
-        "No installed package executes experiments.", hint="Install one: `pip install mleredux-experiments`."
-    )
+    return provided("experiment")(plan, runs_dir=runs_dir, data_dir=data_dir)
 
 
 @plain_faults()

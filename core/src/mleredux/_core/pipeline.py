@@ -12,6 +12,7 @@ from typing import Any
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors import Executor, open_nodes
 from mleredux._core.plugins import Catalogue
+from mleredux._core.plugins.discovery import provided
 from mleredux._core.resume import sweep
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.sandboxes.variables import secret_values
@@ -19,7 +20,6 @@ from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.failures import Failure, failure_of
 from mleredux._core.stages.grade import sweep_folders
 from mleredux._core.stages.produce import PRODUCERS, mask_secrets, produce
-from mleredux._core.stages.smoke import smoke_run
 from mleredux._core.stages.steps import STEPS
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.states import STAGES, final_state
@@ -143,7 +143,7 @@ class Pipeline:
             progress=lambda message: self.progress(run, message),
             base_image=self.base_image,
             bound=self.bound,
-            smoke=(lambda built: smoke_run(context, built, self)) if self.smoke else None,
+            smoke=(lambda built: provided("smoke_run")(context, built, self)) if self.smoke else None,
         )
         try:
             self._go_through_stages(context)

@@ -7,6 +7,7 @@ unchanged: the distributions on `sys.path`, and the time and size of their `entr
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux._core.locations import cache_dir
+from mleredux.errors import MlereduxError
 
 ENTRY_POINT_GROUP = "mleredux"
 PLUGIN_FILE = "mleredux_plugins.py"
@@ -195,6 +197,12 @@ def _from_request(request: str) -> Plugin:
     return Plugin(request, request, source="option")
 
 
+_PROVIDED = {
+    "experiment": ("executes experiments", "mleredux-experiments"),
+    "find_environment": ("creates environments of agents", "mleredux-agent-repo"),
+    "smoke_run": ("executes smoke runs", "mleredux-agent-repo"),
+}
+"""What the entry points of the group `mleredux.api` do, and packages that have them."""
 _KEPT_DAYS = 30
 _ENDINGS = (".dist-info", ".egg-info")
 
@@ -258,6 +266,20 @@ def entry_points(group: str) -> list[EntryPoint]:
     found = list(_look(group))
     here.remember(f"entry-points-{group}", found)
     return found
+
+
+def provided(name: str) -> Any:
+    """Return an object that a package which core does not need provides: an entry point of the group `mleredux.api`.
+
+    Raises:
+        MlereduxError: No installed package provides it.
+    """
+    for point in entry_points("mleredux.api"):
+        if point.name == name:
+            module, _, attribute = point.value.partition(":")
+            return getattr(importlib.import_module(module), attribute)
+    what, package = _PROVIDED[name]
+    raise MlereduxError(f"No installed package {what}.", hint=f"Install one: `pip install {package}`.")
 
 
 def _forget_old(folder: Path) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from mleredux._core.forkserver import INHERITED
 from mleredux._core.plain import SOCKETS, plain_path
 from mleredux._core.plugins.capabilities import Capabilities
-from mleredux._core.plugins.discovery import installation
+from mleredux._core.plugins.discovery import installation, provided
 from mleredux._core.protocols import BuildRequest, Built, Finding, Handle, Launch, Layout
 from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers
 from mleredux.errors import SandboxError
@@ -102,12 +102,8 @@ def _find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path,
     """Return an interpreter that meets the requirements of an agent's folder, and whether it existed already."""
     if not folder.python and not folder.requires_python:
         return Path(sys.executable), True
-    for entry_point in metadata.entry_points(group="mleredux.api", name="find_environment"):
-        found: tuple[Path, bool] = entry_point.load()(folder, request)
-        return found
-    raise SandboxError(
-        "No installed package creates environments of agents.", hint="Install one: `pip install mleredux-agent-repo`."
-    )
+    found: tuple[Path, bool] = provided("find_environment")(folder, request)
+    return found
 
 
 def _served_here(

@@ -4,7 +4,6 @@
 |---|---|
 | `context`, `steps` | the input of each stage, and interruptions; the pipeline's work in each stage |
 | `prepare` | first stage: public and private files of the task |
-| `smoke` | a short run that an agent must pass before its first real run |
 | `briefing`, `run_agent` | third stage, after the build: the folder `task`; running the agent in its sandbox |
 | `dev_scores` | scores during a run on rows held back from the training data |
 | `ledger` | the agent's access; whether it saw held-out data, or changed the data |

@@ -5,7 +5,7 @@
 | `agents`, `references` | the agent of a reference; the parts of a reference |
 | `sources`, `git`, `submodules`, `history`, `local`, `layers`, `trees` | folders and commits, fetched and read safely |
 | `manifest`, `scripts`, `check_command` | the declaration of an agent; single scripts; the check of both |
-| `environments` | Python environments for agents that run as processes |
+| `environments`, `smoke` | Python environments for agents that run as processes; runs that agents must pass first |
 | `watch`, `samples` | trying out agents: again when their files change, and on a sample of a task's rows |
 """
 

@@ -7,17 +7,15 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mleredux._core.locations import cache_dir
-from mleredux._core.protocols import Built
-from mleredux._core.stages.context import StageContext
-from mleredux._core.store import Run, RunStore
-from mleredux._core.store.files import write_atomically
 from mleredux.errors import AgentBroken, Cancelled
 from mleredux.models import Agent, Cause
-from mleredux.models.request import Request
+from mleredux.plugin.experiment import Request, plan
+from mleredux.plugin.files import cache_dir, write_atomically
 
 if TYPE_CHECKING:
-    from mleredux._core.pipeline import Pipeline
+    from mleredux.plugin.artifact import Run, RunStore
+    from mleredux.plugin.host import Pipeline, StageContext
+    from mleredux.plugin.sandbox import Built
 
 _LAST_LINES = 10
 _LAST_BYTES = 10_000
@@ -25,6 +23,8 @@ _LAST_BYTES = 10_000
 
 def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
     """Run the agent on its smoke task, unless it has already passed it in this environment.
+
+    The stage that builds agents calls it, as the entry point `smoke_run` of the group `mleredux.api`.
 
     It passes if it creates a submission that can be scored, even if it reaches the time limit. The logs are kept in the
     run's `logs/smoke`.
@@ -57,8 +57,6 @@ def _record(agent: Agent, built: Built) -> Path:
 
 
 def _execute(context: StageContext, pipeline: Pipeline, store: RunStore) -> Run:
-    from mleredux._core.planning.plans import plan
-
     spec, smoke = context.run.spec, context.agent.smoke
     assert smoke is not None
     request = Request.single(
