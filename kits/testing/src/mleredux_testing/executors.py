@@ -18,11 +18,10 @@ from typing import Any
 import psutil
 from mleredux._core.executors import Executor, JobSpec, JobStatus, Node
 from mleredux._core.plugins import current
-from mleredux._core.protocols import Finding
 from mleredux.errors import MlereduxError
 from mleredux.models import Limits
 
-from mleredux_testing.findings import Findings
+from mleredux_testing.findings import Findings, expect_declared
 from mleredux_testing.names import ODD_NAME
 
 _SECRET = "MLEREDUX_SERVE_TOKEN"
@@ -111,15 +110,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
 
 def _check_declaration(findings: Findings, executor: Executor) -> bool:
     """Check the declaration of the executor; return whether its engine can be used."""
-    findings.expect("role", isinstance(executor, Executor), "it lacks methods of mleredux.plugin.executor.Executor.")
-    findings.expect("title", executor.title.strip(), "it has no title.")
-    looked = list(executor.check())
-    well_made = looked and all(isinstance(found, Finding) for found in looked)
-    findings.expect("check", well_made, "check() does not return findings.")
-    for found in looked:
-        findings.expect(
-            f"remedy of {found.name}", found.ok or found.remedy, f"check() reports {found.message!r} without a remedy."
-        )
+    looked = expect_declared(findings, executor, Executor, "mleredux.plugin.executor.Executor")
     broken = [found.message for found in looked if not found.ok]
     if broken:
         findings.good("jobs", f"not checked: {broken[0]}")

@@ -7,7 +7,8 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from mleredux._core.protocols import Finding
+from mleredux._core.executors import Executor
+from mleredux._core.protocols import Finding, Sandbox
 from mleredux.errors import one_line
 
 
@@ -79,3 +80,22 @@ class Findings:
         if self.wrong:
             raise NotConforming(self)
         return self
+
+
+def expect_declared(findings: Findings, item: Sandbox | Executor, role: type, name: str) -> list[Finding]:
+    """Check the methods and the title of a sandbox or an executor, and what its own check reports, which is returned.
+
+    Args:
+        role: The protocol of such objects.
+        name: Its public name.
+    """
+    findings.expect("role", isinstance(item, role), f"it lacks methods of {name}.")
+    findings.expect("title", item.title.strip(), "it has no title.")
+    looked = list(item.check())
+    well_made = looked and all(isinstance(found, Finding) for found in looked)
+    findings.expect("check", well_made, "check() does not return findings.")
+    for found in looked:
+        findings.expect(
+            f"remedy of {found.name}", found.ok or found.remedy, f"check() reports {found.message!r} without a remedy."
+        )
+    return looked

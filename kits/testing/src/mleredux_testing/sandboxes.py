@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.plugins import current
-from mleredux._core.protocols import Finding, Sandbox
+from mleredux._core.protocols import Sandbox
 from mleredux._core.sandboxes.volume import find_disk
 from mleredux.models import Cause
 
 from mleredux_testing import sandbox_agents as programs
-from mleredux_testing.findings import Findings
+from mleredux_testing.findings import Findings, expect_declared
 from mleredux_testing.launches import Bench, Started
 from mleredux_testing.names import ODD_NAME
 
@@ -46,25 +46,13 @@ def check_sandbox(
         place = (tmp or Path(folder)) / ODD_NAME
         place.mkdir(parents=True)
         place.parent.chmod(0o755)  # an agent's user in a container is not our user
-        _check_declaration(findings, found)
+        expect_declared(findings, found, Sandbox, "mleredux.plugin.sandbox.Sandbox")
         with Bench(found, place, base_image, build_limit) as bench:
             _check_build(findings, bench)
             for check in (_check_probe, _check_terminate, _check_kill, _check_attach, _check_sweep, _check_limits):
                 with findings.looking_at(check.__name__.removeprefix("_check_")):
                     check(findings, bench)
     return findings.close()
-
-
-def _check_declaration(findings: Findings, sandbox: Sandbox) -> None:
-    findings.expect("role", isinstance(sandbox, Sandbox), "it lacks methods of mleredux._core.protocols.Sandbox.")
-    findings.expect("title", sandbox.title.strip(), "it has no title.")
-    looked = list(sandbox.check())
-    well_made = looked and all(isinstance(found, Finding) for found in looked)
-    findings.expect("check", well_made, "check() does not return findings.")
-    for found in looked:
-        findings.expect(
-            f"remedy of {found.name}", found.ok or found.remedy, f"check() reports {found.message!r} without a remedy."
-        )
 
 
 def _check_build(findings: Findings, bench: Bench) -> None:
