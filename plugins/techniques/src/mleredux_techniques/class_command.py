@@ -26,6 +26,7 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, pr
     metavar="TIME",
     help="Only check the format of submissions until this time: 2026-06-30T18:00, or `now` to grade at once.",
 )
+@click.option("--public", is_flag=True, help="Score every second question before the deadline, the others after it.")
 @runs_dir_option
 @data_dir_option
 @json_option
@@ -34,6 +35,7 @@ def command(
     task: str | None,
     folder: Path,
     deadline: str | None,
+    public: bool,
     runs_dir: str | None,
     data_dir: str | None,
     as_json: bool,
@@ -43,15 +45,15 @@ def command(
     CLASS.csv has the column `student`, and optionally `seed`, `task` or `deadline`. Each call writes
     FOLDER/STUDENT/task if it is missing, and collects the task's document from FOLDER/STUDENT and from runs of
     `mleredux human start --name STUDENT`. After the deadline, or without one, it grades, writes feedback.md into each
-    student's folder, and prints the number of correct answers to each question. FOLDER stores --task and --deadline for
-    later calls.
+    student's folder, and prints the number of correct answers to each question. FOLDER stores --task, --deadline and
+    --public for later calls.
     """
     from mleredux.plugin.artifact import RunStore
 
     from mleredux_techniques.classroom import Terms, collect, hand_out_next, questions, read_class
 
     until = datetime.now().astimezone().isoformat() if deadline == "now" else deadline
-    terms = Terms(task, until).kept(folder)
+    terms = Terms(task, until, public).kept(folder)
     found = read_class(students, terms)
     terms.keep(folder)
     for place, listed in enumerate(found):
@@ -59,7 +61,7 @@ def command(
         found[place] = student
         if written:
             click.echo(f"{student.name}: wrote {folder / student.name / 'task'} ({student.task})", err=True)
-    rows = collect(found, folder, RunStore(runs_dir), data_dir)
+    rows = collect(found, folder, RunStore(runs_dir), data_dir, public=terms.public)
     asked = questions(rows)
     if as_json:
         print_json({"students": rows, "questions": asked})

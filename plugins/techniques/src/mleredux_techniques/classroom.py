@@ -62,11 +62,13 @@ class Terms:
     Attributes:
         task: A technique task; each student gets a planted variant of it.
         deadline: A time in ISO 8601, in this machine's time zone unless it specifies another.
+        public: Whether a submission gets a score before the deadline, on every second question; the others decide then.
         refused: Maps each student to the number of seeds to whose data the task does not apply.
     """
 
     task: str | None = None
     deadline: str | None = None
+    public: bool = False
     refused: dict[str, int] = field(default_factory=dict)
 
     def kept(self, folder: Path) -> Terms:
@@ -75,7 +77,8 @@ class Terms:
             before = Terms(**json.loads((folder / TERMS).read_text(encoding="utf-8")))
         except FileNotFoundError:
             before = Terms()
-        return Terms(self.task or before.task, self.deadline or before.deadline, before.refused)
+        public = self.public or before.public
+        return Terms(self.task or before.task, self.deadline or before.deadline, public, before.refused)
 
     def keep(self, folder: Path) -> None:
         """Save the terms in the class's folder."""
@@ -210,13 +213,22 @@ def hand_out(student: Student, folder: Path, data_dir: str | None) -> bool:
 
 
 def collect(
-    students: Iterable[Student], folder: Path, store: RunStore, data_dir: str | None = None
+    students: Iterable[Student],
+    folder: Path,
+    store: RunStore,
+    data_dir: str | None = None,
+    *,
+    public: bool = False,
 ) -> list[dict[str, Any]]:
     """Grade each student's submission, or only check its form before the student's deadline.
 
     The submission is the last document by the deadline, from the student's folder or from a run of `mleredux human
     start --name STUDENT`. Writes `feedback.md` into the folder of each graded student, and `results.json` into the
     class's.
+
+    Args:
+        public: Whether every second question is scored before the deadline, and the score after it is that of the
+            others.
 
     Returns:
         A row per student: `student`, `task`, `status`, `score`, `message`, and `questions`.
@@ -232,9 +244,13 @@ def collect(
         elif not student.over:
             verdict = mleredux.validate(counted[-1], student.task, data_dir=data_dir)
             row |= {"status": "submitted" if verdict.valid else "invalid", "message": verdict.message}
+            if public and verdict.valid:
+                parts = _parts(mleredux.grade(counted[-1], student.task, data_dir=data_dir))
+                row |= {"score": _mean(parts[1::2]), "message": "The public score, on every second question."}
         else:
             report = mleredux.grade(counted[-1], student.task, data_dir=data_dir)
             row |= _graded(student, folder / student.name / FEEDBACK, report)
+            row |= {"score": _mean(_parts(report)[::2])} if public and report.valid_submission else {}
         rows.append(row)
     write_atomically(folder / RESULTS, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     return rows
@@ -257,13 +273,22 @@ def _graded(student: Student, feedback: Path, report: Report) -> dict[str, Any]:
     if title is None:
         raise NotFound(f"{student.task} is not a technique task.", hint="See `mleredux list techniques`.")
     write_atomically(feedback, text(student.task, title, report))
-    parts = report.details.get("facts", {}).get("parts", [])
     return {
         "status": "graded" if report.valid_submission else "invalid",
         "score": report.score,
         "message": report.message,
-        "questions": [{name: part[name] for name in ("name", "score", "weight")} for part in parts],
+        "questions": [{name: part[name] for name in ("name", "score", "weight")} for part in _parts(report, 0)],
     }
+
+
+def _parts(report: Report, least: float = 1e-9) -> list[dict[str, Any]]:
+    """Return the answers to questions with at least this weight."""
+    return [part for part in report.details.get("facts", {}).get("parts", []) if part["weight"] >= least]
+
+
+def _mean(parts: list[dict[str, Any]]) -> float | None:
+    weight = sum(part["weight"] for part in parts)
+    return sum(part["score"] * part["weight"] for part in parts) / weight if weight else None
 
 
 def questions(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

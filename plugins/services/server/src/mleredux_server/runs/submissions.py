@@ -21,6 +21,7 @@ from mleredux_server.protocol.idempotency import Answer, Claim
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.admission import check_waiting, usage_of
 from mleredux_server.runs.creation import make_job
+from mleredux_server.runs.deadlines import left_today, terms_of
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.submissions import SubmissionView
@@ -44,14 +45,17 @@ def make_submission(service: Service, caller: Caller, upload: Upload, claim: Cla
         row.message = "The task's data is prepared first, which may take a long time."
     job = Job(kind="grade", memory_mb=min(_GRADER_MB, machine_slots().memory_mb // 2), disk_mb=-(-upload.size // 2**20))
     name = f"submission{Path(task.submission.file).suffix}"
-    project = upload.fields.get("project") or None
+    project, terms = upload.fields.get("project") or None, terms_of(service, task.id)
+    halves = terms is not None and terms.public
 
     def check(session: Session, home: Project) -> None:
         _check_quota(session, home, upload.size)
+        if left_today(session, terms, task.id, caller.user_id) == 0:
+            raise Problem("quota-exceeded", f"You have no submissions to {task.id} left today, until 24:00 UTC.")
 
     def fill(folder: Path) -> None:
         upload.path.rename(folder / name)
-        write_atomically(folder / "request.json", json.dumps({"task": task.id, "file": name}))
+        write_atomically(folder / "request.json", json.dumps({"task": task.id, "file": name, "halves": halves}))
 
     def answer(made: Submission) -> Answer:
         return answer_of(as_view(SubmissionView, made, user=caller.user_name))
@@ -77,6 +81,8 @@ def delete_submission(service: Service, caller: Caller, found: str) -> None:
             raise not_found("submission", found)
         if job is not None and job.state not in ("queued", "ended"):
             raise Problem("conflict", f"Submission {found} is being graded.", hint="Wait until it is done.")
+        if (terms := terms_of(service, row.task)) and terms.daily and not (terms.over or caller.all_projects):
+            raise Problem("conflict", f"Submissions to {row.task} are counted, so they can't be deleted yet.")
         session.delete(row)
         if job is not None:
             session.delete(job)

@@ -11,7 +11,7 @@ from mleredux_view.shared import Visit
 from sqlalchemy import select
 
 from mleredux_server.database.tables import Submission, User
-from mleredux_server.runs.deadlines import deadline_of, set_deadline, shown_when, submission_view
+from mleredux_server.runs.deadlines import left_today, set_terms, shown_when, submission_view, terms_of
 from mleredux_server.runs.lists import seen_by
 from mleredux_server.runs.lookup import seen
 from mleredux_server.runs.submissions import is_prepared
@@ -24,13 +24,15 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any]:
     """Return the form, and the newest submissions to the task that the visitor may see."""
     source = cast("ServerSource", visit.source)
     caller, service = source.caller, source.service
+    terms = terms_of(service, task.id)
     where = (Submission.task == task.id, *seen_by(caller, Submission.project_id))
     query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(*where)
     with service.database.reading() as session:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_SHOWN)).all()
+        left = left_today(session, terms, task.id, caller.user_id)
     views = [submission_view(service, caller, row, name) for row, name in rows]
-    end = deadline_of(service, task.id)
-    told: dict[str, Any] = {"teacher": caller.all_projects, "shown": shown_when(end) if end else ""}
+    told: dict[str, Any] = {"teacher": caller.all_projects, "shown": shown_when(terms.until) if terms else ""}
+    told |= {"left": left, "daily": terms.daily if terms else None}
     told["zone"] = datetime.now().astimezone().strftime("%Z")
     return {**told, "submissions": views, "may": caller.may("grade"), "prepared": is_prepared(service, task)}
 
@@ -44,9 +46,10 @@ def hold_back(visit: Visit) -> str:
     source = cast("ServerSource", visit.source)
     if not source.caller.all_projects:
         raise MlereduxError("Only administrators can delay feedback.", hint="Sign in as an administrator.")
-    given = {name: (visit.form.get(name) or [""])[-1] for name in ("task", "until", "what")}
+    given = {name: (visit.form.get(name) or [""])[-1] for name in ("task", "until", "what", "public", "daily")}
     task = source.service.catalogue.task(given["task"]).id
-    visit.say(set_deadline(source.service, task, None if given["what"] == "release" else given["until"]))
+    until = None if given["what"] == "release" else given["until"]
+    visit.say(set_terms(source.service, task, until, public=bool(given["public"]), daily=given["daily"]))
     return visit.link("tasks", task)
 
 
