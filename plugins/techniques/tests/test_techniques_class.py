@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import mleredux
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
@@ -58,6 +59,32 @@ def test_a_class_from_the_hand_out_to_the_questions(
     assert "train rows" in Path("class/alan/feedback.md").read_text()
     late = json.loads(run("classroom", "c.csv", "--deadline", "2020-01-01", "--json"))
     assert {row["status"] for row in late["students"]} == {"late"}
+
+
+def test_a_public_score_counts_every_second_question_until_the_deadline(
+    data: Path, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(mleredux_home)
+    monkeypatch.setenv("MLEREDUX_DATA_ROOT", str(data))
+    Path("c.csv").write_text("student,task\nada,cv@wine\nalan,cv@wine\n")
+    run("classroom", "c.csv", "--deadline", "2999-01-01", "--public")
+    parts = mleredux.grade(_written("class/ada", GOOD), "cv@wine").details["facts"]["parts"]
+    names = [part["name"] for part in parts if part["weight"] > 0]
+    assert "train rows" in names
+    _written("class/alan", {**GOOD, "train_rows": 100})
+    before = {row["student"]: row for row in json.loads(run("classroom", "c.csv", "--json"))["students"]}
+    assert before["ada"]["status"] == "submitted" and "public score" in before["ada"]["message"]
+    assert before["ada"]["questions"] == [] and not Path("class/ada/feedback.md").exists()
+    graded = json.loads(run("classroom", "c.csv", "--deadline", "now", "--json"))
+    after = {row["student"]: row for row in graded["students"]}
+    lower, same = (before, after) if names.index("train rows") % 2 else (after, before)
+    assert lower["alan"]["score"] < lower["ada"]["score"] and same["alan"]["score"] == same["ada"]["score"]
+
+
+def _written(folder: str, document: dict[str, Any]) -> Path:
+    path = Path(folder, "cv_analysis.json")
+    path.write_text(json.dumps(document))
+    return path
 
 
 def test_grade_shows_each_question_and_validate_names_all_problems(
