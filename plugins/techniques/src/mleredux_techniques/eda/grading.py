@@ -16,7 +16,7 @@ from mleredux_techniques._kit.data.columns import amounts
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, sampled
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, informed, listing, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, informed, listing, shortened
 from mleredux_techniques._kit.judging.plans import by_split, loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.study import OnRows
@@ -79,8 +79,7 @@ def assess(document: EdaAnalysis, truth: dict[str, Any]) -> Facts:
     given = {one.column: one for one in document.columns}
     known = {name: [told["type"], told["distinct"]] for name, told in true.items()}
     right = {name for name, one in given.items() if known.get(name) == [one.type, one.distinct]}
-    score = soft_f1(len(right), len(given), len(true))
-    sheet.mark("columns", score, len(given), shortened(known), right=len(right), all=len(true))
+    sheet.measured("columns", right, given, known)
     for part in PARTS:
         closed = {name for name, told in true.items() if part not in told["open"]}
         are = {name: told[part] for name, told in true.items() if name in closed and told[part]}

@@ -15,8 +15,7 @@ from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.structure import looks_like_time
-from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Sheet, close, listing, shortened
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, shortened
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.encoders import (
     DatetimeEncoder,
@@ -175,14 +174,7 @@ def _few_whole_numbers(dataset: Dataset) -> list[str]:
 
 
 STUDY = Encodings()
-gap, reference = STUDY.gap, STUDY.reference
-
-
-def measure(document: EncodingAnalysis, instance: Instance) -> Efficacy:
-    """Execute the recommended encodings."""
-    if STUDY.strong(instance) == STUDY.naive(instance) == STUDY.given(document, instance):
-        return undecided("All features are numbers that need no encoding.")
-    return STUDY.measure(document, instance)
+measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 
 def solution(instance: Instance) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
 from mleredux_techniques._kit.judging import plans
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.plans import by_split, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import Model, predict
 from mleredux_techniques._kit.judging.study import OnRows
@@ -225,8 +225,7 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
     sheet, true, tells = Sheet(__file__), truth["strengths"], truth["tells"]
     given = {one.column: one for one in document.features}
     right = {name for name, one in given.items() if name in true and close(one.strength, true[name], 0.02, 0.01) == 1}
-    score = soft_f1(len(right), len(given), len(true))
-    sheet.mark("strengths", score, len(given), shortened(true), right=len(right), all=len(true))
+    sheet.measured("strengths", right, given, true)
     nothing = sorted(name for name, what in tells.items() if what == "nothing")
     said = sorted(name for name, one in given.items() if one.tells == "nothing" and tells.get(name, "nothing") in KINDS)
     shares = []

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
-from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Sheet, close, listing, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.imputers import (
     DropColumn,
@@ -189,14 +188,7 @@ def _each(dataset: Dataset, numbers: Imputation, texts: Imputation) -> dict[str,
 
 
 STUDY = Imputations()
-gap, reference = STUDY.gap, STUDY.reference
-
-
-def measure(document: MissingAnalysis, instance: Instance) -> Efficacy:
-    """Execute the recommended imputations; unlisted columns are imputed as in the naive choice."""
-    if not STUDY.given(document, instance):
-        return undecided("There are no missing values to impute.")
-    return STUDY.measure(document, instance)
+measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 
 def solution(instance: Instance) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.association import skewness
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
-from mleredux_techniques._kit.judging.comparison import undecided
-from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Sheet, close, informed, listing, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, informed, listing
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary.scalers import (
     Log1p,
@@ -93,9 +92,7 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
     }
     figures = {name: [round(fact["mean"], 6), round(fact["std"], 6)] for name, fact in true.items()}
     listed = listing(f"{name} {plain(fact['mean'], 4)} ± {plain(fact['std'], 4)}" for name, fact in true.items())
-    shown = {"listed": listed, "right": len(right), "all": len(true)}
-    score = soft_f1(len(right), len(given), len(true))
-    sheet.mark("mean and standard deviation", score, len(given), shortened(figures), **shown)
+    sheet.measured("mean and standard deviation", right, given, figures, listed=listed)
     for field, figure, threshold in (("skewed", "skewness", SKEWED), ("outliers", "outlying", OUTLYING)):
         verdicts = {name: _verdict(feature, figure, threshold) for name, feature in true.items()}
         are = {name for name, verdict in verdicts.items() if verdict}
@@ -143,14 +140,7 @@ def _every(instance: Instance, scaler: Scaler) -> dict[str, Scaler]:
 
 
 STUDY = Scalings()
-gap, reference = STUDY.gap, STUDY.reference
-
-
-def measure(document: ScalingAnalysis, instance: Instance) -> Efficacy:
-    """Execute the recommended scalers."""
-    if not instance.dataset.of_kind("number"):
-        return undecided("There is no numeric feature to scale.")
-    return STUDY.measure(document, instance)
+measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 
 def solution(instance: Instance) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from mleredux.models.formats import plain
 from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.skill import Judge
-from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
+from mleredux_techniques._kit.data.splits import Pool
 from mleredux_techniques._kit.data.structure import in_time, moments
 from mleredux_techniques._kit.data.views import in_bins, of_values
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, shortened, soft_f1
-from mleredux_techniques._kit.judging.plans import across, of_best, predicted, split_losses
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, close
+from mleredux_techniques._kit.judging.plans import across, by_part, of_best, predicted
 from mleredux_techniques._kit.judging.reference import predict
 from mleredux_techniques._kit.judging.study import Losses, Stage, Study
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature
@@ -88,8 +88,7 @@ def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
     sheet, true = Sheet(__file__), truth["distances"]
     given = {one.column: one for one in document.features}
     right = {name for name in {*given} & {*true} if close(given[name].distance, true[name], 0.02, 0.01) == 1}
-    score, counts = soft_f1(len(right), len(given), len(true)), (len(true), len(given))
-    sheet.mark("distances", score, len(given), shortened(true), of=counts, right=len(right), all=len(true))
+    sheet.measured("distances", right, given, true, found=True)
     said = {name for name, one in given.items() if one.broken} - {*truth["unsure"]}
     sheet.claims("broken", said & right, truth["broken"], false=len(said - right))
     bound = max(TOLERATED, truth["move"] / (4 if truth["moved"] else 1))
@@ -254,13 +253,9 @@ def _losses(instance: Instance, advice: Advice) -> Array:
     used = replace(rows, train=rows.train.iloc[places], codes=one.codes[places], how=dict.fromkeys(advice.drop, _DROP))
     trained, judged = matrices(used)
     weights = _weights(advice.weights, used, trained, judged, one.names, advice.target)
-    told = predicted(one, replace(one.splits[0], train=places), (trained, judged), weights=weights)
-    start = len(rows.train)
-    parts = parts_of(len(judged), PARTS)
-    found = [
-        split_losses(instance, one, Split(places, start + part, 0), [values[part] for values in told]) for part in parts
-    ]
-    return of_best(found, instance.dataset)
+    split = replace(one.splits[0], train=places)
+    told = predicted(one, split, (trained, judged), weights=weights)
+    return of_best([*by_part(instance, one, split, told, PARTS)], instance.dataset)
 
 
 def _pool(instance: Instance) -> tuple[Pool, Rows]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,10 @@ from pydantic import BaseModel, ConfigDict
 
 from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
-from mleredux_techniques._kit.data.splits import Pool, Split, parts_of
+from mleredux_techniques._kit.data.splits import Pool
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.plans import across, predicted, split_losses
+from mleredux_techniques._kit.judging.plans import across, by_part, predicted
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
 
@@ -122,18 +122,9 @@ def _losses(
     variables = {"MLEREDUX_DATA_DIR": ".", "MLEREDUX_OUTPUT_DIR": ".", "MLEREDUX_SUBMISSION": file, SWITCH: without}
     written = run_confined(["program.py"], inputs, [file], seconds=SECONDS, variables=variables).files.get(file, b"")
     try:
-        return _by_part(instance, one, [predictions(written, judge, instance, one)])[:, 0]
+        return by_part(instance, one, one.splits[0], [predictions(written, judge, instance, one)])[:, 0]
     except Exception:  # a program may write anything
         return None
-
-
-def _by_part(instance: Instance, one: Pool, told: Sequence[Array]) -> Array:
-    """Return the losses of predictions of the test rows, of shape (parts, predictions)."""
-    train = one.splits[0].train
-    splits = [Split(train, len(train) + part, 0) for part in parts_of(len(told[0]))]
-    return np.array(
-        [split_losses(instance, one, each, [values[each.held_out - len(train)] for values in told]) for each in splits]
-    )
 
 
 def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) -> Array:
@@ -158,5 +149,5 @@ def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) ->
 
 def _reference(instance: Instance, one: Pool, rows: Rows) -> Array:
     """Return the losses of the best reference model with all columns, on the same parts of the test set."""
-    found = _by_part(instance, one, predicted(one, one.splits[0], matrices(rows)))
+    found = by_part(instance, one, one.splits[0], predicted(one, one.splits[0], matrices(rows)))
     return np.asarray(found[:, int(found.mean(axis=0).argmin())])

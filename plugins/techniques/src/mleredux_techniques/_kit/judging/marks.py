@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import string
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sized
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -230,6 +230,14 @@ class Sheet:
     def number(self, name: str, given: float, true: float, **figures: Any) -> None:
         """Mark a number, within the question's tolerance as in `close`."""
         self.mark(name, close(given, true, self._questions[name].get("tolerance", 0.02)), given, true, **figures)
+
+    def measured(
+        self, name: str, right: Sized, given: Sized, true: Mapping[str, Any], *, listed: str = "", found: bool = False
+    ) -> None:
+        """Mark figures of several things by F1; `found` if there may be none, as in `finding`."""
+        score, counts = soft_f1(len(right), len(given), len(true)), (len(true), len(given)) if found else None
+        shown: dict[str, Any] = {"right": len(right), "all": len(true), "listed": listed}
+        self.mark(name, score, len(given), shortened(true), of=counts, **shown)
 
     def claims(self, name: str, said: Iterable[Any], are: Iterable[Any], *, false: int = 0, **figures: Any) -> None:
         """Mark a set of things to find by F1; the sentence shows their list as `listed`.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
-from mleredux_techniques._kit.data.splits import Pool, Split, class_names, outputs, pool
+from mleredux_techniques._kit.data.splits import Pool, Split, class_names, outputs, parts_of, pool
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.marks import Efficacy
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
@@ -138,6 +139,13 @@ def split_losses(instance: Instance, one: Pool, split: Split, predictions: Seque
     frame, truth = one.frame.iloc[split.held_out], one.codes[split.held_out]
     metric = scorer(instance.dataset, instance.base)
     return np.array([metric.loss(frame, truth, restored(one, told, split.train)) for told in predictions])
+
+
+def by_part(instance: Instance, one: Pool, split: Split, told: Sequence[Array], most: int = 10) -> Array:
+    """Return the losses of predictions of a split's held-out rows on parts of these, of shape (parts, predictions)."""
+    parts = parts_of(len(split.held_out), most)
+    splits = [(part, replace(split, held_out=split.held_out[part])) for part in parts]
+    return np.array([split_losses(instance, one, own, [values[part] for values in told]) for part, own in splits])
 
 
 def choosing_pool(instance: Instance) -> Pool:

@@ -16,7 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.splits import Pool, pool, sampled
-from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge, undecided
 from mleredux_techniques._kit.judging.marks import Efficacy
 from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, losses
 from mleredux_techniques._kit.judging.postprocessing import Known
@@ -95,6 +95,8 @@ class Study(ABC, Generic[Option]):
     def measure(self, document: Any, instance: Instance) -> Efficacy:
         """Execute the recommended, the naive and the strong choice, and score the first between the others."""
         options = self.naive(instance), self.strong(instance), self.given(document, instance)
+        if options[0] == options[1] == options[2]:
+            return undecided("The recommended, the naive and the strong choice are the same.")
         found = [self.losses(instance, option, "scored") for option in options]
         pairs, role = zip(options, found, strict=True), self.role(instance)
         choices = [Choice(one.values, self.told(option, instance), role) for option, one in pairs]
