@@ -40,13 +40,18 @@ def main() -> None:
     parser.add_argument("--set", choices=SETS, nargs="*", default=list(SETS), help="which tables")
     parser.add_argument("--only", nargs="*", default=list(held_tables.NAMES), help="techniques, or technique/kind")
     parser.add_argument("--seeds", type=int, nargs="*", default=[0])
+    parser.add_argument("--minutes", type=float, default=600.0, help="start no further table after this time")
     options = parser.parse_args()
     set_current(Catalogue())
-    pages = []
+    pages, until, wanted, ran = [], time.monotonic() + 60 * options.minutes, 0, 0
     for name in options.set:
         rows: list[Row] = []
         for technique, kind in _chosen(name, options.only):
             for seed in options.seeds:
+                wanted += 1
+                if time.monotonic() > until:
+                    continue
+                ran += 1
                 began = time.process_time()
                 right, wrong, note = _scores(name, technique, kind, seed)
                 rows.append((technique, kind, right, wrong))
@@ -54,7 +59,8 @@ def main() -> None:
                 told = f"{technique}/{kind} {seed} {right:.2f} {wrong:.2f} {time.process_time() - began:.1f} s{lost}"
                 print(told, flush=True)
         pages.append(PAGES[name].format(**_tables(rows)))
-    page = PAGE.format(command=shlex.join(["python", *sys.argv]), machine=machine(), tables="\n".join(pages))
+    told = f"{machine()} Of {wanted} tables, {ran} ran."
+    page = PAGE.format(command=shlex.join(["python", *sys.argv]), machine=told, tables="\n".join(pages))
     if options.markdown:
         options.markdown.write_text(page, encoding="utf-8")
     else:

@@ -56,6 +56,7 @@ def main() -> None:
     parser.add_argument("--kaggle", type=Path, help="folder of <id>/<id>.zip; without it, only starter competitions")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2], help="planted instances of each")
     parser.add_argument("--only", nargs="*", default=[], metavar="TASK", help="these competitions alone, and no times")
+    parser.add_argument("--minutes", type=float, default=600.0, help="start no further task after this time")
     parser.add_argument("--again-gaming", action="store_true", help="measure the gaming agents of known tasks again")
     options = parser.parse_args()
     options.data_dir.mkdir(parents=True, exist_ok=True)
@@ -63,7 +64,11 @@ def main() -> None:
     set_current(catalogue)
     kept = options.data_dir / "results.json"
     known: dict[str, Any] = json.loads(kept.read_bytes()) if kept.exists() else {}
-    variants = ["", *(f"+planted-public-{seed}" for seed in options.seeds)]
+    variants, until = (
+        ["", *(f"+planted-public-{seed}" for seed in options.seeds)],
+        time.monotonic() + 60 * options.minutes,
+    )
+    wanted = 0
     for base in (*STARTER, *(KAGGLE if options.kaggle else ())):
         if options.only and base not in options.only:
             continue
@@ -72,6 +77,9 @@ def main() -> None:
         for technique in TECHNIQUES:
             for variant in variants:
                 name = f"{technique}{variant}@{base}"
+                wanted += 1
+                if time.monotonic() > until:
+                    continue
                 if name in known and options.again_gaming and "refused" not in known[name]:
                     prepared = prepare(catalogue.task(name), catalogue, data)
                     known[name] |= gamed(technique, prepared, json.loads((prepared.private / TRUTH_FILE).read_bytes()))
@@ -83,10 +91,10 @@ def main() -> None:
     kept.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
     if options.only:
         return
-    if "times" not in known:
+    if "times" not in known and time.monotonic() < until:
         known["times"] = times()
         kept.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
-    page = write(known, shlex.join(["python", *sys.argv]))
+    page = write(known, wanted, shlex.join(["python", *sys.argv]))
     if options.markdown:
         options.markdown.write_text(page, encoding="utf-8")
     else:
@@ -203,9 +211,9 @@ def made_up(rows: int) -> Dataset:
     )
 
 
-def write(known: dict[str, Any], command: str) -> str:
-    """Return the page."""
-    timed: list[list[Any]] = known["times"]
+def write(known: dict[str, Any], wanted: int, command: str) -> str:
+    """Return the page on those of the requested tasks that ran."""
+    timed: list[list[Any]] = known.get("times", [])
     tasks = {name: found for name, found in known.items() if "@" in name}
     scored = {name: found for name, found in tasks.items() if "refused" not in found}
     refused = {name: found["refused"] for name, found in tasks.items() if "refused" in found}
@@ -227,6 +235,8 @@ def write(known: dict[str, Any], command: str) -> str:
     ]
     for technique in TECHNIQUES:
         held = [found for name, found in scored.items() if name.partition("@")[0].partition("+")[0] == technique]
+        if not held:
+            continue
         own = [found["analyst"]["score"] for found in held]
         summary.append(
             [
@@ -246,6 +256,7 @@ def write(known: dict[str, Any], command: str) -> str:
     ]
     return PAGE.format(
         command=command,
+        ran=f"Of {wanted} tasks, {len(tasks)} ran.",
         parts=PARTS if known.get("in parts") else "",
         machine=machine(),
         bound=BOUND,
@@ -269,7 +280,7 @@ whose results were put together.\
 PAGE = """\
 # Technique results
 
-Made by `{command}`. {machine}{parts}
+Made by `{command}`. {machine} {ran}{parts}
 
 Each technique is applied to the starter competitions and to real Kaggle data, unchanged and as planted instances
 (`+planted-public-SEED`, with known truth). `analyst` is the reference agent: statistics and rules of thumb, no LLM.
@@ -298,7 +309,7 @@ These tasks are refused when they are requested or prepared, for the stated reas
 ## What grading takes
 
 CPU seconds to grade one document on a made-up table of 25 features, by number of rows. Models are fitted on at most
-1,600 rows (cross-validation: 1,000), so the time does not grow beyond that; the report states if a sample was used.
+4,000 rows (cross-validation: 1,000), so the time does not grow beyond that; the report states if a sample was used.
 The slowest grading above took {slowest:.1f} CPU seconds, for the first grading of a task, including the naive and
 strong choices.
 
