@@ -1,8 +1,8 @@
 """Do the intervals, tests and power of comparisons hold with few tasks? Simulated experiments with known truth.
 
-Run `uv run python benchmarks/coverage.py [--experiments 1000]`. Tables: coverage of intervals, by tasks and seeds;
-error rates of `compare`; promised and actual power; errors of `bisect`. A smaller version of the first table is a test
-of the statistics.
+Run `uv run python benchmarks/coverage.py [TABLE…] [--experiments 1000]`. Tables: coverage of intervals, by tasks and
+seeds; error rates of `compare`; promised and actual power; promises from small pilots; errors of `bisect`; the
+sequential rule. A smaller version of the first table is a test of the statistics.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import argparse
 import math
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -262,11 +263,8 @@ def table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> None:
         print(f"| {' | '.join(map(str, row))} |", flush=True)
 
 
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--experiments", type=int, default=1000)
-    count = parser.parse_args().experiments
+def covered(count: int) -> None:
+    """Print the coverage of intervals."""
     rows: list[tuple[object, ...]] = []
     for name, what in cases():
         for seeds in SEEDS:
@@ -274,7 +272,11 @@ def main() -> None:
             cells = [f"{hit:.1%}" + (f" of {level:.1%}" if level < 0.949 else "") for hit, level, _ in found]
             rows.append((f"{name}: {what}", seeds, *cells, f"{max(points for *_, points in found):.1%}"))
     table(("interval", "seeds", *(f"{tasks} tasks" for tasks in TASKS), "without width"), rows)
-    rows = []
+
+
+def erring(count: int) -> None:
+    """Print the error rates of `compare`."""
+    rows: list[tuple[object, ...]] = []
     fewer = max(count // 2, 40)
     margin = truth_of(percentiles(-5, (0, 0)))  # less than 5, because percentiles are at least 0
     for tasks in TASKS:
@@ -288,12 +290,17 @@ def main() -> None:
             rows.append((tasks, seeds, *row, f"{worse['cannot tell'] / fewer:.0%}"))
     heads = ("tasks", "seeds", "false alarms: percentile", "medals", "worse by the margin passes", "cannot tell")
     table(heads, rows)
-    rows = []
+
+
+def powerful(count: int) -> None:
+    """Print promised and actual power."""
+    rows: list[tuple[object, ...]] = []
+    fewer = max(count // 2, 40)
     for tasks in (3, 5, 6, 8, 10, 22, 75):
         for label, draw, share in (("percentile", percentiles(15, (0, 0)), False), ("medals", medals(2.0), True)):
             said = promised(draw, share, tasks, 3, truth_of(draw))
-            found_ = verdicts(draw, share, tasks, 3, fewer)
-            rows.append((label, tasks, f"{said:.0%}", f"{(found_['better'] + found_['worse']) / fewer:.0%}"))
+            found = verdicts(draw, share, tasks, 3, fewer)
+            rows.append((label, tasks, f"{said:.0%}", f"{(found['better'] + found['worse']) / fewer:.0%}"))
     table(("measure", "tasks × 3 seeds", "power: predicted", "simulated"), rows)
     rows = []
     for tasks in (2, 5, 10, 22):
@@ -301,18 +308,88 @@ def main() -> None:
             found_rates = [power_at(*rates, tasks, seeds, 4 * count) for rates in RATES]
             rows.append((tasks, seeds, *(f"{said:.1%}, {hits:.1%}" for said, hits in found_rates)))
     table(("tasks", "seeds", *(f"{a:.0%} → {b:.0%}" for a, b in RATES)), rows)
-    rows = []
+
+
+PILOTS = (2, 3, 4, 6, 8, 12, 22)
+
+
+def pilots(draw: Draw, share: bool, tasks: int, seeds: int, experiments: int) -> tuple[float, Array, float]:
+    """Return the power of a plan of 22 tasks and 3 seeds, what pilots of this size promise, and the share of their
+    ranges that contain the power; pilots without any variance promise nothing."""
+    effect, (a, b) = truth_of(draw), draw(np.random.default_rng(2), 10_000, 3)
+    plan = Sample(variance_of(a, b), 22, 3, reach=100.0, share=share)
+    generator, actual, said, hits = np.random.default_rng([tasks, seeds, 3]), plan.chance(effect), [], []
+    for _ in range(experiments):
+        sample = replace(plan, variance=variance_of(*draw(generator, tasks, seeds)))
+        if sample.variance.of_mean(3):
+            limits = [one.chance(effect) for one in sample.range or ()]
+            said.append(sample.chance(effect))
+            hits.append(min(limits) - 0.005 <= actual <= max(limits) + 0.005)
+    return actual, np.array(said), float(np.mean(hits))
+
+
+def piloted(count: int) -> None:
+    """Print what `power` promises from pilots of few tasks."""
+    rows: list[tuple[object, ...]] = []
+    for label, draw, share in (("percentile", percentiles(7, (0, 0)), False), ("medals", medals_at(0.3, 0.5), True)):
+        for tasks in PILOTS:
+            for seeds in (1, 3):
+                actual, said, hits = pilots(draw, share, tasks, seeds, count)
+                low, middle, high = np.quantile(said, (0.1, 0.5, 0.9))
+                unknown = 1 - len(said) / count
+                told = (f"{actual:.0%}", f"{middle:.0%}", f"{low:.0%} to {high:.0%}", f"{hits:.0%}", f"{unknown:.0%}")
+                rows.append((label, tasks, seeds, *told))
+    heads = (
+        "measure",
+        "pilot's tasks",
+        "seeds",
+        "power",
+        "median promise",
+        "10 to 90 % of promises",
+        "ranges that hold",
+    )
+    table((*heads, "no variance"), rows)
+
+
+def searched(count: int) -> None:
+    """Print the results of `bisect`."""
+    rows: list[tuple[object, ...]] = []
+    fewer = max(count // 2, 40)
     for effect in (1.0, 1.5, 2.0, 3.3):
         for most in (8, 20):
             ends = bisections(effect, most, fewer)
             told = (f"{ends[name] / fewer:.1%}" for name in ("right", "wrong", "undecided", "no difference"))
             rows.append((f"{effect} SD", most, *told))
     table(("bisect: effect", "seeds at most", "right", "wrong", "undecided", "ends do not differ"), rows)
-    rows = []
+
+
+def stopped(count: int) -> None:
+    """Print the results of the sequential rule."""
+    rows: list[tuple[object, ...]] = []
     for tasks in (22, 75):
-        (alarms_, _), (power, used) = (sequential(tasks, 10, effect, fewer) for effect in (0, EFFECT))
-        rows.append((tasks, "10 seeds", f"{alarms_:.1%}", f"{power:.1%}", f"{used:.1f}"))
+        (alarms, _), (power, used) = (sequential(tasks, 10, effect, max(count // 2, 40)) for effect in (0, EFFECT))
+        rows.append((tasks, "10 seeds", f"{alarms:.1%}", f"{power:.1%}", f"{used:.1f}"))
     table(("tasks", "at most", "sequential: false alarms", "power", "seeds used"), rows)
+
+
+TABLES = {
+    "coverage": covered,
+    "errors": erring,
+    "power": powerful,
+    "pilots": piloted,
+    "bisect": searched,
+    "sequential": stopped,
+}
+
+
+def main() -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("tables", nargs="*", default=list(TABLES), metavar="TABLE", help=", ".join(TABLES))
+    parser.add_argument("--experiments", type=int, default=1000)
+    args = parser.parse_args()
+    for name in args.tables:
+        TABLES[name](args.experiments)
 
 
 def truth_of(draw: Draw) -> float:

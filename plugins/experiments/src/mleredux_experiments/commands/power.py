@@ -69,6 +69,11 @@ def command(
         sample = Sample(variance, 22, 3, alpha or 0.05, reach=what.reach, share=what.share)
     variance, count, repeats = sample.variance, tasks or sample.tasks, seeds or max(round(sample.seeds), 1)
     sample = replace(sample, tasks=count, seeds=repeats, power=power)
+    if variance.tasks == 1:
+        raise MlereduxError(
+            "Runs on one task do not show how differences vary between tasks.",
+            hint="Run both on more tasks, or give --between and --within without agents.",
+        )
     if not variance.of_mean(repeats):
         where = f"These runs of {' and '.join(arms)} do" if arms else "Differences of SD 0 do"
         raise MlereduxError(
@@ -97,6 +102,9 @@ def command(
             ways = [f"{enough} tasks"] if enough else []
             ways += [f"{more} seeds a task"] if more else []
             text.append(f"{' or '.join(ways)} would detect it." if ways else "No plan would detect it.")
+    if count >= sample.least and (certainty := sample.certainty(what.points, difference)):
+        text.append(certainty)
+        told["range"] = [one.detectable for one in sample.range or ()]
     if as_json:
         print_json({**told, "sentence": " ".join(text)})
     else:

@@ -123,19 +123,21 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
     tasks, seeds = len({cell.task for cell, _ in planned}), len({cell.seed for cell, _ in planned})
     what, margin, smallest, power = measure(plan.experiment.primary), plan.experiment.margin, None, None
     looks = samples(plan, variance or PLANNING, tasks, seeds)
-    goal, nothing, least = looks[0].goal, looks[0].nothing, min(look.least for look in looks)
+    goal, least = looks[0].goal, min(look.least for look in looks)
     if tasks < least:
-        basis = f"{nothing}: a decision needs {least} tasks or more"
+        basis = f"cannot tell with so few tasks: a decision needs {least} tasks or more"
     elif variance:
         smallest = min((one for one in (look.detectable for look in looks) if one), default=None)
         power = max(look.chance(margin) for look in looks) if margin else None
-        basis = basis if smallest else f"{nothing} that is possible, with a power of 80 %"
+        basis = basis if smallest else f"{looks[0].nothing} that is possible, with a power of 80 %"
     words = basis
     if smallest is not None:
         least_power = "80 %" if len(looks) == 1 else "80 % or more"
         words = f"{goal}{plain(smallest, 3)} {what.points} of {what.name} with a power of {least_power} ({basis})"
     if power is not None:
         words += f"; within the margin of {plain(margin)} with a power of {power:.0%}{' or more' * (len(looks) > 1)}"
+    if smallest is not None and (certainty := looks[-1].certainty(what.points)):
+        words += f". {certainty}"
     total = float(limits.sum())
     return Estimate(len(planned), size, hours, cost, total, smallest, what.points, basis, goal, power, words)
 

@@ -30,6 +30,8 @@ _ZERO = 1e-9
 _LEAST = 8
 """Minimum width of columns, in characters."""
 _BOUNDS = ("if missing fail", "if they succeed")
+_ONCE = ("one seed", "some tasks once")
+"""Instead of an error over seeds, if all tasks or some have a single run."""
 _FEW = 3
 """Groups with fewer tasks are not informative, and are left out of tables."""
 
@@ -142,7 +144,13 @@ def shown(found: Estimate | None, deterministic: bool = False) -> str:
     """Return an estimate as text for tables: the mean, and its error over seeds."""
     if found is None:
         return "–"
-    error = "deterministic" if deterministic else "one seed" if found.sem is None else f"± {found.sem:.2f}"
+    error = (
+        "deterministic"
+        if deterministic
+        else f"± {found.sem:.2f}"
+        if found.sem is not None
+        else _ONCE[found.runs > found.tasks]
+    )
     mark = "†" if found.missing else ""
     return f"{found.mean:.2f} {error}{mark}"
 

@@ -28,6 +28,8 @@ def limits(interval: Interval | None) -> dict[str, float | None]:
     return dict(zip(Interval._fields, interval or (None, None, None), strict=True))
 
 
+_ABOVE = 1e-9
+"""Limits closer to zero only exclude it."""
 Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided", "cannot tell"]
 
 
@@ -142,7 +144,10 @@ class Comparison:
         """Return an interval as text, such as `95 % −1.2 to 19.0`."""
         if interval is None:
             return "no interval from one task"
-        text = f"{level(1 - interval.level)} {self.amount(interval.low)} to {self.amount(interval.high)}"
+        low, high = map(self.amount, interval[:2])
+        if 0 < interval.low < _ABOVE or -_ABOVE < interval.high < 0:  # the test excludes zero, but not what is near it
+            low, high = (f"above {low}", high) if interval.low > 0 else (low, f"below {high}")
+        text = f"{level(1 - interval.level)} {low} to {high}"
         capped = interval.level < 1 - self.alpha - 1e-9
         return f"{text}, the most that {len(self.tasks)} tasks allow" if capped else text
 

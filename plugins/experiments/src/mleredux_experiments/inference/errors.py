@@ -94,7 +94,7 @@ def _weights(count: int) -> Array:
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
 
 
-def padded_means(values: Array, bound: float) -> Array:
+def padded_means(values: Array, bound: float, most: int | None = None) -> Array:
     """Return weighted means of the values and one more value at a bound of the measure, with weights uniform on the
     simplex.
 
@@ -104,15 +104,18 @@ def padded_means(values: Array, bound: float) -> Array:
 
     Args:
         values: One value per task, or one row per task with several measurements as columns.
+        most: The largest number of means; None: as many as decisions use.
     """
     padded = np.concatenate([np.sort(values, axis=0), np.full_like(values[:1], bound)])
-    means = _weights(len(values)) @ padded
+    means = _weights(len(values))[:most] @ padded
     return np.asarray(means.clip(padded.min(axis=0), padded.max(axis=0)))
 
 
-def bounded_limits(values: Array, bounds: tuple[float, float], alpha: float = 0.05) -> tuple[Array, Array]:
-    """Return the confidence limits of the mean of each column of bounded values."""
-    low, high = (padded_means(values, bound) for bound in bounds)
+def bounded_limits(
+    values: Array, bounds: tuple[float, float], alpha: float = 0.05, most: int | None = None
+) -> tuple[Array, Array]:
+    """Return the confidence limits of the mean of each column of bounded values, by `padded_means`."""
+    low, high = (padded_means(values, bound, most) for bound in bounds)
     place = max(int(alpha / 2 * (len(low) + 1) + 1e-9), 1)
     return np.partition(low, place - 1, axis=0)[place - 1], np.partition(high, -place, axis=0)[-place]
 

@@ -2,7 +2,8 @@
 detects; or the margin within which it shows that equal arms are equivalent, or that one is not inferior.
 
 The tests are those of the comparison. For up to 12 tasks (up to 30 for shares), the power of sign flips is simulated
-with all flips; with more tasks, the test has the power of Student's t. Decisions within a margin are simulated.
+with all flips; with more tasks, the test has the power of Student's t. Decisions within a margin are simulated. A
+variance that is estimated from few tasks is uncertain, and so is what follows from it: `Sample.range` has the limits.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from mleredux.models.formats import plain
 
 from mleredux_experiments.inference.errors import Array, Cells, bounded_limits, means_of, student
-from mleredux_experiments.inference.resampling import subsets
+from mleredux_experiments.inference.resampling import subsets, zeros
 
 _FEW, _FEW_SHARES = 12, 30
-_SAMPLES, _FLIPS, _EQUAL = 4_000, 2_000, 400
+_SAMPLES, _FLIPS, _EQUAL, _WEIGHTS = 4_000, 2_000, 400, 4_096
 _MOST_FLIPPED = 16_000_000
 """Maximum number of flipped sums that are computed at once."""
 _MOST = 100_000
@@ -28,7 +30,11 @@ _MOST_SEEDS = 100
 _RANKS = 1_000
 """Number of tasks, ordered by chance of success, that represent a distribution."""
 _SIMULATED = 200
-"""Maximum number of tasks for which decisions within a margin are simulated task by task."""
+"""Maximum number of tasks for which decisions within a margin, and ties, are simulated task by task."""
+_LEAST_SHARES = 6
+"""Minimum number of tasks whose shares say how certain a variance is; with fewer, simulated ranges miss too often."""
+_TAIL = 0.1
+"""Probability that a range misses the truth, on each side."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,9 @@ class Variance:
         within_b: σ²_B, the same for arm B.
         separated: Whether the two kinds can be distinguished: each arm has several runs of some task.
         means: Means of both arms, which for shares determine the distribution of differences; None: unknown.
+        zeros: Share of tasks without a difference, if these are so many that the comparison assumes bounded values
+            instead of sign flips.
+        tasks: Number of tasks from which the variance is estimated; None: it is assumed.
     """
 
     between: float
@@ -48,10 +57,17 @@ class Variance:
     within_b: float = 0.0
     separated: bool = True
     means: tuple[float, float] | None = None
+    zeros: float | None = None
+    tasks: int | None = None
 
     def of_mean(self, seeds: float) -> float:
         """Return the variance of a task's difference with this number of seeds in each arm."""
         return self.between + (self.within_a + self.within_b) / seeds
+
+    def times(self, factor: float) -> Variance:
+        """Return the variance multiplied by a factor."""
+        parts = {"between": self.between, "within_a": self.within_a, "within_b": self.within_b}
+        return replace(self, **{name: factor * part for name, part in parts.items()})
 
 
 def variance_of(a: Cells, b: Cells) -> Variance:
@@ -60,12 +76,13 @@ def variance_of(a: Cells, b: Cells) -> Variance:
     Without two runs of a task in each arm, all variance counts as variance between tasks, which is conservative.
     """
     difference, means = means_of(b) - means_of(a), (float(means_of(a).mean()), float(means_of(b).mean()))
-    total = float(np.var(difference, ddof=1)) if len(difference) > 1 else 0.0
+    total = float(np.var(difference.round(9), ddof=1)) if len(difference) > 1 else 0.0
     within_a, within_b = _pooled(a), _pooled(b)
+    known = Variance(total, separated=False, means=means, zeros=zeros(difference), tasks=len(difference))
     if within_a is None or within_b is None:
-        return Variance(total, separated=False, means=means)
+        return known
     noise = within_a * _inverse_size(a) + within_b * _inverse_size(b)
-    return Variance(max(0.0, total - noise), within_a, within_b, means=means)
+    return replace(known, between=max(0.0, total - noise), within_a=within_a, within_b=within_b, separated=True)
 
 
 def _pooled(cells: Cells) -> float | None:
@@ -112,9 +129,49 @@ class Sample:
         return "equivalence" if self.equivalence else "non-inferiority" if self.margin else "difference"
 
     @property
+    def padded(self) -> bool:
+        """Return whether decisions within a margin are by `padded_means` instead of sign flips."""
+        return self.reach is not None and (self.share or self.variance.zeros is not None)
+
+    @property
+    def range(self) -> tuple[Sample, Sample] | None:
+        """Return the sample with the smallest and with the largest variance that the tasks of its estimate do not rule
+        out: the limits of an 80 % interval, by χ².
+
+        Without several runs of a task, all variance may be between runs. None if the variance is assumed, or from one
+        task; shares of fewer than six tasks or of single runs say too little.
+        """
+        from scipy.special import chdtri
+
+        known, freedom = self.variance, (self.variance.tasks or 0) - 1
+        if freedom < 1 or (self.share and (freedom < _LEAST_SHARES - 1 or not known.separated)):
+            return None
+        small, large = (known.times(freedom / float(chdtri(freedom, tail))) for tail in (_TAIL, 1 - _TAIL))
+        if not known.separated:
+            small = replace(small, between=0.0, within_a=small.between / 2, within_b=small.between / 2)
+        return replace(self, variance=small), replace(self, variance=large)
+
+    def certainty(self, unit: str, difference: float | None = None) -> str:
+        """Return, as a sentence, how certain the detectable amount is, and the power for a difference."""
+        if not (tasks := self.variance.tasks):
+            return ""
+        basis = f"The variance is estimated from {tasks} tasks"
+        if self.range is None:
+            return (
+                f"{basis}{'' if self.variance.separated else ' with single runs'}, too few to tell how certain this is."
+            )
+        low, high = (one.detectable for one in self.range)
+        amounts = f"{plain(low or 0, 3)} to {plain(high, 3)} {unit}" if high else f"{plain(low or 0, 3)} {unit} or more"
+        parts = [f"they detect {self.goal}{amounts}"] if low else []
+        if difference is not None:
+            chances = sorted(one.chance(difference) for one in self.range)
+            parts.append(f"the power for {plain(difference)} is {chances[0]:.0%} to {chances[1]:.0%}")
+        return f"{basis}: with 80 % certainty, {', and '.join(parts)}." if parts else f"{basis}."
+
+    @property
     def least(self) -> int:
         """Return the smallest number of tasks at which the question can be decided."""
-        if not (self.share and self.margin and self.reach):
+        if not (self.padded and self.margin and self.reach):
             return least_tasks(self.alpha * (1 + self.equivalence))
         margin = min(self.margin / self.reach, 1 - 1e-9)
         if not self.equivalence:
@@ -180,6 +237,8 @@ def _chance(sample: Sample, difference: float) -> float:
     tasks, spread = sample.tasks, math.sqrt(sample.variance.of_mean(sample.seeds))
     if not spread:
         return float(difference > 0)
+    if sample.variance.zeros and not sample.share:
+        return _with_zeros(sample, difference, 1 - sample.variance.zeros)
     if not sample.share and tasks <= _FEW:
         effect, limits = difference / spread, _normal_limits(tasks, sample.alpha)[0]
         return float(np.mean(limits > -effect) + np.mean(limits > effect))
@@ -192,6 +251,20 @@ def _chance(sample: Sample, difference: float) -> float:
     return _by_student(difference / spread * math.sqrt(tasks), tasks - 1, sample.alpha)
 
 
+def _with_zeros(sample: Sample, difference: float, share: float) -> float:
+    """Return the power if only a share of the tasks differs, which alone count in the test."""
+    from scipy.special import bdtr
+
+    variance, least = replace(sample.variance.times(1 / share), zeros=None), least_tasks(sample.alpha)
+    if sample.tasks > _SIMULATED:
+        counts, weights = [max(round(share * sample.tasks), least)], [1.0]
+    else:
+        counts = list(range(least, sample.tasks + 1))
+        weights = list(np.diff(bdtr([least - 1, *counts], sample.tasks, share)))
+    each = [_chance(replace(sample, tasks=count, variance=variance), difference / share) for count in counts]
+    return float(np.dot(weights, each))
+
+
 def _by_flips(values: Array, alpha: float) -> float:
     """Return the share of samples, in rows, that the test rejects."""
     flips = _some_subsets(values.shape[1], max(_FLIPS, int(100 / alpha))).T
@@ -202,19 +275,33 @@ def _by_flips(values: Array, alpha: float) -> float:
     return rejected / len(values)
 
 
-@lru_cache(maxsize=100)
 def _margins(sample: Sample) -> Array:
     """Return for samples of equal arms the smallest margin within which they are shown to be equivalent, or B not to be
     inferior."""
-    few, level = min(sample.tasks, _SIMULATED), sample.alpha * (1 + sample.equivalence)
-    if sample.share:
-        drawn = np.sort(_drawn(*_differences(sample, 0.0), few)[:_EQUAL].astype(float), axis=1)
-        rows, places = np.unique(drawn, axis=0, return_inverse=True)
-        parts = [bounded_limits(part.T, (-1.0, 1.0), level) for part in np.array_split(rows, len(rows) // 50 + 1)]
-        low, high = np.concatenate(parts, axis=1)[:, places.ravel()] * (sample.reach or 1.0)
+    few = min(sample.tasks, _SIMULATED)
+    return _margins_of(replace(sample, tasks=few)) * math.sqrt(few / sample.tasks)
+
+
+@lru_cache(maxsize=100)
+def _margins_of(sample: Sample) -> Array:
+    level, spread = sample.alpha * (1 + sample.equivalence), math.sqrt(sample.variance.of_mean(sample.seeds))
+    if sample.padded:
+        reach, generator = sample.reach or 1.0, np.random.default_rng(sample.tasks)
+        if sample.share:
+            drawn = _drawn(*_differences(sample, 0.0), sample.tasks)[:_EQUAL].astype(float)
+        else:
+            differing = generator.random((_EQUAL, sample.tasks)) >= (share := sample.variance.zeros or 0.0)
+            drawn = generator.normal(scale=spread / reach, size=differing.shape) * differing
+            drawn = (drawn / math.sqrt(max(1 - share, 1e-9))).clip(-1, 1)
+        rows, places = np.unique(np.sort(drawn, axis=1), axis=0, return_inverse=True)
+        weights = max(_WEIGHTS, int(40 / level))
+        parts = [
+            bounded_limits(part.T, (-1.0, 1.0), level, weights) for part in np.array_split(rows, len(rows) // 50 + 1)
+        ]
+        low, high = np.concatenate(parts, axis=1)[:, places.ravel()] * reach
     else:
-        low, high = math.sqrt(sample.variance.of_mean(sample.seeds)) * _normal_limits(few, level)
-    return np.asarray(np.maximum(-low, high if sample.equivalence else 0) * math.sqrt(few / sample.tasks))
+        low, high = spread * _normal_limits(sample.tasks, level)
+    return np.asarray(np.maximum(-low, high if sample.equivalence else 0))
 
 
 @lru_cache(maxsize=8)
@@ -226,7 +313,7 @@ def _some_subsets(tasks: int, enough: int) -> Array:
 def _by_student(shift: float, freedom: int, alpha: float) -> float:
     from scipy.special import nctdtr
 
-    bound = student(1 - alpha / 2, freedom)
+    bound, shift = student(1 - alpha / 2, freedom), min(shift, 1e3)
     return 1.0 if shift > bound + 8 else float(1 - nctdtr(freedom, shift, bound) + nctdtr(freedom, shift, -bound))
 
 

@@ -65,7 +65,7 @@ class Evidence:
         Differences of shares take few values, and ties make sign flips inaccurate; for these, `padded_means` are used.
         """
         reach = scale.reach
-        if reach is not None and (scale.share or _tied(differences)):
+        if reach is not None and (scale.share or zeros(differences) is not None):
             return cls(padded_means(differences, -reach), padded_means(differences, reach))
         chosen = subsets(len(differences))
         means = chosen @ differences / chosen.sum(axis=1)
@@ -97,11 +97,13 @@ class Evidence:
         return Interval(low, high, level)
 
 
-def _tied(differences: Array) -> bool:
-    """Return whether most differences are equal, or more than a quarter of them (and at least two) are zero."""
-    zeros = int(np.sum(np.abs(differences) < _TIE))
+def zeros(differences: Array) -> float | None:
+    """Return the share of zeros in tied differences: most are equal, or more than a quarter (and at least two) are
+    zero. None if they are not tied."""
+    same = np.abs(differences) < _TIE
     alike = int(np.unique(differences.round(9), return_counts=True)[1].max())
-    return 2 * alike > len(differences) or (zeros > 1 and 4 * zeros > len(differences))
+    tied = 2 * alike > len(differences) or (same.sum() > 1 and 4 * same.sum() > len(differences))
+    return float(same.mean()) if tied else None
 
 
 def paired_interval(differences: Array, scale: Scale, alpha: float) -> Interval | None:
