@@ -55,7 +55,7 @@ PLAIN = {
     r"what (?:broke|replaced|remains of|lies|stands)": "name the thing",
 }
 """Patterns that read as translated, in texts for users; inside `…` are names."""
-_FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.sh", "*.yml", "*.yaml", ".ci/*")
+_FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.j2", "*.sh", "*.yml", "*.yaml", ".ci/*")
 _QUOTED = re.compile(r"(^|/)(LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
 _MADE = re.compile(r"^(changes/|docs/reference/api/)")
 """Generated pages, and fragments of the changelog."""
@@ -79,7 +79,7 @@ def test_the_glossary_is_kept(phrase: str) -> None:
 
 @cache
 def _sentences() -> list[tuple[str, str]]:
-    """Texts for users, with their places: pages without code, and strings of programs of at least three words."""
+    """Texts for users, with their places: pages and templates, without code, and strings of at least three words."""
     texts = []
     for name in _texts():
         path = ROOT / name
@@ -87,6 +87,11 @@ def _sentences() -> list[tuple[str, str]]:
             prose = re.sub(r"^( *)```.*?^\1```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
             plain = re.sub(r"`[^`]*`|\]\([^)]*\)|<[^>]+>", "X", prose)
             texts += [(name, part) for part in re.split(r"\n\s*\n|\n\s*[-|]", plain)]
+        elif name.endswith(".j2"):
+            prose = re.sub(r"\{#.*?#\}|\{%.*?%\}|<[^>]+>", "\n\n", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+            texts += [
+                (name, part) for part in re.split(r"\n\s*\n", re.sub(r"\{\{.*?\}\}", "X", prose, flags=re.DOTALL))
+            ]
         elif name.endswith(".py") and "/src/" in name:
             texts += [(f"{name}:{line}", text) for line, text in _strings(ast.parse(path.read_text(encoding="utf-8")))]
     return [(place, " ".join(text.split())) for place, text in texts]

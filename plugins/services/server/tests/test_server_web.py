@@ -302,9 +302,9 @@ def test_feedback_of_a_class_is_held_back_until_its_deadline(local: LocalServer,
         assert "It is submitted. Feedback is shown" in student.get(f"/ui/submissions/{made}").text
     board = teacher.get("/ui/techniques").text
     assert re.search(r'<th scope="row">bob</th>.*?leakage\+planted-7@wine.*?done.*?0\.875', board, re.DOTALL)
-    assert "Questions of the class" in board and "1 of 1" in board
+    assert "Questions in the class" in board and "1 of 1" in board
     mine = student.get("/ui/techniques").text
-    assert "Nothing is graded yet." in mine and "1 of 1" not in mine and "0.875" not in mine
+    assert "Nothing has been graded yet." in mine and "1 of 1" not in mine and "0.875" not in mine
     post(teacher, "/ui/deadlines", task="leakage@wine", what="release")
     assert shown_to_student() == [True] * 4
     late = hand_in("ann")

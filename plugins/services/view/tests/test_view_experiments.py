@@ -121,5 +121,5 @@ def test_the_export_has_them(filled: Any, tmp_path: Path) -> None:
 
     export(LocalSource(RunStore(filled.runs)), tmp_path / "pages")
     texts = [path.read_text() for path in (tmp_path / "pages").rglob("*.html")]
-    assert sum("How their agents and settings differ" in text for text in texts) == 5
+    assert sum("Agents and settings that differ" in text for text in texts) == 5
     assert any("10 of 12 runs ended" in text for text in texts)

@@ -55,7 +55,7 @@ def test_an_export_is_hardly_larger_than_a_long_log_which_it_has_whole(made_runs
     assert after <= 1.2 * before
     page = next((tmp_path / "pages").rglob("log.html"))
     assert "epoch 399999 " in page.read_text() and "400,001 lines" in page.read_text()
-    named = re.search(r'href="([^"]+\.txt)">the whole log', page.read_text())
+    named = re.search(r'href="([^"]+\.txt)">the complete log', page.read_text())
     assert named is not None and (page.parent / named[1]).read_bytes() == log
 
 

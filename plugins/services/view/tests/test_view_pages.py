@@ -204,13 +204,13 @@ def test_all_runs_that_match_are_selected_not_only_those_shown(many: Any, browse
     page.goto(many.once())
     assert page.locator("#rows input[name=run]").count() == 50
     page.check("#all")
-    page.get_by_text("All 72 runs that match are selected").wait_for()
+    page.get_by_text("All 72 matching runs are selected").wait_for()
     page.click("button:text-is('Compare')")
     table = page.locator("main section").first.locator("tbody")
     assert texts(page, "main section:first-of-type tbody td:nth-of-type(1)") == ["36", "36"], table.inner_text()
     page.goto(f"{many.url}/?task=digits")
     page.check("#all")
-    page.get_by_text("All 36 runs that match are selected").wait_for()
+    page.get_by_text("All 36 matching runs are selected").wait_for()
     page.get_by_label("Label for the selected runs").fill("all=yes")
     page.keyboard.press("Enter")
     page.get_by_text("… and 26 more.").wait_for()
@@ -298,7 +298,7 @@ def test_a_run_shows_its_score_over_time_and_what_each_version_changed(watched: 
         "median", "bronze", "silver", "gold",
     ]  # fmt: skip
     page.get_by_role("link", name="Versions", exact=True).click()
-    page.locator("#rows a", has_text="what changed").first.click()
+    page.locator("#rows a", has_text="changes").first.click()
     assert any("Forest(trees=" in text for text in texts(page, ".diff ins"))
     assert any("Forest(trees=" in text for text in texts(page, ".diff del"))
 

@@ -26,7 +26,7 @@ def test_a_person_works_on_a_task_in_the_browser(
     page.get_by_label("Name").fill("ada")
     page.get_by_label("Feedback").select_option("later")
     page.get_by_role("button", name="Begin").click(timeout=90_000)
-    page.get_by_text("left of 120 minutes. It is graded when the teacher releases it.").wait_for(timeout=90_000)
+    page.get_by_text("left of 120 minutes. It is graded when the teacher releases feedback.").wait_for(timeout=90_000)
     with page.expect_download() as started:
         page.get_by_role("link", name="Download the files").click()
     with zipfile.ZipFile(started.value.path()) as packed:
@@ -38,7 +38,7 @@ def test_a_person_works_on_a_task_in_the_browser(
         page.get_by_role("button", name="Submit").click()
         page.get_by_role("status").filter(has_text=said).wait_for()
     page.get_by_role("button", name="Finish").click()
-    page.get_by_text("The work has ended. It is graded when the teacher releases it.").wait_for(timeout=60_000)
+    page.get_by_text("The work has ended. It is graded when the teacher releases feedback.").wait_for(timeout=60_000)
     page.goto(f"{site.url}/people")
     assert re.search(r"ada.*wine.*grading", page.inner_text("#rows"), re.DOTALL)
     page.close()

@@ -120,7 +120,7 @@ def test_a_teacher_holds_feedback_back_until_a_deadline(served: Any, signed_in: 
         page.goto(f"{served.url}/ui/tasks/leakage@wine")
     assert signed_in.get_by_label("Deadline").count() == 0
     teacher.get_by_label("Deadline").fill("2036-06-30T18:00")
-    teacher.get_by_role("button", name="Hold feedback back").click()
+    teacher.get_by_role("button", name="Delay feedback").click()
     teacher.get_by_role("status").filter(has_text="Feedback is shown after 2036-06-30 18:00").wait_for()
     assert violations(teacher) == []
     signed_in.goto(f"{served.url}/ui/submissions/sub_hostile")

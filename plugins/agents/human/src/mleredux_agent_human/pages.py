@@ -91,7 +91,7 @@ def submit(visit: Visit) -> str:
     _check_here(visit)
     run = _run(visit)
     if "file" not in visit.files:
-        raise MlereduxError("No file was chosen.", hint="Choose one, and submit it again.")
+        raise MlereduxError("No file was chosen.", hint="Choose a file, and submit again.")
     answer = send(run, "submit", visit.files["file"])
     visit.say(f"{'Valid' if answer['valid'] else 'Not valid'}: {answer['message']}")
     return visit.link("people", run.id)
@@ -116,9 +116,9 @@ def _due(run: Run) -> str:
     """Return when the grade is shown."""
     end = run.hold_end
     if end is None:
-        return "The submission is graded at once."
+        return "The submission is graded immediately."
     if end.year == 9999:  # until it is released
-        return "It is graded when the teacher releases it."
+        return "It is graded when the teacher releases feedback."
     return f"It is graded after {end:%Y-%m-%d %H:%M %Z}."
 
 
@@ -128,4 +128,4 @@ def _here(visit: Visit) -> bool:
 
 def _check_here(visit: Visit) -> None:
     if not _here(visit):
-        raise MlereduxError("Users work in the process sandbox of a machine.", hint="Run `mleredux view` on it.")
+        raise MlereduxError("Workspaces are opened on a local machine, in the process sandbox.", hint="Run `mleredux view` there.")

@@ -91,7 +91,7 @@ def compare(visit: Visit) -> dict[str, Any]:
         paths = readable(visit, rows[:MOST_FILTERED])
         left = f"Only the newest {MOST_FILTERED} of these runs are compared." if len(rows) > MOST_FILTERED else ""
     else:
-        raise MlereduxError("No runs are selected.", hint="Select runs of two agents on the list of runs.")
+        raise MlereduxError("No runs are selected.", hint="Select runs of two agents in the list of runs.")
     whole = visit.static or visit.text("part") == "analysis"
     found = analysis_of(paths, record, visit.text("measure") or None, whole)
     values, scores = shown(found, whole), task_scores(found.results.arms)
@@ -225,7 +225,7 @@ def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str |
 
     results = load_runs((path for path, *_ in stamps), rollouts=whole)
     if not results.rows:
-        raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents on the list of runs.")
+        raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents in the list of runs.")
     return analysed(results, Plan.model_validate_json(plan) if plan else None, chosen, changes=changes, whole=whole)
 
 

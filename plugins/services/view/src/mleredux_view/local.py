@@ -140,7 +140,7 @@ class LocalSource:
             raise MlereduxError(f"{len(chosen):,} runs can't be started at once on this machine.", hint=hint)
         for run in chosen:
             _start(self.again(run))
-            yield f"Requested {run.spec.task} with {run.spec.agent}, seed {run.spec.seed}, once more."
+            yield f"Requested {run.spec.task} with {run.spec.agent}, seed {run.spec.seed}, again."
 
     def launch(self, asked: Launch) -> Iterator[str]:
         """Start runs, each in its own process that outlives this one.

@@ -120,7 +120,7 @@ class ServerSource:
             self._seen(run_id)
             try:
                 answer = retry_run(self.service, self.caller, run_id)
-                yield f"{'Requested' if answer.status == 201 else 'Resumed'} {run_id} once more."
+                yield f"{'Requested' if answer.status == 201 else 'Resumed'} {run_id} again."
             except Problem as problem:
                 yield problem.detail
 

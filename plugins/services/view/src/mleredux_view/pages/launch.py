@@ -47,7 +47,7 @@ def label(visit: Visit) -> Response:
     """Label the selected runs."""
     given = _LABEL.fullmatch((visit.form.get("label") or [""])[-1].strip())
     if given is None:
-        raise MlereduxError("A label is written as NAME=VALUE.", hint="NAME= removes it.")
+        raise MlereduxError("A label must have the form NAME=VALUE.", hint="NAME= removes it.")
     return finish(visit, visit.source.label(selected(visit), given[1], given[2].strip()))
 
 
@@ -57,7 +57,7 @@ def _launch(asked: Mapping[str, str]) -> Launch:
         limit: Any = Duration().convert(asked["time_limit"], None, None) if asked.get("time_limit") else None
         options = read_options(tuple(line.strip() for line in asked.get("options", "").splitlines() if line.strip()))
     except (ValueError, click.ClickException) as error:
-        said = error.message if isinstance(error, click.ClickException) else "Seeds are whole numbers."
+        said = error.message if isinstance(error, click.ClickException) else "Seeds must be whole numbers."
         raise MlereduxError(said, hint="Change the form.") from error
     if len(seeds) > _MOST_SEEDS:
         raise MlereduxError(f"A form can request at most {_MOST_SEEDS}.", hint="`mleredux experiment` can run more.")

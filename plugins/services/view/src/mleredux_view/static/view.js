@@ -40,7 +40,7 @@
     const all = $("#all"), told = $("#chosen");
     if (all?.checked) $$("input[name=run]").forEach((box) => { box.checked = true; });
     const chosen = all?.checked ? Number(all.dataset.total) : $$("input[name=run]:checked").length;
-    const said = all?.checked ? `All ${chosen.toLocaleString("en")} runs that match are selected` : `${chosen.toLocaleString("en")} selected`;
+    const said = all?.checked ? `All ${chosen.toLocaleString("en")} matching runs are selected` : `${chosen.toLocaleString("en")} selected`;
     if (told) told.textContent = chosen ? said : "none selected";
     $$("[data-needs]").forEach((button) => { button.disabled = chosen < Number(button.dataset.needs); });
   };
