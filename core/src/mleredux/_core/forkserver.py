@@ -68,7 +68,7 @@ class Child:
     def wait(self, seconds: float) -> bool:
         """Wait until the child has ended; return False if it has not within this many seconds."""
         if self.code is None:
-            if not _readable(self._connection, seconds):
+            if not readable(self._connection, seconds):
                 return False
             said = self._connection.recv(64)
             self.code = int(said) if said else -signal.SIGKILL
@@ -213,7 +213,7 @@ def serve(control: socket.socket, modules: Sequence[str]) -> None:
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     guards: set[int] = set()
     while True:
-        asked, before = _readable(control, _REAP_SECONDS if guards else _IDLE_SECONDS), len(guards)
+        asked, before = readable(control, _REAP_SECONDS if guards else _IDLE_SECONDS), len(guards)
         _reap(guards)
         if not asked:
             if before:
@@ -231,7 +231,7 @@ def serve(control: socket.socket, modules: Sequence[str]) -> None:
             os.close(file)
 
 
-def _readable(connection: socket.socket, seconds: float) -> bool:
+def readable(connection: socket.socket | int, seconds: float) -> bool:
     """Wait until something can be read; unlike `select`, `poll` accepts descriptors above 1,023."""
     waiting = select.poll()
     waiting.register(connection, select.POLLIN)
@@ -246,16 +246,10 @@ def _reap(guards: set[int]) -> None:
             guards.discard(ended := os.waitpid(-1, os.WNOHANG)[0])
         except ChildProcessError:
             return
-    for line in _content(f"/proc/self/task/{os.getpid()}/children").split():
-        if int(line) not in guards:
-            os.kill(int(line), signal.SIGKILL)
-
-
-def _content(path: str) -> str:
-    try:
-        return Path(path).read_text()
-    except OSError:  # only Linux has this
-        return ""
+    with contextlib.suppress(OSError):  # only Linux has this
+        for line in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+            if int(line) not in guards:
+                os.kill(int(line), signal.SIGKILL)
 
 
 def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoReturn:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mleredux_agentkit.session import Session, agent_name
+from mleredux_agentkit.session import Answer, Session, agent_name
 from mleredux_agentkit.shell import Finished, ends
 from mleredux_agentkit.task import Task
 from mleredux_agentkit.workspace import MAX_OUTPUT, Completed
@@ -30,11 +30,21 @@ class HostedSession(Session):
         task: The task.
         call: `call(request, files, folder, env, seconds)` calls `work(request, files)` in a process, and returns its
             exit code, or None if it took longer.
+        stirred: Set when the program that supervises the session should look at it: a client requests so, or it ended.
     """
 
-    def __init__(self, task: Task, call: Call) -> None:
+    def __init__(self, task: Task, call: Call, stirred: threading.Event) -> None:
         super().__init__(task, agent_name(task))
-        self._call = call
+        self._call, self._stirred = call, stirred
+
+    def answers(self) -> dict[str, Answer]:
+        """Return the handler of each kind of request."""
+        return {**super().answers(), "stir": lambda _file, _request: self._stirred.set() or {}}
+
+    def finish(self) -> None:
+        """End the session."""
+        super().finish()
+        self._stirred.set()
 
     def _run(self, request: Mapping[str, Any], files: Sequence[BinaryIO], *others: Any) -> int | None:
         code = self._call(request, [file.fileno() for file in files], *others)

@@ -88,6 +88,10 @@ class Session:
         """Return when the session is over."""
         self.finished.wait()
 
+    def finish(self) -> None:
+        """End the session."""
+        self.finished.set()
+
     def end(self) -> None:
         """Hook that is called after `work`."""
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -140,7 +144,7 @@ class Session:
             line = json.dumps({**answer, "size": len(content)} if content else answer).encode() + b"\n"
             connection.sendall(line + content)  # in one call: a client may leave after reading the line
             if request["do"] == "finish":
-                self.finished.set()
+                self.finish()
 
     def _execute(self, file: BinaryIO, request: Request) -> dict[str, Any]:
         """Run a command in `sh`, or code in a new Python process, in the output folder; each code cell is saved.

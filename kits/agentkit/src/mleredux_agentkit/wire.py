@@ -7,9 +7,10 @@ import contextlib
 import io
 import json
 import os
+import select
 import socket
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -27,6 +28,19 @@ MAX_CONTENT = 1 << 27
 
 class NoSession(Exception):
     """There is no session, or it has ended."""
+
+
+def readable(files: Iterable[int], seconds: float | None = None) -> set[int]:
+    """Wait until some of these open files can be read, and return those; `select.select` refuses numbers above 1,023.
+
+    Args:
+        files: File descriptors.
+        seconds: The maximum; None: no limit.
+    """
+    waiting = select.poll()
+    for file in files:
+        waiting.register(file, select.POLLIN)
+    return {file for file, _ in waiting.poll(None if seconds is None else 1000 * seconds)}
 
 
 @contextlib.contextmanager

@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +30,7 @@ _LIBRARIES = ("numpy", "pandas", "sklearn.ensemble", "sklearn.linear_model", "sk
 _BARE = ("mleredux_agents.steps",)
 _KILL, _FOREVER = signal.SIGKILL, 1e6
 _CANNOT_EXECUTE = 126
-_IDLE_SECONDS = 5.0
+_IDLE_SECONDS, _MOMENT = 5.0, 0.1
 ChildT = TypeVar("ChildT", bound="forkserver.Child | _Starter")
 
 
@@ -44,7 +44,7 @@ def host(launch: Launch, environment: dict[str, str], base: dict[str, str]) -> H
     """
     threads = forkserver.ONE_THREAD if launch.limits.cpus <= 1 else {}
     steps = _Steps(resource_limits(launch), {**threads, **environment}, {**threads, **base})
-    return _Hosted(HostedSession(Task(steps.environment), steps.call), steps)
+    return _Hosted(HostedSession(Task(steps.environment), steps.call, steps.stirred), steps)
 
 
 class _Steps:
@@ -54,10 +54,14 @@ class _Steps:
         limits: The limits of each process.
         environment: The variables of commands.
         base: The variables of the process that is forked.
+
+    Attributes:
+        environment: As above.
+        stirred: Set when a command takes so long that its resources must be measured.
     """
 
     def __init__(self, limits: dict[str, int], environment: dict[str, str], base: dict[str, str]) -> None:
-        self.environment = environment
+        self.environment, self.stirred = environment, threading.Event()
         self._limits, self._base = limits, base
         self._running = dict[forkserver.Child | _Starter, float]()  # with the CPU seconds that were measured last
         self._idle, self._closed, self._used = list[_Starter](), False, 0.0
@@ -87,11 +91,18 @@ class _Steps:
         modules = (*_BARE, *(_LIBRARIES if request.get("libraries") else ()))
         child = self._fork("work", request, files, folder, env, modules)
         try:
-            ended = self._begun(child).wait(seconds)
+            ended = self._waited(self._begun(child), seconds)
         finally:
             child.close()
             self._used += self._running.pop(child, 0.0)
         return child.code if ended else None
+
+    def _waited(self, child: forkserver.Child | _Starter, seconds: float) -> bool:
+        """Wait until a command has ended; return False if it has not within this many seconds."""
+        if child.wait(min(seconds, _MOMENT)):
+            return True
+        self.stirred.set()
+        return child.wait(max(0.0, seconds - _MOMENT))
 
     def _begun(self, child: ChildT) -> ChildT:
         self._running[child] = 0.0
@@ -130,7 +141,8 @@ class _Steps:
             starter = _Starter(lambda *theirs: self._fork("execute", {"unguarded": True}, theirs, "/", {}, _BARE))
         self._begun(starter)
         try:
-            ended, (code, cpu) = starter.execute(message, files, seconds)
+            ended = not starter.begin(message, files) or self._waited(starter, seconds)
+            code, cpu = starter.end(ended)
         except BaseException:
             starter.close()
             raise
@@ -188,9 +200,11 @@ class _Hosted:
         self._open = contextlib.ExitStack()
         self._open.enter_context(session.listening())
 
-    def wait(self, seconds: float) -> None:
-        """Wait until the session ends, but no longer than this."""
-        self._session.finished.wait(seconds)
+    def wait(self, seconds: float) -> bool:
+        """Wait until the session has ended or needs attention; return False if neither happens in this many seconds."""
+        stirred = self._steps.stirred.wait(seconds)
+        self._steps.stirred.clear()
+        return stirred
 
     def poll(self) -> Exit | None:
         """Return how the session ended."""
@@ -235,21 +249,25 @@ class _Starter:
             self._child = fork(theirs.fileno(), nowhere.fileno())
         self.pid, self.used = self._child.pid, time.monotonic()
 
-    def execute(self, message: bytes, files: Sequence[int], seconds: float) -> tuple[bool, tuple[int | None, float]]:
-        """Execute a program; return whether it ended by itself in time, its exit code, and its CPU time in seconds.
-
-        The exit code is None if this process has ended.
-        """
-        try:
+    def begin(self, message: bytes, files: Sequence[int]) -> bool:
+        """Start a program; return False if this process has ended."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             socket.send_fds(self._connection, [message], files)
-            waiting = select.poll()
-            waiting.register(self._connection, select.POLLIN)
-            if not (ended := bool(waiting.poll(seconds * 1000))):
+            return True
+        return False
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the program or this process has ended; return False if neither has within this many seconds."""
+        return forkserver.readable(self._connection, seconds)
+
+    def end(self, ended: bool) -> tuple[int | None, float]:
+        """End the program, unless it has `ended`; return its exit code (None if this process has ended) and CPU seconds."""
+        reply = b""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            if not ended:
                 self._connection.send(b"end")
             reply = self._connection.recv(MAX_MESSAGE)
-        except (BrokenPipeError, ConnectionResetError):
-            ended, reply = True, b""
-        return ended, json.loads(reply) if reply else (None, 0.0)
+        return tuple(json.loads(reply)) if reply else (None, 0.0)
 
     def kill(self) -> None:
         """End the process and what it has started, without waiting."""

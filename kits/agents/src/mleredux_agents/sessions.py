@@ -219,6 +219,8 @@ class OpenSession(Attached):
         """Cancel the run, unless it has ended."""
         if self._thread.is_alive():
             self.run.ask_to_cancel()
+            with contextlib.suppress(NoSession):
+                ask(self.run.output_dir, "stir")
         self._join()
 
     def wait_until_open(self, slot_timeout: float | None = None) -> None:
@@ -231,7 +233,11 @@ class OpenSession(Attached):
             MlereduxError: The run ended before, or did not get a slot in time.
         """
         waited, pause = 0.0, _POLL
-        while not self.open:
+        while True:
+            pause = _POLL if self._started.wait(pause) else min(2 * pause, _LONGEST_POLL)
+            self._started.clear()
+            if self.open:
+                return
             if slot_timeout is not None and self.run.state is State.RUNNING and not self.run.log.state.attempts.started:
                 waited += pause
                 if waited > slot_timeout:
@@ -247,14 +253,13 @@ class OpenSession(Attached):
                     f"The session could not be opened: {self.run.message or 'its run has ended.'}",
                     hint=f"See `mleredux runs show {self.run.id}`.",
                 )
-            pause = _POLL if self._started.wait(pause) else min(2 * pause, _LONGEST_POLL)
-            self._started.clear()
 
     def _work(self, execute: Callable[[Run], object]) -> None:
         try:
             execute(self.run)
         except BaseException as error:
             self._error = error
+        self._started.set()
 
     def _join(self) -> None:
         self._thread.join()

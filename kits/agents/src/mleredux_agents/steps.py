@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -14,6 +13,7 @@ from typing import Any
 
 from mleredux._core.launcher import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, end_all, prctl, restrict
 from mleredux_agentkit import hosted
+from mleredux_agentkit.wire import readable
 
 MAX_MESSAGE = 200_000
 """Bytes of a request to `execute`."""
@@ -60,10 +60,7 @@ def _execute(asked: Mapping[str, Any], files: Sequence[int], control: Any) -> tu
         os.write(files[2], f"{words[0] if words else ''}: {error}\n".encode(errors="replace"))
         return (127 if isinstance(error, FileNotFoundError) else 126), 0.0
     ended = os.pidfd_open(process.pid)
-    waiting = select.poll()
-    for file in (ended, control):
-        waiting.register(file, select.POLLIN)
-    waiting.poll()
+    readable((ended, control.fileno()))
     os.close(ended)
     for send in (os.killpg, os.kill):
         with contextlib.suppress(OSError):

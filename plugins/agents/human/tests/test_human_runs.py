@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from mleredux.models.formats import short_reference
 from mleredux.plugin.command import current
 from mleredux_agent_human.plugin import is_person
 from mleredux_agent_human.start import _request
+from mleredux_agentkit.wire import readable
 from mleredux_agents import PERSON
 from mleredux_support.plans import plan_of
 
@@ -51,7 +51,7 @@ class Terminal:
         until = time.monotonic() + seconds
         while not (pattern and re.search(pattern, self.shown)):
             assert time.monotonic() < until, self.shown
-            if not select.select([self.master], [], [], 0.2)[0]:
+            if not readable([self.master], 0.2):
                 continue
             try:
                 data = os.read(self.master, 1 << 16)

@@ -10,6 +10,7 @@ import os
 import re
 import struct
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 _LOOP_GET_FREE, _LOOP_CONFIGURE, _AUTOCLEAR, _TRIES = 0x4C82, 0x4C0A, 4, 20
@@ -142,6 +143,7 @@ def _open_nameless(image: Path) -> int:
         os.close(folder)
 
 
+@cache
 def _libc() -> ctypes.CDLL:
     return ctypes.CDLL(None, use_errno=True)
 

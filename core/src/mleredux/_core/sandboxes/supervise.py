@@ -111,12 +111,13 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
             return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
         next_event = min(deadline, watch._next_usage, notice_at if not told else deadline) - now
         quick = now - watch.started < 1.0 and not hasattr(handle, "wait")
-        _rest(handle, max(0.005, min(_QUICK_POLL, next_event) if quick else next_event))
+        if _rest(handle, max(0.005, min(_QUICK_POLL, next_event) if quick else next_event)):
+            watch._next_usage = 0.0
 
 
-def _rest(handle: Handle, seconds: float) -> None:
-    """Wait, for handles with `wait` only until the agent ends."""
-    getattr(handle, "wait", time.sleep)(seconds)
+def _rest(handle: Handle, seconds: float) -> bool:
+    """Wait; for handles with `wait`, only until something happened. Return whether it did."""
+    return bool(getattr(handle, "wait", time.sleep)(seconds))
 
 
 def _pause(least: float, began: float) -> float:
@@ -146,7 +147,8 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
         return over
     if watch.disk is not None:
         watch.disk.check_host()
-    watch._next_usage = now + _pause(_POLL, began)
+    idle = usage.processes == 0 and hasattr(handle, "wait")  # if that changes, the wait ends
+    watch._next_usage = now + _pause(_LOOK_SECONDS if idle else _POLL, began)
     if now < watch._next_look:
         return None
     begun, began = time.monotonic(), time.thread_time()

@@ -157,10 +157,10 @@ class RunStore:
                 yield run
 
     def watch(self, run: Run) -> Run:
-        """Keep the index up to date with a run's state changes."""
+        """Write the run's row to the index when it ends; until then, `rows` refreshes it, as its event log grows."""
 
         def on_event(changed: Run, event: Event) -> None:
-            if event.type == "state":
+            if event.type == "state" and changed.state.final:
                 self.update(changed)
 
         run.observers.append(on_event)

@@ -8,7 +8,6 @@ import fcntl
 import json
 import os
 import pty
-import select
 import shutil
 import signal
 import socket
@@ -20,6 +19,7 @@ from typing import Any, BinaryIO
 
 from mleredux_agentkit import Task, write
 from mleredux_agentkit import session as base
+from mleredux_agentkit.wire import readable
 
 from mleredux_agent_human.jupyter import Jupyter
 from mleredux_agent_human.transcript import RC, Transcript, plain
@@ -79,7 +79,7 @@ class Session(base.Session):
             if not noticed and (notice := self.task.notice):
                 noticed = True
                 self._say(" ".join(notice.split()))
-            if not select.select([self._master], [], [], _POLL)[0]:
+            if not readable([self._master], _POLL):
                 continue
             try:
                 data = os.read(self._master, _BLOCK)

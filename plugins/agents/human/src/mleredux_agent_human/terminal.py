@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import shutil
 import signal
 import sys
@@ -14,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from mleredux_agentkit.wire import NoSession, dial
+from mleredux_agentkit.wire import NoSession, dial, readable
 
 _BLOCK = 1 << 16
 
@@ -28,7 +27,7 @@ def attach(output: Path) -> None:
     with dial(output, {"do": "attach", **_size()}) as connection, _raw(), _resized(output):
         sources = [sys.stdin.fileno(), connection.fileno()]
         while True:
-            ready = select.select(sources, [], [])[0]
+            ready = readable(sources)
             if connection.fileno() in ready:
                 try:
                     data = connection.recv(_BLOCK)

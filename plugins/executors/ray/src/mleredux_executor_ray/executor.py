@@ -200,8 +200,10 @@ def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any]:
     with contextlib.suppress(BrokenPipeError):  # it has ended, and may have printed the reason
         driver.stdin.write(request.encode() + b"\n")
         driver.stdin.flush()
+    waiting = select.poll()
+    waiting.register(driver.stdout, select.POLLIN)
     while not read.endswith(b"\n"):
-        if not select.select((driver.stdout,), (), (), max(0.0, end - time.monotonic()))[0]:
+        if not waiting.poll(1000 * max(0.0, end - time.monotonic())):
             raise ExecutorError(
                 f"Ray did not respond within {plain(seconds)} seconds.",
                 hint=f"Check the cluster with `ray status`, or raise {TIMEOUT_VARIABLE}.",

@@ -40,10 +40,13 @@ def main(seconds: float, command: list[str]) -> None:
 
     def ended(until: float, *, heed: bool) -> bool:
         """Wait for the command; return whether it has ended."""
+        waiting = select.poll()  # unlike `select`, it accepts descriptors above 1,023
+        for file in (0, awake) if heed else (awake,):
+            waiting.register(file, select.POLLIN)
         while (left := until - time.monotonic()) > 0:
             if child in _reaped():
                 return True
-            ready, _, _ = select.select((0, awake) if heed else (awake,), (), (), left)
+            ready = [file for file, _ in waiting.poll(1000 * left)]
             if awake in ready and signal.SIGTERM in os.read(awake, 4096) and heed:
                 return False
             if 0 in ready and not os.read(0, 4096):
