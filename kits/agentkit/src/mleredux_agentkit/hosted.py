@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mleredux_agentkit.session import Answer, Session, agent_name
+from mleredux_agentkit.session import Answer, Request, Session, agent_name
 from mleredux_agentkit.shell import Finished, ends
 from mleredux_agentkit.task import Task
 from mleredux_agentkit.workspace import MAX_OUTPUT, Completed
@@ -39,7 +39,11 @@ class HostedSession(Session):
 
     def answers(self) -> dict[str, Answer]:
         """Return the handler of each kind of request."""
-        return {**super().answers(), "stir": lambda _file, _request: self._stirred.set() or {}}
+        return {**super().answers(), "stir": self._stir}
+
+    def _stir(self, _file: BinaryIO, _request: Request) -> dict[str, Any]:
+        self._stirred.set()
+        return {}
 
     def finish(self) -> None:
         """End the session."""

@@ -261,7 +261,9 @@ class _Starter:
         return forkserver.readable(self._connection, seconds)
 
     def end(self, ended: bool) -> tuple[int | None, float]:
-        """End the program, unless it has `ended`; return its exit code (None if this process has ended) and CPU seconds."""
+        """End the program, unless it has `ended`; return its exit code, or None if this process has ended, and its CPU
+        seconds.
+        """
         reply = b""
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             if not ended:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import subprocess
@@ -23,6 +24,7 @@ from mleredux_agentkit.wire import NoSession, ask
 from mleredux_agentkit.workspace import Completed
 
 _POLL, _LONGEST_POLL = 0.05, 1.0
+_lock = threading.Lock()
 
 
 def session_agent(name: str, title: str) -> Agent:
@@ -263,6 +265,7 @@ class OpenSession(Attached):
 
     def _join(self) -> None:
         self._thread.join()
+        atexit.unregister(self.close)
         if self._error is not None:
             raise self._error
 
@@ -294,11 +297,16 @@ def fair_share(sessions: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=32)
 def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], object]:
-    """Return the function that executes a session's run in this program; it has much in common for all sessions."""
+    """Return the function that executes a session's run in this program; it has much in common for all sessions.
+
+    What the sessions of killed programs left in the runs directory, such as mounted disks, is removed first.
+    """
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline
+    from mleredux._core.resume import sweep
     from mleredux._core.sandboxes.slots import Slots
 
+    sweep(RunStore(runs), catalogue, keep=set())
     pipeline = Pipeline(RunStore(runs), catalogue, DataStore(data), bound=True)
     pipeline.warm_up()
     return partial(pipeline.go_on, slots=Slots(runs))
@@ -343,7 +351,10 @@ def open_session(
     if detached:
         session = OpenSession(run, _execute_apart)
     else:
-        session = OpenSession(run, _executor(store.path, data.path, current()))
+        with _lock:
+            execute = _executor(store.path, data.path, current())
+        session = OpenSession(run, execute)
+        atexit.register(session.close)
     try:
         session.wait_until_open(slot_timeout)
     except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ from typing import Any
 
 import psutil
 import pytest
+from mleredux._core.store import RunStore
 from mleredux_bridge_gymnasium.environment import PYTHON, SHELL, TaskEnvironment
 
 VECTOR = Path(__file__).parents[4] / "benchmarks" / "vector.py"
@@ -103,3 +105,40 @@ sys.exit(3)
         assert len(set(step(env, "cat drawn").split())) == 2, "forks draw the same numbers"
     assert "MemoryError" in step(env, "x = bytes(2 * 10**9)", PYTHON)
     assert step(env, "1 / 0", PYTHON).endswith("ZeroDivisionError: division by zero\n")
+
+
+ABANDONED = """
+import os, signal, sys
+from mleredux_bridge_gymnasium.environment import TaskEnvironment
+places = {"runs_dir": sys.argv[1], "data_dir": sys.argv[2], "limits": {"cpus": 0.3, "memory_mb": 256}}
+envs = [TaskEnvironment("wine", sandbox="process", **places) for _ in range(3)]
+for seed, env in enumerate(envs):
+    env.reset(seed=seed)
+    env.step({"kind": 0, "text": "echo kept > kept.txt"})
+if sys.argv[3] != "0":
+    os.kill(os.getpid(), int(sys.argv[3]))
+"""
+
+
+def disks(folder: Path) -> list[str]:
+    mounts = Path("/proc/self/mounts").read_text().splitlines() if Path("/proc/self/mounts").exists() else []
+    return [line for line in mounts if str(folder) in line] + [str(path) for path in folder.glob("*/.volume*")]
+
+
+@pytest.mark.parametrize("end", [0, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("following", ["session", "run"])
+def test_programs_that_close_no_episode_leave_no_disk(tmp_path: Path, end: int, following: str) -> None:
+    """Those of an ended program are closed at its exit, and those of a killed one by the next program."""
+    runs, data = str(tmp_path / "runs"), str(tmp_path / "data")
+    subprocess.run([sys.executable, "-c", ABANDONED, runs, data, str(int(end))], check=not end)
+    store = RunStore(runs)
+    assert end or not disks(store.path)
+    assert {row["status"] for row in store.rows()} == {"interrupted" if end else "cancelled"}
+    if following == "session":
+        subprocess.run([sys.executable, "-c", ABANDONED, runs, data, "0"], check=True)
+    else:
+        words = ("run", "wine", "--agent", "dummy", "--sandbox", "process", "--runs-dir", runs, "--data-dir", data)
+        subprocess.run([sys.executable, "-m", "mleredux", *words], check=True, capture_output=True)
+    assert not disks(store.path)
+    kept = [path.read_text() for path in store.path.glob("*/output/kept.txt")]
+    assert kept == ["kept\n"] * (6 if following == "session" else 3)
