@@ -3,7 +3,7 @@
 | modules | contents |
 |---|---|
 | `sandbox` | the sandbox `docker` itself |
-| `engine`, `contexts`, `doctor` | the connection to the Docker engine; its address by contexts; its checks in `mleredux doctor` |
+| `engine`, `contexts`, `doctor` | the connection to the Docker engine; its address; its checks in `doctor` |
 | `building`, `steps` | images: local, pulled or built; build steps in limited containers |
 | `container`, `handle` | settings of an agent's container; the started container |
 | `messages`, `transcript`, `logs` | the engine's output stream; its record without gaps or repeats; the run's log |
