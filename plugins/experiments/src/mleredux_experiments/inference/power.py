@@ -66,8 +66,8 @@ class Variance:
 
     def times(self, factor: float) -> Variance:
         """Return the variance multiplied by a factor."""
-        parts = {"between": self.between, "within_a": self.within_a, "within_b": self.within_b}
-        return replace(self, **{name: factor * part for name, part in parts.items()})
+        between, within_a, within_b = (factor * part for part in (self.between, self.within_a, self.within_b))
+        return replace(self, between=between, within_a=within_a, within_b=within_b)
 
 
 def variance_of(a: Cells, b: Cells) -> Variance:
