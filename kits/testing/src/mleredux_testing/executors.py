@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,6 +21,7 @@ from mleredux.errors import MlereduxError
 from mleredux.models import Limits
 
 from mleredux_testing.findings import Findings, expect_declared
+from mleredux_testing.launches import wait_for
 from mleredux_testing.names import ODD_NAME
 
 _SECRET = "MLEREDUX_SERVE_TOKEN"
@@ -68,12 +68,7 @@ class _Bench:
         return self.executor.poll([job])[job].state
 
     def comes(self, there: Callable[[], Any]) -> bool:
-        end = time.monotonic() + self.seconds
-        while not there():
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.1)
-        return True
+        return bool(wait_for(there, self.seconds))
 
     def told(self, one: JobSpec) -> list[str]:
         path = one.folder / "told"

@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
-from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch, Sandbox
-from mleredux._core.sandboxes.supervise import Watch, supervise
-from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
+from mleredux._core.protocols import BuildRequest, Built, Exit, Handle, Launch, Sandbox, Session
+from mleredux._core.sandboxes.volume import RunDisk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
 from mleredux._core.stages.prepare import prepare
+from mleredux._core.stages.run_agent import make_launch, run_in_sandbox
 from mleredux._core.store import RunStore
 from mleredux._core.submissions.endpoint import ValidationEndpoint
 from mleredux._core.submissions.schema import read_schema
 from mleredux.errors import SandboxError
-from mleredux.models import Agent, Limits, Outcome, RunPlan, Verdict
+from mleredux.models import Agent, Attempts, Limits, Outcome, RunPlan, Verdict
 
 from mleredux_testing.toys import TOY_PLUGIN, toy_agent, toy_task
 
 _POLL = 0.05
+_Value = TypeVar("_Value")
+
+
+def wait_for(there: Callable[[], _Value], seconds: float) -> _Value:
+    """Call a function until its result is true, for at most this many seconds; return the last result."""
+    until = time.monotonic() + seconds
+    while not (value := there()) and time.monotonic() < until:
+        time.sleep(_POLL)
+    return value
 
 
 @dataclass
@@ -35,19 +45,11 @@ class Started:
 
     def wait(self, seconds: float) -> Exit | None:
         """Return how the agent ended, or None if it is still running after this many seconds."""
-        until = time.monotonic() + seconds
-        while (ended := self.handle.poll()) is None and time.monotonic() < until:
-            time.sleep(_POLL)
-        return ended
+        return wait_for(self.handle.poll, seconds)
 
     def ready(self, seconds: float) -> bool:
         """Return whether the agent's file `ready` appears in time."""
-        until = time.monotonic() + seconds
-        while not (self.launch.output_dir / "ready").exists():
-            if time.monotonic() > until:
-                return False
-            time.sleep(_POLL)
-        return True
+        return wait_for((self.launch.output_dir / "ready").exists, seconds)
 
     def beats(self) -> dict[str, str]:
         """Return the last output of the agent's processes."""
@@ -114,9 +116,6 @@ class Bench:
         run = self.store.create(plan, self.folder / "data")
         disk = open_disk(run.path, asked.disk_mb, going_on=False)
         self._disks.append(disk)
-        folders = {"task": run.path / "task", "control": run.path / ".control"}
-        for folder in folders.values():
-            folder.mkdir(exist_ok=True)
         for part in ("code", "logs", "rollout"):
             (run.output_dir / part).mkdir()
         run.agent_log.touch()
@@ -133,26 +132,10 @@ class Bench:
         self._endpoints.append(endpoint)
         if self._built is None:
             raise SandboxError("Nothing is built yet.")
-        launch = Launch(
-            run_id=run.id,
-            owner=self.store.owner,
-            agent=agent,
-            built=self._built,
-            command=agent.command,
-            limits=asked,
-            network="none",
-            task_dir=folders["task"].resolve(),
-            data_dir=(disk.show(self.prepared.public) or self.prepared.public).resolve(),
-            output_dir=run.output_dir.resolve(),
-            scratch_dir=disk.scratch.resolve(),
-            control_dir=folders["control"].resolve(),
-            staging_dir=disk.staging.resolve(),
-            log=run.agent_log.resolve(),
-            validate_socket=endpoint.socket,
-            validate_url=endpoint.url,
-        )
+        public = disk.show(self.prepared.public) or self.prepared.public
+        launch = make_launch(run, agent, public, endpoint, disk, built=self._built, owner=self.store.owner)
         layout = self.sandbox.layout(launch)
-        write_briefing(run, toy_task, layout, folders["task"], self.sandbox.capabilities)
+        write_briefing(run, toy_task, layout, launch.task_dir, self.sandbox.capabilities)
         return replace(launch, env=environment(run, toy_task, agent, launch, layout, {}))
 
     def start(self, name: str, program: str, **given: Any) -> Started:
@@ -162,17 +145,6 @@ class Bench:
 
     def supervise(self, name: str, program: str, **limits: Any) -> tuple[Outcome, Path]:
         """Start a program and supervise it until it ends, as for a run; return the outcome and the output folder."""
-        started = self.start(name, program, **limits)
-        launch = started.launch
-        disk = find_disk(launch.control_dir.parent)
-        watch = Watch(
-            folders=disk.counted,
-            disk=disk,
-            notice=launch.task_dir / "notice.txt",
-            emit=lambda *_, **__: None,
-            cancelled=lambda: False,
-        )
-        try:
-            return supervise(started.handle, launch.limits, watch), launch.output_dir
-        finally:
-            started.handle.close()
+        launch = self.launch(name, program, **limits)
+        session = Session(Attempts(), emit=lambda _event: None, cancelled=lambda: False, look=lambda: None)
+        return run_in_sandbox(launch, session, self.sandbox), launch.output_dir

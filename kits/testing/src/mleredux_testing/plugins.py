@@ -7,19 +7,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
-from mleredux._core.data.datastore import DataStore
-from mleredux._core.pipeline import Pipeline
-from mleredux._core.planning.plans import plan
+import mleredux
 from mleredux._core.plugins import KINDS, Catalogue, Plugin, current
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.plugins.loader import implemented_hooks
 from mleredux._core.stages.produce import PRODUCERS
-from mleredux._core.store import RunStore
 from mleredux.hookspecs import CONTRACT_VERSION
 from mleredux.models.base import ID_PATTERN
-from mleredux.models.request import Request
 from mleredux.models.task import TASK_ID_PATTERN
 
 from mleredux_testing.findings import Findings
@@ -100,12 +95,10 @@ def _check_producers(findings: Findings, plugin: Plugin) -> None:
     before = current()
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder:
         own = [plugin.target] if plugin.source in ("file", "option") else []
-        catalogue = Catalogue(load=[TOY_PLUGIN, *own])
-        set_current(catalogue)
+        set_current(Catalogue(load=[TOY_PLUGIN, *own]))
         try:
-            store, data = RunStore(Path(folder) / "runs"), DataStore(Path(folder) / "data")
-            [planned] = plan(Request.single("toy", "toy-nearest", sandbox="process"), catalogue, own_machine=True)
-            [run] = Pipeline(store, catalogue, data).execute([store.create(planned, data.path)])
+            runs, data = f"{folder}/runs", f"{folder}/data"
+            run = mleredux.run("toy", "toy-nearest", sandbox="process", runs_dir=runs, data_dir=data)
         finally:
             set_current(before)
         warnings = [one.data for one in run.events() if one.type == "warning"]

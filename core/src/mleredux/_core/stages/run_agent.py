@@ -7,6 +7,7 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from mleredux._core import forkserver
 from mleredux._core.data.datastore import Prepared
@@ -30,7 +31,7 @@ from mleredux._core.submissions.endpoint import ValidationEndpoint, share_of
 from mleredux._core.submissions.schema import read_schema
 from mleredux._core.submissions.snapshots import Snapshots
 from mleredux.errors import Cancelled, ResumeRefused, SandboxError
-from mleredux.models import Attempts, Cause, Outcome, Submitted
+from mleredux.models import Agent, Attempts, Cause, Outcome, Submitted
 from mleredux.models.events import AgentFound, Attempt, DiskOpened, GatewayUse, NetworkUse, Validation, Warned
 from mleredux.models.paths import readable
 from mleredux.models.task import known_answers
@@ -252,27 +253,9 @@ def _launch(
     egress: Egress | None,
 ) -> Launch:
     run, agent = context.run, context.agent
-    folders = {"task": run.path / "task", "scratch": disk.scratch, "control": run.path / ".control"}
-    for folder in folders.values():
-        folder.mkdir(exist_ok=True)
-    launch = Launch(
-        run_id=run.id,
-        owner=context.owner,
-        agent=agent,
-        built=built,
-        command=agent.command,
-        limits=run.spec.limits,
-        network=run.spec.network,
-        task_dir=folders["task"].resolve(),
-        data_dir=public.resolve(),
-        output_dir=run.output_dir.resolve(),
-        scratch_dir=folders["scratch"].resolve(),
-        control_dir=folders["control"].resolve(),
-        staging_dir=disk.staging.resolve(),
-        log=run.agent_log.resolve(),
+    launch = replace(
+        make_launch(run, agent, public, endpoint, disk, built=built, owner=context.owner),
         gpu_ids=gpus,
-        validate_socket=endpoint.socket,
-        validate_url=endpoint.url,
         gateway_socket=endpoint.folder / GATEWAY_SOCKET if gateway else None,
         gateway_url=gateway.url if gateway else "",
         proxy_socket=egress.path if egress else None,
@@ -282,12 +265,12 @@ def _launch(
     layout = context.sandbox.layout(launch)
     tools = find_tools(context.catalogue, run.spec.grants.tools)
     _check_same(run, digests(tools))
-    write_briefing(run, context.task, layout, folders["task"], context.sandbox.capabilities, tools)
+    write_briefing(run, context.task, layout, launch.task_dir, context.sandbox.capabilities, tools)
     passed: dict[str, str] = {}
     if agent.pass_env or agent.secrets or run.spec.grants.variables:
         passed = passed_variables(agent, run.spec.grants, caller_variables(), protected_variables(context.catalogue))
     variables = environment(run, context.task, agent, launch, layout, passed)
-    variables |= give_tools(agent, tools, folders["task"], layout.task)
+    variables |= give_tools(agent, tools, launch.task_dir, layout.task)
     if egress:
         from mleredux._core.sandboxes.egress import variables as proxy_variables
 
@@ -297,6 +280,37 @@ def _launch(
     if gateway:
         variables |= {**gateway.environment(layout.gateway_url), "MLEREDUX_GATEWAY_URL": layout.gateway_url}
     return replace(launch, env=variables)
+
+
+def make_launch(
+    run: Run, agent: Agent, public: Path, endpoint: ValidationEndpoint, disk: RunDisk, **more: Any
+) -> Launch:
+    """Return the launch of a run's agent without environment variables, and create its folders.
+
+    Args:
+        public: The task's public files.
+        more: Other fields of the launch.
+    """
+    task, control = run.path / "task", run.path / ".control"
+    for folder in (task, control, disk.scratch):
+        folder.mkdir(exist_ok=True)
+    return Launch(
+        run_id=run.id,
+        agent=agent,
+        command=agent.command,
+        limits=run.spec.limits,
+        network=run.spec.network,
+        task_dir=task.resolve(),
+        data_dir=public.resolve(),
+        output_dir=run.output_dir.resolve(),
+        scratch_dir=disk.scratch.resolve(),
+        control_dir=control.resolve(),
+        staging_dir=disk.staging.resolve(),
+        log=run.agent_log.resolve(),
+        validate_socket=endpoint.socket,
+        validate_url=endpoint.url,
+        **more,
+    )
 
 
 def _check_same(run: Run, found: dict[str, str]) -> None:
