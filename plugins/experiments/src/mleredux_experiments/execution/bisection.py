@@ -22,7 +22,7 @@ from mleredux_experiments.results.sources import load
 Side = Literal["good", "bad"]
 Values = Mapping[str, Sequence[float]]
 """Values of the runs of one commit, by task."""
-_LEAST_SPREAD = 0.25
+_LEAST_SPREAD = 0.5
 """The standard deviation assumed for deterministic agents, as a fraction of the difference between GOOD and BAD."""
 
 
@@ -32,12 +32,21 @@ def log_ratio(values: Values, good: Values, bad: Values) -> float:
     Scores on each task are assumed to be normal, with an unknown mean at each end and an unknown common variance, under
     noninformative priors. With n runs in total, each task contributes (n − 2)/2 · log(S_good/S_bad) + ½
     log(k_good/k_bad), where S is the sum of squares about the means and k the product of the numbers of runs, after the
-    runs are added to that end. So a few runs of the ends do not give strong evidence.
+    runs are added to that end. So a few runs of the ends do not give strong evidence. On tasks with two distinct values,
+    such as medals, each end has an unknown share of the higher one, under Jeffreys' prior.
     """
+    from scipy.special import betaln
+
     total = 0.0
     for task, found in values.items():
         g, b, x = np.array(good[task]), np.array(bad[task]), np.array(found)
         if not (gap := float(b.mean() - g.mean())):
+            continue
+        if len(distinct := np.unique([*g, *b, *x])) == 2:
+            high = [np.array([(end == distinct[1]).sum(), (end == distinct[0]).sum()]) + 0.5 for end in (g, b)]
+            own = np.array([(x == distinct[1]).sum(), (x == distinct[0]).sum()])
+            chances = [betaln(*(end + own)) - betaln(*end) for end in high]
+            total += float(chances[1] - chances[0])
             continue
         sums = [
             sum(float(((group - group.mean()) ** 2).sum()) for group in ends) + (_LEAST_SPREAD * gap) ** 2

@@ -313,8 +313,8 @@ def _some_subsets(tasks: int, enough: int) -> Array:
 def _by_student(shift: float, freedom: int, alpha: float) -> float:
     from scipy.special import nctdtr
 
-    bound, shift = student(1 - alpha / 2, freedom), min(shift, 1e3)
-    return 1.0 if shift > bound + 8 else float(1 - nctdtr(freedom, shift, bound) + nctdtr(freedom, shift, -bound))
+    bound = student(1 - alpha / 2, freedom)  # far above it, scipy returns NaN
+    return 1.0 if shift > bound + 6 else float(1 - nctdtr(freedom, shift, bound) + nctdtr(freedom, shift, -bound))
 
 
 @lru_cache(maxsize=100)
