@@ -4,7 +4,7 @@ Run an experiment with several tasks and seeds, for example `benchmarks/findings
 `uv run python benchmarks/null_experiment.py RUNS_DIR [--seeds 2] [--experiments 20000]`. Each null experiment permutes
 the recorded runs of an arm within each task, independently across tasks; the first seeds become one arm and the next
 seeds another, which are then compared. So each split of the runs is as likely as its mirror image. Wilson's interval
-refers to the rate over all splits of these runs; it does not generalise to other runs or tasks. Tasks on which all
+refers to the rate over all splits of these runs; it does not generalize to other runs or tasks. Tasks on which all
 seeds of an arm have the same score are left out, because they can't cause a false alarm.
 """
 

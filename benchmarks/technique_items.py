@@ -158,7 +158,7 @@ Of {wanted} tasks, {ran} ran{stopped}.
 
 A panel of scripted agents of increasing ability answers planted instances (public seeds, so anyone can repeat this).
 `example` copies the description's example, `empty` claims as little as the format allows, and `textbook` always gives
-the same answer. `constant` counts correctly, answers "no" to every judgement and gives naive advice; `naive advice`
+the same answer. `constant` counts correctly, answers "no" to every judgment and gives naive advice; `naive advice`
 knows all facts but gives naive advice. `analyst` applies rules of thumb; `perfect` knows the truth and gives the best
 advice of the panels.
 
@@ -176,7 +176,7 @@ and strong choices).
 
 ## An agent that has read the source code
 
-`source` counts correctly, as `constant` and `perfect` do, but measures nothing on which a judgement depends; it
+`source` counts correctly, as `constant` and `perfect` do, but measures nothing on which a judgment depends; it
 answers what the planting code makes most probable: which features drift far, that few features are predictive, that
 probabilities are overconfident.
 

@@ -100,7 +100,7 @@ PAGE = """\
 Made by `{command}`. {machine}
 
 These are small tables of 300 to 2,000 rows, each with one known truth for one technique and with two documents, which
-agree in everything that is counted but are right and wrong in the judgement or the advice. The right one wins clearly
+agree in everything that is counted but are right and wrong in the judgment or the advice. The right one wins clearly
 if its score is higher by 0.2.
 
 {tables}"""

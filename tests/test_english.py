@@ -55,6 +55,14 @@ PLAIN = {
     r"what (?:broke|replaced|remains of|lies|stands)": "name the thing",
 }
 """Patterns that read as translated, in texts for users; inside `…` are names."""
+BRITISH = re.compile(
+    r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|metres?\b|favour|honour)"
+    r"|\b(?:centre[sd]?|grey|towards|spelt|modelling|aluminium)\b"
+    r"|\b\w*(?:normal|standard|recogn|container|memor|token|general|vector|util|initial|summar|penal|custom|character|serial"
+    r"|random|categor|author|priorit|sanit|synchron|visual|maxim|minim|optim|organ|parametr)is(?:e[ds]?|ers?|ing|ations?)\b",
+    re.IGNORECASE,
+)
+"""Spelling is American, except for the command `analyse` and the state `cancelled`, whose names texts repeat."""
 _FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.j2", "*.sh", "*.yml", "*.yaml", ".ci/*")
 _QUOTED = re.compile(r"(^|/)(LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
 _MADE = re.compile(r"^(changes/|docs/reference/api/)")
@@ -121,3 +129,16 @@ def test_texts_for_users_do_not_read_as_translated(phrase: str) -> None:
     found = [(place, match[0]) for place, text in _sentences() if (match := pattern.search(text))]
     assert len(_sentences()) > 5000
     assert not found, f"say: {PLAIN[phrase]}\n" + "\n".join(f"{place}: {phrase}" for place, phrase in found)
+
+
+def test_spelling_is_american() -> None:
+    docs = [
+        (f"{name}:{getattr(node, 'lineno', 1)}", re.sub(r"`[^`]*`", "X", text))
+        for name in _texts()
+        if name.endswith(".py") and "/src/" in name
+        for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8")))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if (text := ast.get_docstring(node))
+    ]
+    found = [f"{place}: {match[0]}" for place, text in [*_sentences(), *docs] if (match := BRITISH.search(text))]
+    assert len(docs) > 3000 and not found, "\n".join(found)

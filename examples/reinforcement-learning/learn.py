@@ -86,7 +86,7 @@ class Policy:
 
 
 class Bridge:
-    """Tasks that are solved through vectorised environments.
+    """Tasks that are solved through vectorized environments.
 
     Args:
         tasks: Their ids.

@@ -100,7 +100,7 @@ class Ledger(Model):
     """Number of times the agent validated its submission."""
     validation_seconds: float = 0.0
     """CPU seconds spent on executing the submission for these validations, if it is a program; they do not count
-    towards the agent's limits."""
+    toward the agent's limits."""
     dev_scores: int = 0
     """Number of scores that the agent got on rows held back from the training data."""
     dev_bits: float = 0.0

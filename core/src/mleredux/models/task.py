@@ -163,9 +163,9 @@ class Task(Model):
     variants: dict[str, Callable[[Any], Any]] = {}
     """Variant name → function that returns this task's variant (`spaceship-titanic+fixed`)."""
     license: str | None = None
-    """The licence of the data, as an SPDX expression; None: unknown, or rules that are not a licence."""
+    """The license of the data, as an SPDX expression; None: unknown, or rules that are not a license."""
     license_source: str | None = None
-    """The URL where the licence is stated or, without a licence, what the rules say about redistribution, without a
+    """The URL where the license is stated or, without a license, what the rules say about redistribution, without a
     period."""
     note: str | None = None
     """One sentence included in each report on what the scores can't be compared with."""

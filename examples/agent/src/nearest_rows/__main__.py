@@ -1,4 +1,4 @@
-"""The agent: read the task, choose the number of neighbours, predict, and write the submission."""
+"""The agent: read the task, choose the number of neighbors, predict, and write the submission."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_number(text: str) -> bool:
 
 
 class Space:
-    """Represents rows as points: standardised numbers, and one-hot encoded texts."""
+    """Represents rows as points: standardized numbers, and one-hot encoded texts."""
 
     def __init__(self, rows: list[Row], columns: list[str]) -> None:
         self.numbers: dict[str, tuple[float, float]] = {}
@@ -67,7 +67,7 @@ def nearest(point: list[float], points: list[list[float]], number: int, skip: in
 
 
 def combine(values: list[str], numeric: bool) -> str:
-    """Return the neighbours' mean, or their most frequent value."""
+    """Return the neighbors' mean, or their most frequent value."""
     return repr(statistics.fmean(map(float, values))) if numeric else Counter(values).most_common(1)[0][0]
 
 
@@ -77,7 +77,7 @@ def loss(truth: str, predicted: str, numeric: bool) -> float:
 
 
 def choose(points: list[list[float]], truth: list[str], numeric: bool) -> tuple[int, float]:
-    """Return the number of neighbours with the lowest leave-one-out loss, and that loss."""
+    """Return the number of neighbors with the lowest leave-one-out loss, and that loss."""
     chosen = list(range(min(LEFT_OUT, len(points))))
     most = max(TASK.options["neighbours"])
     near = {row: nearest(points[row], points, most, skip=row) for row in chosen}
@@ -126,7 +126,7 @@ def main() -> None:
         plans[target] = truth, numeric, number
         kind = "mean squared error" if numeric else "error rate"
         rollout.say(
-            f"{target}: {number} neighbours, {kind} {left_out:.4g} on rows left out.",
+            f"{target}: {number} neighbors, {kind} {left_out:.4g} on rows left out.",
             stage="draft",
             validation_metric=left_out,
             metric_name=kind,

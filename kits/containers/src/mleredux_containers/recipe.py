@@ -243,7 +243,7 @@ def _npm_package(name: str, files: dict[str, Path | bytes]) -> str:
 
 
 def from_context(build: Build) -> Recipe:
-    """Return the recipe of a user's Dockerfile; `.dockerignore` is honoured.
+    """Return the recipe of a user's Dockerfile; `.dockerignore` is honored.
 
     Raises:
         BuildFailed: The folder or its Dockerfile does not exist.

@@ -68,7 +68,7 @@ class ExportedRun:
 
     @property
     def license(self) -> str | None:
-        """The licence of the task's data, if declared (SPDX)."""
+        """The license of the task's data, if declared (SPDX)."""
         task = self.task
         while task is not None and task.license is None:
             task = task.base
@@ -96,7 +96,7 @@ class Filters:
     Attributes:
         min_score: The worst score, in the direction of each run's metric.
         verified: Whether to export only results whose code was executed again with the same score.
-        licenses: Accepted licences of the tasks' data; empty: any licence, or none.
+        licenses: Accepted licenses of the tasks' data; empty: any license, or none.
         everything: Whether training data also includes cancelled runs and runs without a step of the agent, and
             published results also include those whose test score was disclosed.
     """
@@ -184,7 +184,7 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
         if score > filters.min_score if report.is_lower_better else score < filters.min_score:
             return f"its score {plain(score, 6)} is worse than {plain(filters.min_score, 6)}"
     if filters.licenses and one.license not in filters.licenses:
-        return f"the licence of its task's data is {one.license or 'not declared'}"
+        return f"the license of its task's data is {one.license or 'not declared'}"
     return None
 
 

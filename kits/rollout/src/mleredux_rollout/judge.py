@@ -79,7 +79,7 @@ class Judge:
 
 @contextmanager
 def open_judge(run: Run, model: str, *, calls: int, cost_usd: float | None = None) -> Iterator[Judge]:
-    """Open a gateway for a judge. Its usage does not count towards any run.
+    """Open a gateway for a judge. Its usage does not count toward any run.
 
     Args:
         run: The run to judge, or the first of several runs.

@@ -123,7 +123,7 @@ print("wrote", len(test), "rows")
 
 toy_agent = Agent(
     id="toy-nearest",
-    title="The nearest neighbour's label; for tests",
+    title="The nearest neighbor's label; for tests",
     command=("python", "-c", _NEAREST),
     limits=Limits(time_limit=60, memory_mb=512),
 )

@@ -327,7 +327,7 @@ def test_runs_are_chosen_by_score_verdict_and_licence(home: Path, runs: dict[int
     assert set(told["left_out"]) == {run.id for run in runs.values()} - {best}
     assert [line["metadata"]["run"] for line in lines(home / "chosen.jsonl")] == [best]
     assert "not verified" in command(home, *words, "--verified", code=1)
-    assert "the licence of its task's data is CC-BY-4.0" in command(home, *words, "--license", "MIT", code=1)
+    assert "the license of its task's data is CC-BY-4.0" in command(home, *words, "--license", "MIT", code=1)
 
 
 @pytest.mark.parametrize(

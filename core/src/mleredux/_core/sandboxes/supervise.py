@@ -32,7 +32,7 @@ class Watch:
     """The watched folders, and the functions to call.
 
     Attributes:
-        folders: Everything that the agent writes and that counts towards its disk limit.
+        folders: Everything that the agent writes and that counts toward its disk limit.
         disk: The disk, if it enforces the limit itself; without one, the folders are measured.
         notice: The file that is created some minutes before the time limit.
         emit: Writes an event.

@@ -65,7 +65,7 @@ def read_timeline(path: Path) -> list[Sample]:
 
 
 def gpu_usage(gpu_ids: Sequence[str]) -> tuple[float | None, float | None]:
-    """Return the mean utilisation of devices in percent and their memory in MiB, from `nvidia-smi`; None if unknown."""
+    """Return the mean utilization of devices in percent and their memory in MiB, from `nvidia-smi`; None if unknown."""
     query = ["--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits", f"--id={','.join(gpu_ids)}"]
     try:
         asked = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=_GPU_SECONDS)

@@ -45,7 +45,7 @@ _BYTES_PER_FILE, _FEWEST_FILES, _INODE = 16384, 4096, 256
 _FULL, _FULL_SHARE, _FULL_FILES = 2 << 20, 8, 16
 """The disk counts as full at this point: a file system refuses large writes while it still has room for small ones."""
 _LOG_COPY = 20 << 20
-"""Maximum bytes of recent output that an engine stores in addition to the log; they also count towards the limit."""
+"""Maximum bytes of recent output that an engine stores in addition to the log; they also count toward the limit."""
 RESERVE = 256 << 20
 """Bytes to keep free on the host: a file system in a file is damaged if the host's disk is full."""
 
@@ -112,7 +112,7 @@ class RunDisk:
         return None
 
     def check_host(self) -> None:
-        """Check that the disk of the runs directory, which does not count towards the agent's limit, has room.
+        """Check that the disk of the runs directory, which does not count toward the agent's limit, has room.
 
         Raises:
             SandboxError: The disk is nearly full.

@@ -60,7 +60,7 @@ def read_facts(task_dir: Path) -> Facts:
 
 
 def normal_name(metric: str) -> str:
-    """Normalise the name of a metric: `Log Loss` → `log-loss`."""
+    """Normalize the name of a metric: `Log Loss` → `log-loss`."""
     return re.sub(r"[^a-z0-9]+", "-", metric.lower()).strip("-")
 
 

@@ -1,6 +1,6 @@
 """Convert tables to numeric features of four kinds.
 
-`plain`: numbers with missing values, for boosted trees. `scaled`: imputed and standardised. `text`: sparse words and
+`plain`: numbers with missing values, for boosted trees. `scaled`: imputed and standardized. `text`: sparse words and
 letters of the text columns, next to the scaled table. `pixels`: principal components of the images, next to the scaled
 table.
 
@@ -109,7 +109,7 @@ class Features:
 
 
 def _scaled(pair: Pair) -> Pair:
-    """Impute missing values with the median, and standardise each column."""
+    """Impute missing values with the median, and standardize each column."""
     scaler = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
     return scaler.fit_transform(pair[0]), scaler.transform(pair[1])
 

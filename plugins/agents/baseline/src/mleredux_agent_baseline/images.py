@@ -55,10 +55,10 @@ def image_column(train: pd.DataFrame, test: pd.DataFrame, images: dict[str, Imag
 
 
 def read_pixels(names: pd.Series[Any], images: dict[str, ImageFile], *, colour: bool, deadline: float) -> pd.DataFrame:
-    """Return the images of a column as rows, resized to 16 by 16 pixels; missing images are grey.
+    """Return the images of a column as rows, resized to 16 by 16 pixels; missing images are gray.
 
     Args:
-        colour: Whether to use three channels instead of one.
+        color: Whether to use three channels instead of one.
         deadline: Unix time by which all images must be read.
 
     Raises:

@@ -117,7 +117,7 @@ def forest(kind: str, leaf: int = 1) -> Callable[[int, int], Any]:
 
 
 def neighbours(kind: str, count: int) -> Callable[[int, int], Any]:
-    """Return a factory for distance-weighted nearest neighbours (`KNeighborsClassifier` or `KNeighborsRegressor`)."""
+    """Return a factory for distance-weighted nearest neighbors (`KNeighborsClassifier` or `KNeighborsRegressor`)."""
 
     def make(seed: int, threads: int) -> Any:
         from sklearn import neighbors
@@ -205,7 +205,7 @@ CLASSIFIERS = (
     Candidate("neural network", "scaled", network("MLPClassifier"), MIDDLE),
     Candidate("pixels, SVM, radial, C=5", "pixels", vector_classes(5), SMALL, max_classes=30),
     Candidate("words, logistic regression, C=0.7", "text", logistic_words(0.7), 200_000),
-    Candidate("nearest neighbours, 5", "scaled", neighbours("KNeighborsClassifier", 5), MIDDLE),
+    Candidate("nearest neighbors, 5", "scaled", neighbours("KNeighborsClassifier", 5), MIDDLE),
     Candidate("logistic regression, C=0.03", "scaled", logistic(0.03), MIDDLE),
     Candidate("random forest, leaves of 2", "scaled", forest("RandomForestClassifier", 2), 200_000),
     Candidate("pixels, extra trees", "pixels", forest("ExtraTreesClassifier"), 200_000),
@@ -223,7 +223,7 @@ REGRESSORS = (
     Candidate("extra trees, leaves of 3", "scaled", forest("ExtraTreesRegressor", 3), 200_000),
     Candidate("histogram gradient boosting", "plain", boosted_numbers("squared_error"), joint=False),
     Candidate("SVM, radial, C=0.1", "scaled", vector_numbers(0.1), SMALL, joint=False),
-    Candidate("nearest neighbours, 10", "scaled", neighbours("KNeighborsRegressor", 10), MIDDLE),
+    Candidate("nearest neighbors, 10", "scaled", neighbours("KNeighborsRegressor", 10), MIDDLE),
     Candidate("elastic net", "scaled", elastic_net, MIDDLE, joint=False),
     Candidate("random forest, leaves of 3", "scaled", forest("RandomForestRegressor", 3), 200_000),
     Candidate("pixels, extra trees", "pixels", forest("ExtraTreesRegressor", 3), 200_000),

@@ -26,7 +26,7 @@ from mleredux_agent_baseline.tables import Tables
 
 SMALL_CELLS = 200_000
 COLOUR_ROWS = 20_000
-"""Maximum number of images that are read in colour."""
+"""Maximum number of images that are read in color."""
 
 
 class Prepared:

@@ -16,7 +16,7 @@ from mleredux.plugin.command import catalogue, json_option, print_json, read_opt
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the format.")
 @click.option("--min-score", type=float, help="Only runs with this score or a better one.")
 @click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")
-@click.option("--license", "licenses", multiple=True, metavar="SPDX", help="Only tasks whose data has this licence.")
+@click.option("--license", "licenses", multiple=True, metavar="SPDX", help="Only tasks whose data has this license.")
 @click.option("--all", "everything", is_flag=True, help="Include runs that are omitted by default.")
 @runs_dir_option
 @json_option

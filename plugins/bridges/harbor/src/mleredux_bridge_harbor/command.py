@@ -25,7 +25,7 @@ def command(task: str, output: Path, reward: str, invalid: float | None, **how: 
     """Write TASK as a Harbor task directory (schema 1.4).
 
     Agents get the description and the public files, without network access. The answers and the grader are only in
-    the image of the separate verifier, which computes the reward. Data without a declared licence, such as Kaggle's, is
+    the image of the separate verifier, which computes the reward. Data without a declared license, such as Kaggle's, is
     not included: `fetch.sh` downloads it with the credentials of the user who builds the images.
     """
     from mleredux_bridge_harbor.directory import write_task

@@ -62,7 +62,7 @@ def write_task(
     task = current().task(name)
     source = origin(task)
     owners = graders_of(task)
-    why = None if source.license else f"{source.license_source or 'The licence of its data is not declared'}."
+    why = None if source.license else f"{source.license_source or 'The license of its data is not declared'}."
     if why and source.fetch is None:
         raise MlereduxError(f"{task.id} can't be exported or its data fetched. {why}", hint="Declare its `license`.")
     try:

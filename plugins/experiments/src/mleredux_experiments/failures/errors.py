@@ -45,7 +45,7 @@ def kind_of(line: str) -> str:
 
 
 def measurements(metric: str, text: str) -> list[float]:
-    """Return the values of a metric that programs print; only those labelled as measured on held-out rows if there are
+    """Return the values of a metric that programs print; only those labeled as measured on held-out rows if there are
     any, else all."""
     known = (each for name, each in _TOLD["metrics"].items() if name in metric.lower())
     names = next(known, re.sub(r"[\W_]+", ".?", metric))

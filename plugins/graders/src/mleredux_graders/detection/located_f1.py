@@ -83,5 +83,5 @@ def _score(rows: Rows, predicted: list[list[str]], options: LocatedOptions) -> S
 
 
 GRADER = define(
-    "located-f1", "F1 of labelled points in boxes", "maximize", _read, _score, options=LocatedOptions, perfect=1.0
+    "located-f1", "F1 of labeled points in boxes", "maximize", _read, _score, options=LocatedOptions, perfect=1.0
 )

@@ -13,7 +13,7 @@ from mleredux_graders.detection.pascal_voc import first_hits
 from mleredux_graders.detection.rectangles import corners, overlap_areas
 
 FIELDS = 9
-"""confidence, centre x, y, z, width, length, height, yaw, class."""
+"""confidence, center x, y, z, width, length, height, yaw, class."""
 
 _CHUNK = 4096
 """Number of predicted boxes compared at a time, to bound memory."""

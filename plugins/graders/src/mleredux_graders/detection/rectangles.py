@@ -12,7 +12,7 @@ def corners(centres: Array, lengths: Array, widths: Array, yaws: Array) -> Array
     """Return the corners of rectangles, counter-clockwise.
 
     Args:
-        centres: x and y, shape (boxes, 2).
+        centers: x and y, shape (boxes, 2).
         lengths: Extents along (cos yaw, sin yaw), shape (boxes,).
         widths: Extents across it, shape (boxes,).
         yaws: Radians, shape (boxes,).

@@ -31,7 +31,7 @@ def haversine(latitude: Array, longitude: Array, latitude_pred: Array, longitude
         latitude: Degrees, shape (rows,), like the other arguments.
 
     Returns:
-        Metres, shape (rows,).
+        Meters, shape (rows,).
     """
     true, predicted = np.radians(latitude), np.radians(latitude_pred)
     across = np.sin((predicted - true) / 2) ** 2

@@ -52,7 +52,7 @@ class ApptainerSandbox(FiltersHosts):
     def start(self, launch: Launch) -> Handle:
         """Start the agent in a new container, below a launcher that survives this program."""
         image = engine.find_image(launch.built.reference)
-        # A tmpfs would not count towards the agent's memory, so shared memory is on the run's disk.
+        # A tmpfs would not count toward the agent's memory, so shared memory is on the run's disk.
         binds = [Bind(_own(launch.scratch_dir / ".shm"), "/dev/shm", writable=True)]
         staging = launch.staging_dir or launch.control_dir
         for name, content in _FILES.items():

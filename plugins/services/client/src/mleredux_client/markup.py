@@ -43,7 +43,7 @@ def _cell(name: str, value: Any) -> str:
 
 
 def coloured(status: str) -> str:
-    """Return a coloured status."""
+    """Return a colored status."""
     return f'<span style="color:{_COLOURS.get(TONES.get(status, ""), "#0969da")}">{escaped(status)}</span>'
 
 

@@ -1,4 +1,4 @@
-"""Four tasks: a predictor of digits, a model of tumours, a service for wines, and a policy that tastes wines."""
+"""Four tasks: a predictor of digits, a model of tumors, a service for wines, and a policy that tastes wines."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ longest). Of their runs, the one with the highest priority starts, oldest first.
 does not; once that run has waited for `patience` seconds at the head of the queue, resources are reserved for it: runs
 started from then on may use only the rest of the machine.
 
-Preemptible runs take no turns: they start when no other run can, and do not count towards the shares. If another run
+Preemptible runs take no turns: they start when no other run can, and do not count toward the shares. If another run
 lacks
 only resources, the preemptible runs that started last are stopped for it.
 """

@@ -62,7 +62,7 @@ class HowToRun(Body):
     """Among the user's own runs, those with higher priority start first."""
     preemptible: bool = False
     """Whether it starts only when no other run can, and is preempted by other runs: it is stopped, and restarted later
-    with its full time limit. It does not count towards the user's share of the machine."""
+    with its full time limit. It does not count toward the user's share of the machine."""
     labels: dict[LabelName, Label] = Field(default={}, max_length=32)
     """Labels by name; names must not contain colons, since the filter is `label=name:value`."""
 

@@ -114,7 +114,7 @@ class SignedIn:
         return self._pages
 
     async def _caller(self, request: Request, session: Session | None) -> Caller | None:
-        """Return the user of a session, if its token is still valid; each request counts towards the user's rate
+        """Return the user of a session, if its token is still valid; each request counts toward the user's rate
         limit."""
         if session is None:
             return None

@@ -1,4 +1,4 @@
-"""Duplicate and near-duplicate rows, whose distance is far below that of typical neighbours."""
+"""Duplicate and near-duplicate rows, whose distance is far below that of typical neighbors."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from mleredux_techniques._kit.data.columns import is_free_text
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Series
 
 NEAR = 0.05
-"""Rows are nearly equal if their distance is below this share of the typical distance between neighbours."""
+"""Rows are nearly equal if their distance is below this share of the typical distance between neighbors."""
 NEAR_IMAGES = 0.2
 """The same for thumbnails of images: one image may be stored in several sizes or qualities."""
 CHANCE = 0.01
@@ -76,7 +76,7 @@ def _plain(dataset: Dataset, frame: Frame) -> Series:
 def _near(dataset: Dataset) -> tuple[Array, Array]:
     """Return which training rows are near an earlier one, and which test rows are near a training row.
 
-    Neighbours are searched in some of the columns, then compared in all of them.
+    Neighbors are searched in some of the columns, then compared in all of them.
     """
     from scipy.spatial import cKDTree
 

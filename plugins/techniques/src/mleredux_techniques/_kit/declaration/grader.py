@@ -32,7 +32,7 @@ FACTS_SHARE = 0.3
 COUNTS_SHARE = 0.5
 BOTH, FACTS_ONLY, COUNTS_ONLY = "facts × efficacy", "facts", "counts"
 """Names of scores, by whether the data distinguishes good from bad recommendations, or at least good from bad
-judgements.
+judgments.
 """
 FORMULA = {
     BOTH: "score = facts · (0.3 + 0.7 · efficacy): a recommendation is worth as much as the findings behind it",
@@ -118,7 +118,7 @@ def combined(facts: float, efficacy: float | None, *, decided: bool = True) -> f
     """Combine facts and efficacy with `FORMULA`.
 
     Args:
-        decided: Whether the facts include judgements, not only counts.
+        decided: Whether the facts include judgments, not only counts.
     """
     if efficacy is None:
         return facts if decided else COUNTS_SHARE * facts

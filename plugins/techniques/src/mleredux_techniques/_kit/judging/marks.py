@@ -16,7 +16,7 @@ from mleredux.models.formats import plain
 NOTHING = 0.05
 """A component with nothing to find and nothing claimed keeps this share of its weight."""
 COUNTS = 0.25
-"""Maximum share of the total weight that counts get if there are judgements that the data decides."""
+"""Maximum share of the total weight that counts get if there are judgments that the data decides."""
 SHOWN, MOST_SHOWN = 12, 50
 
 
@@ -30,7 +30,7 @@ class Figure:
         explanation: One or two sentences for readers of the report.
         score: If the figure is a component of the score: its share of the attainable score, in [0, 1].
         weight: The component's weight within its part; 0 if the figure is informational.
-        decides: Whether the figure is a judgement that the data decides, rather than a count.
+        decides: Whether the figure is a judgment that the data decides, rather than a count.
         empty: Whether there was nothing to find and nothing was claimed.
     """
 
@@ -57,7 +57,7 @@ class Facts:
 
     @property
     def decided(self) -> bool:
-        """Whether any part of the score is a judgement rather than a count."""
+        """Whether any part of the score is a judgment rather than a count."""
         return any(part.decides and part.weight > 0 for part in self.parts)
 
 
@@ -261,7 +261,7 @@ class Sheet:
 
 
 def facts_of(parts: list[Figure]) -> Facts:
-    """Return the weighted mean of the components; counts weigh little if there are judgements that the data decides."""
+    """Return the weighted mean of the components; counts weigh little if there are judgments that the data decides."""
     scored = [figure for figure in parts if figure.score is not None and not figure.empty]
     decided, counts = (sum(figure.weight for figure in scored if figure.decides == which) for which in (True, False))
     share = min(1.0, COUNTS / (1 - COUNTS) * decided / counts) if decided and counts else 1.0

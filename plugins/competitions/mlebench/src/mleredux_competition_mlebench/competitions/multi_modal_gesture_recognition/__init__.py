@@ -23,7 +23,7 @@ def prepare(w: Workspace, labelled: bool = True) -> None:
     """Prepare the files; recordings are named by the last four digits of their file.
 
     Args:
-        labelled: Whether the MATLAB files of test recordings keep their labels, as published.
+        labeled: Whether the MATLAB files of test recordings keep their labels, as published.
     """
     import pandas as pd
 

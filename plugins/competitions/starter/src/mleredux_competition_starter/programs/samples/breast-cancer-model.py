@@ -1,4 +1,4 @@
-"""A model that gives each tumour the same probability, its only weight."""
+"""A model that gives each tumor the same probability, its only weight."""
 
 import json
 
