@@ -166,8 +166,7 @@ def mleredux_register_pages() -> Iterable[Page | Panel | Action]:
 
 @hookspec(firstresult=True)
 def mleredux_find_task(name: str, base: Task | None) -> Task | None:
-    """Return a task that is not registered because there are too many of its kind (`wine+planted-7`); None for other
-    names.
+    """Return a task of a kind with too many members to register each (`wine+planted-7`); None for other names.
 
     `base` is the registered task before the `+`.
     """

@@ -94,7 +94,7 @@ def test_harm_is_named_by_task_and_registration_is_read_from_git(cli: Any, tmp_p
         ('agent = "heedful"', 'agnt = "heedful"', "arms.reader.agent: Field required."),
         ("techniques = [", "technique = [", "findings.technique: Extra inputs are not permitted."),
         ("[experiment]", "[experiment", "can't be read"),
-        ('tasks = ["shop", "market"]', 'tasks = ["shop"]', "A sham is made of another task's findings."),
+        ('tasks = ["shop", "market"]', 'tasks = ["shop"]', "A sham needs another task's findings."),
         ('tasks = ["shop", "market"]', 'tasks = ["shop", "nosuch"]', "There is no task 'nosuch'."),
     ],
 )

@@ -197,7 +197,7 @@ class SubagentTrajectoryRef(_Part):
 
 
 class ToolCall(_Part):
-    """An action of the agent."""
+    """An action taken by the agent, such as a call to a tool."""
 
     tool_call_id: str  #: Links the action to its result.
     function_name: str  #: The name of the tool.

@@ -336,7 +336,7 @@ def test_runs_are_chosen_by_score_verdict_and_licence(home: Path, runs: dict[int
         (("--to", "inspct", "-o", "x"), "Did you mean inspect?"),
         (("--to", "eee", "-o", "x", "--option", "a=b"), "Its options: organization, relationship."),
         (("--to", "sft", "-o", "/proc/x/y.jsonl"), "can't be written"),
-        (("--to", "preferences", "-o", "x"), "No two of these runs are on the same task and differ in score."),
+        (("--to", "preferences", "-o", "x"), "No two of these runs have different scores on the same task."),
     ],
 )
 def test_bad_requests_get_a_sentence(home: Path, runs: dict[int, Run], words: tuple[str, ...], told: str) -> None:

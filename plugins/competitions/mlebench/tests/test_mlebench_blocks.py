@@ -132,7 +132,7 @@ def test_an_archive_name_cannot_lead_out(tmp_path: Path) -> None:
         (b"id,y\n", "no rows"),
         (b"id,z\n1,2\n", "lacks the columns y"),
         (b"id,y\n1,2\n", "too few"),
-        (b"id,y\n" + b"1,2\n" * 50 + b"5", "ends within"),
+        (b"id,y\n" + b"1,2\n" * 50 + b"5", "ends in the middle"),
         (b'id,y\n1,"2\n', "Cannot read|too few"),
         (b"\xff\xfe\x00", "Cannot read|lacks"),
     ],

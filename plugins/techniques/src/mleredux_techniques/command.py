@@ -32,7 +32,7 @@ from mleredux.plugin.command import json_option, print_json, runs_dir_option
     show_default=True,
     help="The text: graded findings, or one to compare them with, of the same length.",
 )
-@click.option("--other", "others", multiple=True, metavar="TASK", help="A task whose findings make the sham.")
+@click.option("--other", "others", multiple=True, metavar="TASK", help="A task whose findings the sham uses.")
 @runs_dir_option
 @json_option
 def command(
@@ -53,7 +53,7 @@ def command(
     from mleredux_techniques.curriculum import collect, text
 
     if (form == "sham") != bool(others):
-        raise click.UsageError("The sham is made of other tasks' findings: give --form sham with --other TASK.")
+        raise click.UsageError("A sham uses findings about other tasks: combine --form sham with --other TASK.")
     store = RunStore(runs_dir)
     lessons = collect(store, task, most=most)
     written, files = text(task, lessons), 1

@@ -1,8 +1,8 @@
 """Findings of technique runs on a competition, best first, as text for the next agent.
 
 The text contains only facts that were graded as correct, in the grader's words; an agent's free text is never passed
-on. Since the next run is graded with the labels of private test rows, nothing depends on them: neither the findings,
-nor the efficacies, nor the order of runs. The truth of planted data is known without these labels. Only experiments
+on. The next run is graded with the labels of private test rows, so the findings, the efficacies and the order of runs
+do not depend on them. The truth of planted data is known without these labels. Only experiments
 that compare texts use the agents' own claims (`graded=False`).
 """
 

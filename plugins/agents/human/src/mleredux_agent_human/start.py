@@ -72,7 +72,14 @@ class Feedback(click.ParamType[Any]):
 @click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs.")
 @click.option("--memory", "memory_mb", type=Megabytes(), help="Memory: 512m, 4g.")
 @click.option("--disk", "disk_mb", type=Megabytes(), help="Disk space: 512m, 10g.")
-@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent `human`.")
+@click.option(
+    "-O",
+    "--option",
+    "options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Set an option of the agent `human`; can be repeated.",
+)
 @click.option("--jupyter", is_flag=True, help="Also open JupyterLab in the sandbox, on this machine's loopback.")
 @click.option("--feedback", type=Feedback(), default="now", show_default=True, help="When the run is graded.")
 @click.option("--detach", "-d", is_flag=True, help="Open the workspace and return; no shell in this terminal.")

@@ -19,8 +19,8 @@ from mleredux_agent_mlebench_import.registry import DEFAULT_LIBRARIES, keep, reg
     "--libraries",
     default=DEFAULT_LIBRARIES,
     show_default=True,
-    help="What the environment `agent` holds before the agent's own: none, minimal, tabular, torch, text; or "
-    "requirements, with semicolons between.",
+    help="Packages to preinstall in the environment `agent`: none, minimal, tabular, torch, text, or "
+    "requirements separated by semicolons.",
 )
 @click.option("--env-image", metavar="IMAGE", help="An existing image to use as mlebench-env.")
 @json_option

@@ -24,8 +24,8 @@ def command(
 ) -> None:
     """Measure whether findings help an agent, the single arm of PLAN, compared with no text and with other texts.
 
-    Runs the technique tasks of each task, writes the contexts, and runs the agent with each. What has a result is not
-    run again. The page names the tasks on which a context harms.
+    Runs the technique tasks of each task, writes the contexts, and runs the agent with each. Runs that have a
+    result are not repeated. The page names the tasks on which a context makes results worse.
     """
     from mleredux.plugin.files import write_atomically
 

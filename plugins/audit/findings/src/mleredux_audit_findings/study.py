@@ -100,7 +100,7 @@ class Study:
         for task in self.tasks:
             current().task(task)
         if "sham" in self.writer.arms and len(self.tasks) < 2:
-            raise MlereduxError("A sham is made of another task's findings.", hint="Add a task, or set findings.arms.")
+            raise MlereduxError("A sham needs another task's findings.", hint="Add a task, or set findings.arms.")
 
     @property
     def digest(self) -> str:

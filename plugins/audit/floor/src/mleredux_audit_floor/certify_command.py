@@ -17,7 +17,7 @@ FILE = "certificate.json"
 @click.command("certify")
 @click.argument("tasks", metavar="TASK...", nargs=-1, required=True)
 @click.option("--output", "-o", type=click.Path(file_okay=False, path_type=Path), help="Folder for TASK.json files.")
-@click.option("--check", is_flag=True, help="TASKs are certificates, or exported tasks with one, to check.")
+@click.option("--check", is_flag=True, help="Check TASKs, which are certificates or exported tasks with one.")
 @data_dir_option
 @click.pass_context
 def command(ctx: click.Context, tasks: tuple[str, ...], output: Path | None, check: bool, data_dir: str | None) -> None:

@@ -93,7 +93,7 @@ class Truth:
             table = held if held is not None and ids and ids <= set(held.frame.columns) else table
         if table is None:
             raise DataError(
-                f"The answers of {task.id} ({task.answers}) are not a table.", hint="The audit reads CSV and JSON."
+                f"The answers of {task.id} ({task.answers}) are not a table.", hint="The audit supports CSV and JSON."
             )
         self.frame = table.frame.reset_index(drop=True)
         self.cut = table.cut

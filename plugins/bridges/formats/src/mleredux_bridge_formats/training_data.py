@@ -74,7 +74,7 @@ def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> It
                     }
                 )
     if not found:
-        raise MlereduxError("No two of these runs are on the same task and differ in score.", hint="Choose more runs.")
+        raise MlereduxError("No two of these runs have different scores on the same task.", hint="Choose more runs.")
 
 
 def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:

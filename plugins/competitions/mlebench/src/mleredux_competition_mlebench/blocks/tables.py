@@ -52,7 +52,7 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
     if table.empty:
         raise DataError(f"{where} has no rows.", hint="Get the raw data again; the download may be incomplete.")
     if bool(table.iloc[-1:, -1].isna().all()) and _breaks_off(file):
-        raise DataError(f"{where} ends within its last row.", hint="It is truncated; get the raw data again.")
+        raise DataError(f"{where} ends in the middle of its last row.", hint="It is truncated; get the raw data again.")
     return table
 
 
