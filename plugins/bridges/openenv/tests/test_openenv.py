@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import os
@@ -14,7 +15,8 @@ from urllib.parse import urlsplit
 import mleredux
 import pytest
 from mleredux import Run
-from mleredux_agents import rule_of
+from mleredux.plugin.command import current
+from mleredux_agents import rule_of, solution_of
 from mleredux_testing.pytest_plugin import validator
 
 WORK = r"""
@@ -107,3 +109,59 @@ def test_its_client_gets_our_score_and_its_validator_accepts_the_server(programs
     assert (run.spec.agent, run.spec.seed, str(run.state)) == ("openenv", 3, "done")
     assert run.report is not None and run.report.verdict.status == "score given"
     assert "given out" in (run.report.verdict.why or "")
+
+
+KINDS = (
+    "wine", "synthetic-micro-public-3", "wine+planted-public-3", "leakage@synthetic-micro-public-3",
+    "eda+planted-public-3@wine", "breast-cancer-model", "wine-tasting",
+)  # fmt: skip
+"""Tasks of each kind."""
+CONTROLS = r"""
+import json, sys
+from openenv.core.generic_client import GenericEnvClient
+
+solutions, rewards = json.load(sys.stdin), {}
+with GenericEnvClient(base_url=sys.argv[1], message_timeout_s=300).sync() as client:
+    for task, (file, content) in solutions.items():
+        write = f"import base64, pathlib; pathlib.Path({file!r}).write_bytes(base64.b64decode({content!r}))"
+        for name, actions in (("gold", [{"kind": "python", "text": write}]), ("noop", [])):
+            client.reset(task=task)
+            *_, ended = [client.step(action) for action in (*actions, {"kind": "submit"})]
+            rewards.setdefault(task, {})[name] = ended.reward
+print(json.dumps(rewards))
+"""
+
+
+def test_the_solution_of_every_kind_of_task_has_the_best_reward_and_nothing_none(
+    programs: Path, tmp_path: Path
+) -> None:
+    """Through OpenEnv's own client; its validator accepts a server with all kinds."""
+    solutions = {}
+    for task in map(current().task, KINDS):
+        content = solution_of(task, mleredux.prepare(task.id, data_dir=tmp_path / "data").public.parent)
+        assert content is not None
+        solutions[task.id] = task.submission.file, base64.b64encode(content).decode()
+    places = ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"), "--sandbox", "process"]
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    server = subprocess.Popen(
+        [programs / "mleredux", "openenv", *KINDS, "--port", "0", *places],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PATH": path},
+    )
+    try:
+        assert server.stdout is not None
+        found = re.search(r"http://\S+:\d+", server.stdout.readline())
+        assert found is not None
+        rewards = subprocess.run(
+            [programs / "python", "-c", CONTROLS, found[0]],
+            input=json.dumps(solutions),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        report = asked([programs / "openenv", "validate", "--url", found[0], "--json"], programs)
+    finally:
+        server.terminate()
+        server.wait()
+    assert json.loads(rewards.stdout) == {task: {"gold": 1, "noop": 0} for task in KINDS} and report["passed"], report

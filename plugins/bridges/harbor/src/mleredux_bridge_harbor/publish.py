@@ -18,7 +18,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, NotApplicable
 from mleredux.plugin.command import current
 
 from mleredux_bridge_harbor.directory import origin, write_task
@@ -69,16 +69,19 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
 
 
 def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | None = None) -> dict[str, Any]:
-    """Write the folder; return the facts of each part.
+    """Write the folder, or complete it after an interruption; return the facts of each part.
+
+    Left out are tasks that are not sound, tasks whose solution does not have the reward 1, and techniques that do not
+    apply to the data of a seed.
 
     Args:
-        certified: Number of generated competitions per part to certify, evenly spread.
+        certified: Number of generated tasks per part to certify, evenly spread.
 
     Raises:
-        MlereduxError: The folder exists, a package is missing, or a task can't be exported.
+        MlereduxError: The folder is complete, a package is missing, or a task can't be exported.
     """
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=not (folder / SUMS).exists())
     except OSError as error:
         raise MlereduxError(f"{folder} can't be created: {error.strerror}.", hint="Choose a new folder.") from error
     facts, packed = dict[str, Any](), dict[tuple[str, ...], bytes]()
@@ -90,12 +93,8 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
         for name in sound:
             task = current().task(name)
             path = folder / "tasks" / part / re.sub("[@+]", "-", name)
-            if not isinstance(write_task(name, path, data_dir=data_dir), str):  # otherwise, fetch.sh needs the packages
-                owners, packages = tuple(sorted(graders_of(task))), path / "tests" / "packages"
-                if owners not in packed:
-                    packed[owners] = pack(packages)
-                packages.with_name(PACKED).write_bytes(packed[owners])
-                shutil.rmtree(packages)
+            if not _written(name, path, packed, data_dir):
+                continue
             if name in certificates:
                 (path / CERTIFICATE).write_text(json.dumps(certificates[name], indent=1) + "\n", encoding="utf-8")
             rows.append(
@@ -111,7 +110,10 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
                 }
             )
         (folder / f"{part}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-        wanted.parts[part] = sound
+        wanted.parts[part] = [row["task"] for row in rows]
+        for path in (folder / "tasks" / part).glob("*"):
+            if path.relative_to(folder).as_posix() not in {row["path"] for row in rows}:
+                shutil.rmtree(path)
         facts[part] = _facts(rows, names, certificates)
     shutil.rmtree(folder / "certificates", ignore_errors=True)
     _write_packages(wanted, folder)
@@ -121,6 +123,26 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
     lines = [f"{digest}  {path}\n" for path, digest in _sums(folder)]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
     return facts
+
+
+def _written(name: str, path: Path, packed: dict[tuple[str, ...], bytes], data_dir: Path | str | None) -> bool:
+    """Write a task directory with packed packages, unless it is there; return False for a task to leave out."""
+    packages = path / "tests" / "packages"
+    if packages.with_name(PACKED).exists() and not packages.exists():
+        return True
+    shutil.rmtree(path, ignore_errors=True)
+    try:
+        reward = write_task(name, path, data_dir=data_dir)
+    except NotApplicable:
+        return False
+    if isinstance(reward, str):  # fetch.sh needs the packages
+        return True
+    owners = tuple(sorted(graders_of(current().task(name))))
+    if owners not in packed:
+        packed[owners] = pack(packages)
+    packages.with_name(PACKED).write_bytes(packed[owners])
+    shutil.rmtree(packages if reward in (None, 1) else path)
+    return path.exists()
 
 
 def problems(folder: Path) -> Iterator[str]:
@@ -183,12 +205,11 @@ def _sample(names: list[str], most: int) -> list[str]:
 
 def _certificates(names: list[str], folder: Path, data_dir: Path | str | None) -> dict[str, dict[str, Any]]:
     """Return certificates by task, as made by `mleredux certify`."""
-    if not names:
-        return {}
-    command = [sys.executable, "-m", "mleredux", "certify", *names, "--output", str(folder)]
-    place = {"MLEREDUX_DATA_ROOT": str(data_dir)} if data_dir is not None else {}
-    ended = subprocess.run(command, env={**os.environ, **place}, capture_output=True, text=True)
     paths = [folder / f"{name}.json" for name in names]
+    if missing := [name for name, path in zip(names, paths, strict=True) if not path.is_file()]:
+        command = [sys.executable, "-m", "mleredux", "certify", *missing, "--output", str(folder)]
+        place = {"MLEREDUX_DATA_ROOT": str(data_dir)} if data_dir is not None else {}
+        ended = subprocess.run(command, env={**os.environ, **place}, capture_output=True, text=True)
     if not all(path.is_file() for path in paths):
         raise MlereduxError(
             f"The tasks can't be certified: {ended.stderr.strip()}",

@@ -8,17 +8,20 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import verifiers.v1 as vf
 from mleredux import Run, grade, prepare
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, fair_share, open_session, rule_of
+from mleredux_agents import OpenSession, fair_share, open_session, rule_of, solution_of
 
 from mleredux_bridge_verifiers.state import RunState
 from mleredux_bridge_verifiers.toolset import SandboxTools
 
 _open: dict[str, OpenSession] = {}
 """Sessions by the ids of their traces."""
+_runtimes: dict[str, str] = {}
+"""Ids of traces by the names of their runtimes, until the session is used."""
 _OPENERS = ThreadPoolExecutor(thread_name_prefix="open")
 """Threads that wait for resources on the machine, separate from those that free resources by ending sessions."""
 _HOW = """\
@@ -71,15 +74,22 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
         return f"{self.data.task}-seed-{self.data.seed}"
 
     async def validate(self, runtime: vf.Runtime) -> bool | None:
-        """Return whether the task's sample submission is valid (`vf-validate`); None if there is no sample."""
-        return await asyncio.to_thread(self._sample_is_valid)
+        """Return whether the solution has the best possible score (`vf-validate`); None if there is no solution.
 
-    def _sample_is_valid(self) -> bool | None:
-        sample = current().task(self.data.task).submission.sample
-        if sample is None:
+        Ends the session first: it is not used, and other tasks may be waiting for its share of the machine.
+        """
+        _open.pop(_runtimes.pop(runtime.name)).close()
+        return await asyncio.to_thread(self._solution_is_best)
+
+    def _solution_is_best(self) -> bool | None:
+        task, data_dir = current().task(self.data.task), self.config.data_dir
+        solution = solution_of(task, prepare(task.id, data_dir=data_dir).public.parent)
+        if solution is None:
             return None
-        prepared = prepare(self.data.task, data_dir=self.config.data_dir)
-        return grade(prepared.public / sample, self.data.task, data_dir=self.config.data_dir).valid_submission
+        with TemporaryDirectory() as folder:
+            path = Path(folder) / task.submission.file
+            path.write_bytes(solution)
+            return rule_of("standing").of_report(grade(path, task.id, data_dir=data_dir)) == 1
 
     async def setup(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
         """Prepare the task and open the session of a run."""
@@ -95,12 +105,13 @@ class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
             data_dir=self.config.data_dir,
         )
         session = await asyncio.get_running_loop().run_in_executor(_OPENERS, opened)
-        _open[trace.id] = session
+        _open[trace.id], _runtimes[runtime.name] = session, trace.id
         trace.state.run = str(session.run.path.resolve())
         trace.info["run"] = session.run.id
 
     async def finalize(self, trace: vf.Trace, runtime: vf.Runtime) -> None:
         """End the session and grade it; if no model replied at all, the run is cancelled."""
+        _runtimes.pop(runtime.name, None)
         await asyncio.to_thread(_finished, trace)
 
     @vf.reward
