@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mleredux._core import forkserver
 from mleredux._core.protocols import Exit, Handle, Launch, Usage
@@ -31,7 +31,6 @@ _BARE = ("mleredux_agents.steps",)
 _KILL, _FOREVER = signal.SIGKILL, 1e6
 _CANNOT_EXECUTE = 126
 _IDLE_SECONDS, _MOMENT = 5.0, 0.1
-ChildT = TypeVar("ChildT", bound="forkserver.Child | _Starter")
 
 
 def host(launch: Launch, environment: dict[str, str], base: dict[str, str]) -> Handle:
@@ -43,31 +42,29 @@ def host(launch: Launch, environment: dict[str, str], base: dict[str, str]) -> H
         base: Those that all agents have.
     """
     threads = forkserver.ONE_THREAD if launch.limits.cpus <= 1 else {}
-    steps = _Steps(resource_limits(launch), {**threads, **environment}, {**threads, **base})
-    return _Hosted(HostedSession(Task(steps.environment), steps.call, steps.stirred), steps)
+    return _Hosted(resource_limits(launch), {**threads, **environment}, {**threads, **base})
 
 
-class _Steps:
-    """The commands of a session.
+class _Hosted:
+    """A session in this program, and its commands.
 
     Args:
         limits: The limits of each process.
         environment: The variables of commands.
         base: The variables of the process that is forked.
-
-    Attributes:
-        environment: As above.
-        stirred: Set when a command takes so long that its resources must be measured.
     """
 
     def __init__(self, limits: dict[str, int], environment: dict[str, str], base: dict[str, str]) -> None:
-        self.environment, self.stirred = environment, threading.Event()
-        self._limits, self._base = limits, base
+        self.id, self.started_at = str(os.getpid()), time.time()
+        self._limits, self._environment, self._base = limits, environment, base
         self._running = dict[forkserver.Child | _Starter, float]()  # with the CPU seconds that were measured last
         self._idle, self._closed, self._used = list[_Starter](), False, 0.0
+        self._stirred, self._killed, self._open = threading.Event(), False, contextlib.ExitStack()
         forkserver.warm(base, (*_BARE, *_LIBRARIES))
+        self._session = HostedSession(Task(environment), self._call, self._stirred)
+        self._open.enter_context(self._session.listening())
 
-    def call(
+    def _call(
         self,
         request: Mapping[str, Any],
         files: Sequence[int],
@@ -91,7 +88,7 @@ class _Steps:
         modules = (*_BARE, *(_LIBRARIES if request.get("libraries") else ()))
         child = self._fork("work", request, files, folder, env, modules)
         try:
-            ended = self._waited(self._begun(child), seconds)
+            ended = self._waited(child, seconds)
         finally:
             child.close()
             self._used += self._running.pop(child, 0.0)
@@ -99,16 +96,13 @@ class _Steps:
 
     def _waited(self, child: forkserver.Child | _Starter, seconds: float) -> bool:
         """Wait until a command has ended; return False if it has not within this many seconds."""
-        if child.wait(min(seconds, _MOMENT)):
-            return True
-        self.stirred.set()
-        return child.wait(max(0.0, seconds - _MOMENT))
-
-    def _begun(self, child: ChildT) -> ChildT:
         self._running[child] = 0.0
         if self._closed:
             child.kill()
-        return child
+        if child.wait(min(seconds, _MOMENT)):
+            return True
+        self._stirred.set()  # its resources must be measured
+        return child.wait(max(0.0, seconds - _MOMENT))
 
     def _fork(
         self,
@@ -125,7 +119,7 @@ class _Steps:
             folder=folder,
             errors=files[-1],
             files=files[:-1],
-            environment={**self.environment, **env},
+            environment={**self._environment, **env},
             server=self._base,
             modules=modules,
         )
@@ -139,7 +133,6 @@ class _Steps:
             starter = self._idle.pop()
         except IndexError:
             starter = _Starter(lambda *theirs: self._fork("execute", {"unguarded": True}, theirs, "/", {}, _BARE))
-        self._begun(starter)
         try:
             ended = not starter.begin(message, files) or self._waited(starter, seconds)
             code, cpu = starter.end(ended)
@@ -155,11 +148,11 @@ class _Steps:
             starter.used = time.monotonic()
             self._idle.append(starter)
             if self._closed:
-                self.close()
+                self._end()
         self._used += cpu
         return code if ended else None
 
-    def close(self) -> None:
+    def _end(self) -> None:
         """End all processes; running commands are killed."""
         self._closed = True
         while self._running:
@@ -189,21 +182,10 @@ class _Steps:
             count += len(found)
         return Usage(max(0, memory) / 2**20, self._used + sum(self._running.values()), count)
 
-
-class _Hosted:
-    """A session in this program."""
-
-    def __init__(self, session: Any, steps: _Steps) -> None:
-        self.id, self.started_at = str(os.getpid()), time.time()
-        self._session, self._steps = session, steps
-        self._killed = False
-        self._open = contextlib.ExitStack()
-        self._open.enter_context(session.listening())
-
     def wait(self, seconds: float) -> bool:
         """Wait until the session has ended or needs attention; return False if neither happens in this many seconds."""
-        stirred = self._steps.stirred.wait(seconds)
-        self._steps.stirred.clear()
+        stirred = self._stirred.wait(seconds)
+        self._stirred.clear()
         return stirred
 
     def poll(self) -> Exit | None:
@@ -211,10 +193,6 @@ class _Hosted:
         if not self._session.finished.is_set():
             return None
         return Exit(None, _KILL) if self._killed else Exit(0)
-
-    def usage(self) -> Usage:
-        """Return the use of all running commands."""
-        return self._steps.usage()
 
     def terminate(self) -> None:
         """End the session."""
@@ -229,7 +207,7 @@ class _Hosted:
         """End the session and all its commands."""
         self._session.finished.set()
         self._open.close()
-        self._steps.close()
+        self._end()
 
 
 class _Starter:

@@ -17,7 +17,7 @@ from typing import Any
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
-from mleredux.models import Agent, Build, Limits, State, Verdict
+from mleredux.models import Agent, Build, Limits, State, Task, Verdict
 from mleredux.models.formats import plain
 from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.wire import NoSession, ask
@@ -43,6 +43,19 @@ def session_agent(name: str, title: str) -> Agent:
         limits=Limits(time_limit=3600),
         options={"name": name},
         tags=("no-llm", "session"),
+    )
+
+
+def opening(task: Task, end: str) -> str:
+    """Return the first message of an episode, to which an agent responds with commands and code.
+
+    Args:
+        task: The task.
+        end: What ends the episode, as the end of a sentence.
+    """
+    return (
+        "Commands and code run in your own folder; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write "
+        f"{task.submission.file} there, {end}\n\n{task.describe()}"
     )
 
 

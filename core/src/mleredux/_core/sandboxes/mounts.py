@@ -10,7 +10,6 @@ import os
 import re
 import struct
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 
 _LOOP_GET_FREE, _LOOP_CONFIGURE, _AUTOCLEAR, _TRIES = 0x4C82, 0x4C0A, 4, 20
@@ -18,6 +17,7 @@ _OPEN_TREE, _CLONE, _HERE = 428, 1, -100
 _NOSUID, _NODEV, _READ_ONLY, _NOATIME, _BIND, _DETACH = 2, 4, 1, 1024, 4096, 2
 _SAFE = _NOSUID | _NODEV | _NOATIME
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _ESCAPED = re.compile(rb"\\([0-7]{3})")
 
 
@@ -86,7 +86,7 @@ def _mount_overlay(place: Path, lower: Sequence[Path], flags: int, **more: Path)
 def unmount(place: Path) -> None:
     """Unmount whatever is mounted at a path; processes that use it keep it, invisible to others, until they end."""
     while os.path.ismount(place):
-        if _libc().umount2(os.fsencode(place), _DETACH):
+        if _LIBC.umount2(os.fsencode(place), _DETACH):
             raise _error(place)
 
 
@@ -105,7 +105,7 @@ def unmount_below(folder: Path) -> None:
 
 def _mount(source: str, place: Path, kind: str, flags: int, options: str) -> None:
     words = [os.fsencode(word) for word in (source, place, kind)]
-    if _libc().mount(*words, ctypes.c_ulong(flags), options.encode()):
+    if _LIBC.mount(*words, ctypes.c_ulong(flags), options.encode()):
         raise _error(place)
 
 
@@ -134,18 +134,13 @@ def _loop_device(image: Path) -> tuple[int, str]:
 
 def _open_nameless(image: Path) -> int:
     """Open a file so that the kernel does not record its folder: every container can read a loop device's file name."""
-    folder = _libc().syscall(_OPEN_TREE, _HERE, os.fsencode(image.parent), _CLONE | os.O_CLOEXEC)
+    folder = _LIBC.syscall(_OPEN_TREE, _HERE, os.fsencode(image.parent), _CLONE | os.O_CLOEXEC)
     if folder < 0:
         return os.open(image, os.O_RDWR | os.O_CLOEXEC)
     try:
         return os.open(image.name, os.O_RDWR | os.O_CLOEXEC, dir_fd=folder)
     finally:
         os.close(folder)
-
-
-@cache
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
 
 
 def _error(place: Path) -> OSError:

@@ -7,7 +7,7 @@ user on the same file system, so it could read the answers. Use it only for agen
 from __future__ import annotations
 
 import hashlib
-import importlib
+import importlib.util
 import os
 import re
 import shutil
@@ -177,8 +177,6 @@ def _own_packages() -> list[tuple[str, str]]:
 
 
 def _importable(name: str) -> bool:
-    import importlib.util
-
     try:
         return importlib.util.find_spec(name) is not None
     except (ImportError, ValueError):

@@ -109,6 +109,7 @@ class Slots:
     def __init__(self, folder: Path, has: Machine | None = None) -> None:
         self.folder = folder
         self.has = has or machine()
+        self._known: tuple[bytes, list[Slot]] = b"", []  # the ledger as it was written last, and its slots
 
     def fit(self, limits: Limits) -> Limits:
         """Return the limits, reduced to the resources of this machine.
@@ -181,8 +182,10 @@ class Slots:
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / ".slots.json"
         with FileLock(self.folder / ".slots.lock"):
+            content, listed = self._known
             try:
-                listed = [Slot(**{**item, "gpus": tuple(item["gpus"])}) for item in json.loads(path.read_bytes())]
+                if (found := path.read_bytes()) != content:
+                    listed = [Slot(**{**item, "gpus": tuple(item["gpus"])}) for item in json.loads(found)]
             except FileNotFoundError:
                 listed = []
             except (ValueError, KeyError, TypeError) as error:  # guessing would oversubscribe the machine
@@ -192,10 +195,11 @@ class Slots:
                 ) from error
             born = {pid: birth(pid) for pid in {slot.pid for slot in listed}}
             held = [slot for slot in listed if born[slot.pid] == slot.started]
-            before = list(held)
             yield held
-            if held != before or len(before) != len(listed):
-                write_atomically(path, json.dumps([vars(slot) for slot in held]))
+            if held != listed:
+                content = json.dumps([vars(slot) for slot in held]).encode()
+                write_atomically(path, content)
+                self._known = content, held
 
 
 DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"

@@ -11,16 +11,11 @@ import gymnasium
 from gymnasium import spaces
 from mleredux import MlereduxError, Run
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, open_session, rule_of
+from mleredux_agents import OpenSession, open_session, opening, rule_of
 
 MAX_TEXT = 24_000
 SHELL, PYTHON, SUBMIT = 0, 1, 2
 """Kinds of actions: run the text in `sh`, run it in a new Python, end the episode (the text is ignored)."""
-_HOW = """\
-Commands and code run in your own folder; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
-there, then submit.
-
-"""
 Reward = Callable[[Run], float | None]
 
 
@@ -114,8 +109,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         drawn = seed if seed is not None else int(self.np_random.integers(2**31))
         self.task = self._tasks[drawn % len(self._tasks)]
         self._session = open_session(self.task.id, "gymnasium", seed=drawn, **self._places)
-        how = _HOW.format(file=self.task.submission.file)
-        return self._observed(how + self.task.describe(), failed=False), {"task": self.task.id}
+        return self._observed(opening(self.task, "then submit."), failed=False), {"task": self.task.id}
 
     def step(self, action: dict[str, Any]) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
         """Execute an action; return its output, and at the end the reward and the submission's validity (`info`)."""

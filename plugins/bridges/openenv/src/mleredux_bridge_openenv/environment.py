@@ -7,16 +7,10 @@ from typing import Any, Literal
 
 from mleredux import MlereduxError
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, open_session, rule_of
+from mleredux_agents import OpenSession, open_session, opening, rule_of
 from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, EnvironmentMetadata, Observation, State
 from pydantic import Field
-
-_HOW = """\
-Commands and code run in your own folder; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
-there, then submit.
-
-"""
 
 
 class TaskAction(Action):
@@ -82,8 +76,7 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
         self.close()
         self._steps = 0
         self._session = open_session(chosen, "openenv", seed=seed or 0, **self._places)
-        declared = current().task(chosen)
-        return self._observed(_HOW.format(file=declared.submission.file) + declared.describe())
+        return self._observed(opening(current().task(chosen), "then submit."))
 
     def step(self, action: TaskAction, timeout_s: float | None = None, **kwargs: Any) -> TaskObservation:
         """Execute an action; return its output, and at the end the reward.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -13,7 +12,7 @@ from tempfile import TemporaryDirectory
 import verifiers.v1 as vf
 from mleredux import Run, grade, prepare
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, fair_share, open_session, rule_of, solution_of
+from mleredux_agents import OpenSession, fair_share, open_session, opening, rule_of, solution_of
 
 from mleredux_bridge_verifiers.state import RunState
 from mleredux_bridge_verifiers.toolset import SandboxTools
@@ -24,11 +23,6 @@ _runtimes: dict[str, str] = {}
 """Ids of traces by the names of their runtimes, until the session is used."""
 _OPENERS = ThreadPoolExecutor(thread_name_prefix="open")
 """Threads that wait for resources on the machine, separate from those that free resources by ending sessions."""
-_HOW = """\
-Commands and code run in your own folder; the data is in $MLEREDUX_DATA_DIR (`os.environ` in Python). Write {file}
-there, and say that you are done when it exists.
-
-"""
 
 
 class MlereduxTaskConfig(vf.TaskConfig):
@@ -154,13 +148,6 @@ class MlereduxTaskset(vf.Taskset[MlereduxTask, MlereduxTasksetConfig]):
         rule_of(self.config.task.reward, self.config.task.invalid)
         for name in self.config.tasks:
             task = current().task(name)
-            prompt = _HOW.format(file=task.submission.file) + task.describe()
+            prompt = opening(task, "and say that you are done when it exists.")
             for seed in range(self.config.seeds):
                 yield MlereduxTask(MlereduxData(name=task.id, prompt=prompt, task=task.id, seed=seed), self.config.task)
-
-
-@atexit.register
-def _close() -> None:
-    """Cancel runs of aborted rollouts."""
-    for session in _open.values():
-        session.close()
