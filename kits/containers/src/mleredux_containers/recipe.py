@@ -165,7 +165,8 @@ class Recipe:
             self.write_tar(context)
             context.seek(0)
             with tarfile.open(fileobj=context) as tar:
-                tar.extractall(folder, filter="tar")
+                tar.extraction_filter = getattr(tarfile, "tar_filter", None)  # since Python 3.11.4
+                tar.extractall(folder)
 
     def write_tar(self, file: IO[bytes]) -> None:
         """Write the build context as a tar archive, without times and owners so that the engine's cache works."""

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import mleredux_containers.profile as kit
 import pytest
 from mleredux._core.protocols import Built, Exit, Launch
+from mleredux.errors import SandboxError
 from mleredux.models import Agent, Limits
 from mleredux_containers import host
 from mleredux_sandbox_docker import container, doctor
+from mleredux_sandbox_docker import sandbox as docker_sandbox
 from mleredux_sandbox_docker.sandbox import DockerSandbox
 
 
@@ -126,6 +129,15 @@ def test_the_doctor_names_what_is_missing_and_the_remedy():
     assert "overlay2" in storage.remedy
     assert "runsc" in runtime.remedy
     assert "tini" in init.remedy
+
+
+def test_an_engine_that_cannot_limit_agents_is_refused(launch, monkeypatch):
+    engine = SimpleNamespace(info=lambda: {"CgroupDriver": "none"}, inspect_image=lambda _: {}, close=lambda: None)
+    monkeypatch.setattr(docker_sandbox, "connect", lambda: engine)
+    monkeypatch.setattr(docker_sandbox, "find_image", lambda *_: None)
+    for use in (lambda: DockerSandbox().build(None), lambda: DockerSandbox().start(launch)):
+        with pytest.raises(SandboxError, match="can't limit an agent's memory, CPUs and processes"):
+            use()
 
 
 def test_passwords_are_masked_wherever_they_stand():

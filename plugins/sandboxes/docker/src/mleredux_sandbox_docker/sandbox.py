@@ -52,6 +52,7 @@ class DockerSandbox(FiltersHosts):
         client = connect()
         try:
             with engine_errors("The agent's image can't be created"):
+                _require_limits(client.info())
                 return build(request, DockerImages(client))
         finally:
             client.close()
@@ -73,6 +74,7 @@ class DockerSandbox(FiltersHosts):
         with engine_errors("The container can't be prepared", hint=_START_HINT):
             image = find_image(client, launch.built.reference)
             info = client.info()
+        _require_limits(info)
         options = security_options(info)
         user = agent_user(rootless="rootless" in options)
         offset = launch.log.stat().st_size if launch.log.exists() else 0
@@ -137,6 +139,19 @@ class DockerSandbox(FiltersHosts):
         finally:
             client.close()
         return list(removed)
+
+
+def _require_limits(info: dict[str, Any]) -> None:
+    """Refuse an engine without control groups, which reports the memory of the whole machine as that of a container.
+
+    Raises:
+        SandboxError: The engine is rootless, and control groups have version 1 or are not delegated.
+    """
+    if info.get("CgroupDriver") == "none":
+        raise SandboxError(
+            "The Docker engine has no control groups, so it can't limit an agent's memory, CPUs and processes.",
+            hint="A rootless engine needs control groups of version 2 with delegation.",
+        )
 
 
 sandbox = DockerSandbox()
