@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 _FOLDERS = re.compile(r"MLEREDUX_\w+_(?:CACHE|DIR|ROOT)|XDG_\w+_HOME|APPTAINER_CACHEDIR|TMPDIR")
@@ -106,6 +106,27 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
+@contextlib.contextmanager
+def foreign_code(kind: type[MlereduxError], message: str, hint: str) -> Iterator[None]:
+    """Raise an error of this kind, with the exception added to its message, if code of a plugin raises any exception
+    that is not one of mleredux's own."""
+    try:
+        yield
+    except MlereduxError:
+        raise
+    except Exception as error:
+        raise kind(f"{message} ({one_line(error)}).", hint=hint) from error
+
+
+@contextlib.contextmanager
+def file_errors(kind: type[MlereduxError], message: str, hint: str | None = None) -> Iterator[None]:
+    """Raise an error of this kind, with the system's reason added to its message, if a file can't be used."""
+    try:
+        yield
+    except OSError as error:
+        raise kind(f"{message}: {error.strerror or error}.", hint=hint) from error
+
+
 def disk_full(error: BaseException | None) -> str | None:
     """Return a sentence if an exception or its cause indicates a full disk; the same sentence is used everywhere."""
     text = os.strerror(errno.ENOSPC)
@@ -167,7 +188,7 @@ def unusable_folder(error: BaseException | None) -> str | None:
     return None
 
 
-@contextmanager
+@contextlib.contextmanager
 def plain_faults() -> Iterator[None]:
     """Replace an error due to a full disk or an unusable folder by one whose message says so.
 

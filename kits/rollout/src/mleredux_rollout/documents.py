@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.models.base import parse
 from mleredux.plugin.files import write_atomically
 from pydantic import ValidationError
@@ -102,10 +102,8 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     Raises:
         InvalidRollout: The file is missing, not a regular file, or larger than `max_bytes`.
     """
-    try:
+    with file_errors(InvalidRollout, f"{path} can't be read"):
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise InvalidRollout(f"{path} can't be read: {error.strerror or error}.") from error
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode):
         os.close(handle)

@@ -15,7 +15,7 @@ from mleredux import Report, Run, Task
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.variables import protected_variables, secret_values
-from mleredux.errors import MlereduxError, PluginError, one_line
+from mleredux.errors import MlereduxError, PluginError, file_errors, one_line
 from mleredux.models import State
 from mleredux.models.export import Format
 from mleredux.models.formats import plain
@@ -202,13 +202,12 @@ def _write(path: Path, chosen: Format, members: Sequence[ExportedRun], options: 
     """Write one file atomically."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            for piece in _pieces(chosen, members, options):
-                file.write(piece)
-        temporary.replace(path)
-    except OSError as error:
-        raise MlereduxError(f"{path} can't be written: {error.strerror or error}.") from error
+        with file_errors(MlereduxError, f"{path} can't be written"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with temporary.open("wb") as file:
+                for piece in _pieces(chosen, members, options):
+                    file.write(piece)
+            temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mleredux._core.data.neutral import neutral_order
 from mleredux._core.data.progress import tell
-from mleredux.errors import DataError
+from mleredux.errors import DataError, file_errors
 
 _BLOCK = 1 << 20
 _THREADS = 4
@@ -173,11 +173,10 @@ def _open(archive: Path) -> zipfile.ZipFile:
     if not archive.exists():
         raise DataError(f"{archive} does not exist.", hint="Give a folder or a zip file with --from.")
     try:
-        return zipfile.ZipFile(archive)
+        with file_errors(DataError, f"{archive} can't be read", "Fix its permissions."):
+            return zipfile.ZipFile(archive)
     except _DAMAGE as error:
         raise _damaged(archive, error) from error
-    except OSError as error:
-        raise DataError(f"{archive} can't be read: {error.strerror or error}.", hint="Fix its permissions.") from error
 
 
 def _damaged(archive: Path, error: BaseException) -> DamagedArchive:

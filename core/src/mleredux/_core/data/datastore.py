@@ -18,7 +18,6 @@ from mleredux._core.data.checksums import (
     ChecksumMismatch,
     Difference,
     differences,
-    md5,
     published_digests,
     tree_digest,
 )
@@ -30,10 +29,8 @@ from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.plain import recorded_path
 from mleredux._core.store.files import write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
-from mleredux.errors import DataError, MlereduxError, NotApplicable, TaskBroken, one_line
+from mleredux.errors import DataError, NotApplicable, TaskBroken, file_errors, foreign_code
 from mleredux.models import Task
-
-__all__ = ["DataStore", "Prepared", "default_data_dir", "md5", "tree_digest"]
 
 DOWNLOAD_FOLDER = "download"
 LEADERBOARD_FILE = "leaderboard.csv"
@@ -173,13 +170,9 @@ class DataStore:
         """
         home, raw_home = self.home(task), self.raw(task).parent
         source = find_given(source, task.raw_id or task.id)
-        try:
+        unwritable = f"The data directory {self.path} can't be written"
+        with file_errors(DataError, unwritable, "Choose another with --data-dir."):
             home.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DataError(
-                f"The data directory {self.path} can't be written: {error.strerror or error}.",
-                hint="Choose another with --data-dir.",
-            ) from error
         with lock(home / ".lock"):
             if not force and (found := self.find(task)):
                 return found
@@ -305,22 +298,17 @@ class DataStore:
 
     def _run_preparer(self, task: Task, preparer: Preparer, raw: Path, scratch: Path, neutral: Path | None) -> None:
         ordered = getattr(task.prepare, "neutral_order", False)
+        hint = "Check its raw data; --debug prints the traceback."
         try:
-            done = _prepare_into(scratch, task, preparer, raw)
-            if done and not (ordered and neutral):
-                linkable = inodes(neutral) if neutral else set[int]()
-                renew(scratch / "public", lambda file: file.st_ino in linkable if file.st_nlink > 1 else ordered)
+            with foreign_code(TaskBroken, f"Preparing {task.id} failed", hint):
+                done = _prepare_into(scratch, task, preparer, raw)
+                if done and not (ordered and neutral):
+                    linkable = inodes(neutral) if neutral else set[int]()
+                    renew(scratch / "public", lambda file: file.st_ino in linkable if file.st_nlink > 1 else ordered)
         except NotApplicable as error:
             note = {"task_version": task.version, "message": error.message}
             write_atomically(self.home(task) / REFUSAL_FILE, json.dumps(note) + "\n")
             raise
-        except MlereduxError:
-            raise
-        except Exception as error:  # a task's code may raise anything
-            raise TaskBroken(
-                f"Preparing {task.id} failed ({one_line(error)}).",
-                hint="Check its raw data; --debug prints the traceback.",
-            ) from error
         if not done:
             raise TaskBroken(f"No plugin can prepare {task.id}.", hint="Declare its `prepare` function.")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mleredux._core.data.progress import tell
 from mleredux._core.store.files import FileLock
-from mleredux.errors import DataError
+from mleredux.errors import DataError, file_errors
 
 
 @contextlib.contextmanager
@@ -37,12 +37,8 @@ def scratch_folder(place: Path) -> Iterator[Path]:
     prefix = f".making-{place.name}-"
     for leftover in place.parent.glob(f"{prefix}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    try:
+    with file_errors(DataError, f"{place.parent} can't be written", "Choose another with --data-dir."):
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=place.parent))
-    except OSError as error:
-        raise DataError(
-            f"{place.parent} can't be written: {error.strerror or error}.", hint="Choose another with --data-dir."
-        ) from error
     folder.chmod(0o755)
     try:
         yield folder

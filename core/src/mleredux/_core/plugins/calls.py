@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import MlereduxError, PluginError, one_line
+from mleredux.errors import MlereduxError, PluginError, foreign_code
 
 if TYPE_CHECKING:
     from mleredux.models import Agent, Task
@@ -36,30 +36,16 @@ def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
         raise MlereduxError(f"Agent {agent.id} has no option {', '.join(unknown)}.", hint=f"Its options: {known}.")
     if agent.configure is None:
         return agent
-    try:
+    with foreign_code(PluginError, f"Agent {agent.id} rejected its options", "Fix its function `configure`."):
         made = agent.configure({**agent.options, **options})
-    except MlereduxError:
-        raise
-    except Exception as error:  # a plugin's code may raise anything
-        raise PluginError(
-            f"Agent {agent.id} rejected its options ({one_line(error)}).",
-            hint="Fix its function `configure`.",
-        ) from error
     same = ("reference", "unisolated", "remarks") if agent.reference is not None else ()
     return made.model_copy(update={name: getattr(agent, name) for name in same})
 
 
 def checked_task(name: str, make: Callable[[], Task | None], fault: str) -> Task | None:
     """Return the task that a plugin creates. It must have the requested id; otherwise two tasks would share data."""
-    try:
+    with foreign_code(PluginError, f"The task {name!r} can't be created", f"Fix {fault}."):
         made = make()
-    except MlereduxError:
-        raise
-    except Exception as error:  # a plugin's code may raise anything
-        raise PluginError(
-            f"The task {name!r} can't be created ({one_line(error)}).",
-            hint=f"Fix {fault}.",
-        ) from error
     if made is not None and made.id != name:
         raise PluginError(f"The task requested as {name!r} has the id {made.id!r}.", hint=f"Fix {fault}.")
     return made

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import click
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.plugin.command import CommandGroup, catalogue
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
@@ -194,12 +194,8 @@ def _write(
         raise MlereduxError(
             f"{folder} already exists; nothing was written.", hint="Choose another name, or another --output."
         )
-    try:
+    with file_errors(MlereduxError, f"{folder} can't be written", "Choose another --output."):
         files = render(templates, name, folder, words)
-    except OSError as error:
-        raise MlereduxError(
-            f"{folder} can't be written: {error.strerror or error}.", hint="Choose another --output."
-        ) from error
     for path in files:
         click.echo(f"wrote {path}")
     return folder

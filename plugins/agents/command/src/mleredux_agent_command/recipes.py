@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import metadata
 from pathlib import Path
 
-from mleredux.errors import NotFound, PluginError, one_line
+from mleredux.errors import NotFound, PluginError, foreign_code
 from mleredux.plugin.tool import ToolKind
 from mleredux_agents import CommandRecipe
 
@@ -30,15 +30,12 @@ def find_recipe(name: str) -> CommandRecipe:
     owners = [point.dist.name if point.dist else point.value for point in points]
     if len(points) > 1:
         raise PluginError(f"The recipe {name!r} is in {' and in '.join(owners)}.", hint="Uninstall one of them.")
-    try:
+    with foreign_code(
+        PluginError, f"The recipe {name!r} of {owners[0]} can't be loaded", f"Fix or reinstall {owners[0]}."
+    ):
         recipe = points[0].load()
         if not isinstance(recipe, CommandRecipe):
             raise TypeError(f"{points[0].value} is not a CommandRecipe")
-    except Exception as error:
-        raise PluginError(
-            f"The recipe {name!r} of {owners[0]} can't be loaded ({one_line(error)}).",
-            hint=f"Fix or reinstall {owners[0]}.",
-        ) from error
     return recipe
 
 

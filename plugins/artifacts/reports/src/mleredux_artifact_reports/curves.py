@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -113,10 +113,8 @@ def save(curves: Sequence[Curve], path: Path) -> None:
     if path.suffix.lower() not in FORMATS:
         raise MlereduxError(f"{path} does not have a supported extension.", hint=f"Use one of {', '.join(FORMATS)}.")
     figure = draw(curves)
-    try:
+    with file_errors(MlereduxError, f"Cannot write {path}", "Choose another path."):
         figure.savefig(path, dpi=150)
-    except OSError as error:
-        raise MlereduxError(f"Cannot write {path}: {error.strerror or error}.", hint="Choose another path.") from error
 
 
 def draw(curves: Sequence[Curve]) -> Figure:
