@@ -240,12 +240,9 @@ def readable(connection: socket.socket | int, seconds: float) -> bool:
 
 def _reap(guards: set[int]) -> None:
     """Reap guards that have ended, and kill the children of those that their children have killed."""
-    ended = 1
-    while ended:
-        try:
-            guards.discard(ended := os.waitpid(-1, os.WNOHANG)[0])
-        except ChildProcessError:
-            return
+    with contextlib.suppress(ChildProcessError):
+        while ended := os.waitpid(-1, os.WNOHANG)[0]:
+            guards.discard(ended)
     with contextlib.suppress(OSError):  # only Linux has this
         for line in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
             if int(line) not in guards:

@@ -78,11 +78,9 @@ class Attached:
     @property
     def open(self) -> bool:
         """Whether the session is still open."""
-        try:
-            ask(self.run.output_dir, "clock")
-        except NoSession:
-            return False
-        return True
+        with contextlib.suppress(NoSession):
+            return bool(ask(self.run.output_dir, "clock"))
+        return False
 
     def execute(self, text: str, *, language: str = "sh", timeout: float = 600) -> Finished:
         """Run a command (`sh`) or code (`python`, in a new interpreter) in the sandbox's output folder.
@@ -185,10 +183,9 @@ class Attached:
 
     def time_left(self) -> float:
         """Return the seconds until the time limit; 0 if the session has ended."""
-        try:
+        with contextlib.suppress(NoSession, TypeError, ValueError):
             return float(ask(self.run.output_dir, "clock").get("left", 0.0))
-        except (NoSession, TypeError, ValueError):
-            return 0.0
+        return 0.0
 
     def _ask(self, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
         try:
@@ -196,8 +193,7 @@ class Attached:
         except NoSession:
             raise MlereduxError(self.ending, hint="Open another session to continue.") from None
         except OSError as error:
-            told = f"{source!r} can't be read: {error.strerror}."
-            raise MlereduxError(told, hint="Choose an existing file.") from None
+            raise MlereduxError(f"{source!r} can't be read: {error.strerror}.", hint="Choose a file.") from None
 
     def _file(self, do: str, path: str, content: bytes) -> dict[str, Any]:
         answer = self._ask(do, content)

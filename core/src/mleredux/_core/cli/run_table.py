@@ -117,12 +117,13 @@ def _row(run: RunView) -> dict[str, Any]:
 
     found = dict(facts(run.report, brief=True)) if run.report else {}
     medal = found.get("medal", "")
+    down = run.report.ledger.llm.outage_seconds if run.report and run.report.ledger and run.report.ledger.llm else 0
     return {
         "status": Text(run.status, style=STYLES.get(run.status, "")),
         "score": "-",
         **{name: safe(value) for name, value in found.items()},
         **({"medal": Text(medal, style=_MEDALS.get(medal, ""))} if medal else {}),
-        "time": duration(run.seconds),
+        "time": duration(run.seconds) + (f", {duration(down)} of them paused: no model provider" if down else ""),
         "artifacts": Text(run.artifacts),
         **({"report": Text(run.page)} if run.page else {}),
     }

@@ -127,6 +127,5 @@ class TaskEnvironment(Environment[TaskAction, TaskObservation, State]):
 
     def _observed(self, text: str, *, failed: bool = False) -> TaskObservation:
         if self._session is not None:  # make observations equal in all episodes
-            path = self._session.run.path
-            text = text.replace(str(path.resolve()), "").replace(str(path), "")
+            text = text.replace(str(self._session.run.path.resolve()), "").replace(str(self._session.run.path), "")
         return TaskObservation(text=text, failed=failed)

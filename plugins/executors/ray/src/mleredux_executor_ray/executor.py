@@ -148,12 +148,9 @@ def _options() -> dict[str, Any]:
         ExecutorError: The options are not a JSON object.
     """
     text = os.environ.get(OPTIONS_VARIABLE) or "{}"
-    try:
-        options = json.loads(text)
-        if isinstance(options, dict):
+    with contextlib.suppress(ValueError):
+        if isinstance(options := json.loads(text), dict):
             return options
-    except ValueError:
-        pass
     hint = """For example: {"resources": {"a100": 1}}."""
     raise ExecutorError(f"{OPTIONS_VARIABLE} is not a JSON object: {text}.", hint=hint)
 

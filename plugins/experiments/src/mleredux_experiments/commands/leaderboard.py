@@ -36,10 +36,12 @@ def command(ctx: click.Context, /, measure: str | None, score_given: bool, as_js
     for table in leaderboard_tables(standings, measure) if standings else []:
         echo(table)
         click.echo()
-    estimates = [one for row in standings for split in row.splits.values() if (one := split.get(measure))]
-    if any(one.missing for one in estimates):
+    if any(one.missing for row in standings for split in row.splits.values() if (one := split.get(measure))):
         click.echo("† Runs are missing; the second table shows the bounds.")
     for row in standings:
         if row.left_out:
             told = ", ".join(f"{count} {reason}" for reason, count in row.left_out.items())
             click.echo(f"{row.name}: left out {told}.")
+        # names that are not those of arms state the setting
+        if any(one.task.endswith(("+dev", "-dev")) for one in results.arms.get(row.name, ())):
+            click.echo(f"{row.name}: could get scores on held-back training rows during its runs (`+dev`).")

@@ -167,8 +167,7 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
             cells[0] = f"only {'+'.join(one.covers)}"
         rows.append((one.name, *cells, one.runs))
         for split in splits:
-            estimate = found[split]
-            if estimate is not None and estimate.low is not None:
+            if (estimate := found[split]) is not None and estimate.low is not None:
                 bounds = estimate.bounds or (None, None)
                 intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks, *bounds))
     optional = ("runs", *(name for name in ("high", "medium", "low") if name in splits))
