@@ -28,7 +28,7 @@ from mleredux_agents import fair_share
 
 BRIDGES = ("gymnasium", "openenv", "verifiers")
 SIZES = (1, 16, 64, 128, 256, 512)
-IDLE_SECONDS = 12.0
+IDLE_SECONDS = 28.0
 """After this time, an episode is idle: the process that started its commands has ended."""
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
 HEAD = ("bridge", "episodes", "resets/s", "CPU ms/reset", "steps/s", "CPU ms/step", "p50 ms", "p99 ms", "MB each")

@@ -30,7 +30,7 @@ _LIBRARIES = ("numpy", "pandas", "sklearn.ensemble", "sklearn.linear_model", "sk
 _BARE = ("mleredux_agents.steps",)
 _KILL, _FOREVER = signal.SIGKILL, 1e6
 _CANNOT_EXECUTE = 126
-_IDLE_SECONDS, _MOMENT = 5.0, 0.1
+_IDLE_SECONDS, _MOMENT = 20.0, 0.1
 
 
 def host(launch: Launch, environment: dict[str, str], base: dict[str, str]) -> Handle:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import json
 import subprocess
@@ -25,6 +24,7 @@ from mleredux_agentkit.workspace import Completed
 
 _POLL, _LONGEST_POLL = 0.05, 1.0
 _lock = threading.Lock()
+_open = set["OpenSession"]()
 
 
 def session_agent(name: str, title: str) -> Agent:
@@ -274,7 +274,7 @@ class OpenSession(Attached):
 
     def _join(self) -> None:
         self._thread.join()
-        atexit.unregister(self.close)
+        _open.discard(self)
         if self._error is not None:
             raise self._error
 
@@ -318,6 +318,8 @@ def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], o
     sweep(RunStore(runs), catalogue, keep=set())
     pipeline = Pipeline(RunStore(runs), catalogue, DataStore(data), bound=True)
     pipeline.warm_up()
+    # Functions registered with `atexit` are called too late to start threads.
+    threading._register_atexit(lambda: [session.close() for session in tuple(_open)])  # type: ignore[attr-defined]
     return partial(pipeline.go_on, slots=Slots(runs))
 
 
@@ -363,7 +365,7 @@ def open_session(
         with _lock:
             execute = _executor(store.path, data.path, current())
         session = OpenSession(run, execute)
-        atexit.register(session.close)
+        _open.add(session)
     try:
         session.wait_until_open(slot_timeout)
     except BaseException:
