@@ -319,7 +319,7 @@ def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], o
     pipeline = Pipeline(RunStore(runs), catalogue, DataStore(data), bound=True)
     pipeline.warm_up()
     # Functions registered with `atexit` are called too late to start threads.
-    threading._register_atexit(lambda: [session.close() for session in tuple(_open)])  # type: ignore[attr-defined]
+    threading._register_atexit(lambda: list(map(OpenSession.close, tuple(_open))))  # type: ignore[attr-defined]
     return partial(pipeline.go_on, slots=Slots(runs))
 
 
