@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import atexit
 import contextlib
 import json
 import os
 import random
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -324,6 +327,12 @@ def _command(process: psutil.Process) -> list[str]:
     return ["forkserver"]  # it has just ended
 
 
+def _exit(_number: int, _frame: object) -> None:
+    """Exit, so that open episodes are closed."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(1)
+
+
 def main() -> None:
     """Measure in this process the bridges that it has, and the others in their environments; print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -332,16 +341,15 @@ def main() -> None:
     parser.add_argument("--soak", type=float, help="CPU seconds of each bridge")
     parser.add_argument("--inner", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, _exit)
     if asked.inner:
-        with tempfile.TemporaryDirectory() as folder:
-            for size in asked.sizes:
-                line = (
-                    soaked(*asked.bridge, size, folder, asked.soak)
-                    if asked.soak
-                    else measured(*asked.bridge, size, folder)
-                )
-                sys.stdout.write(json.dumps(line) + "\n")
-                sys.stdout.flush()
+        folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after the episodes are closed
+        for size in asked.sizes:
+            words = (*asked.bridge, size, folder)
+            line = soaked(*words, asked.soak) if asked.soak else measured(*words)
+            sys.stdout.write(json.dumps(line) + "\n")
+            sys.stdout.flush()
         return
     from _measuring import machine, table
     from bridges import programs_of
@@ -354,8 +362,12 @@ def main() -> None:
             continue
         words = [programs / "python", __file__, "--inner", "--bridge", bridge, "--sizes", *map(str, asked.sizes)]
         words += ["--soak", str(asked.soak)] if asked.soak else []
-        told = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
-        lines += [json.loads(line) for line in told.stdout.splitlines()]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
+            try:
+                lines += [json.loads(line) for line in program.stdout or ()]
+            except BaseException:
+                program.terminate()
+                raise
     if asked.soak:
         sys.stdout.writelines(json.dumps(line) + "\n" for line in lines)
     else:

@@ -30,7 +30,7 @@ from mleredux_agentkit.workspace import Completed
 from mleredux_agents.builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
 from mleredux_agents.options import Libraries, libraries, read_options
 from mleredux_agents.persons import PERSON, PERSON_RULE
-from mleredux_agents.rewards import REWARDS, RewardRule, rule_of
+from mleredux_agents.rewards import REWARDS, RewardRule, reward_of, rule_of
 from mleredux_agents.sessions import Attached, OpenSession, fair_share, open_session, opening, session_agent
 from mleredux_agents.solutions import solution_of
 
@@ -55,6 +55,7 @@ __all__ = [
     "open_session",
     "opening",
     "read_options",
+    "reward_of",
     "rule_of",
     "session_agent",
     "solution_of",

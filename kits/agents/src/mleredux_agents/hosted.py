@@ -15,13 +15,13 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from mleredux._core import forkserver
 from mleredux._core.protocols import Exit, Handle, Launch, Usage
 from mleredux._core.sandboxes.launched import resource_limits
 from mleredux._core.sandboxes.processes import members, stat
 from mleredux_agentkit.hosted import HostedSession
+from mleredux_agentkit.session import Request
 from mleredux_agentkit.task import Task
 
 from mleredux_agents.steps import MAX_MESSAGE
@@ -65,12 +65,7 @@ class _Hosted:
         self._open.enter_context(self._session.listening())
 
     def _call(
-        self,
-        request: Mapping[str, Any],
-        files: Sequence[int],
-        folder: str,
-        env: Mapping[str, str],
-        seconds: float | None,
+        self, request: Request, files: Sequence[int], folder: str, env: Mapping[str, str], seconds: float | None
     ) -> int | None:
         """Execute a program or a Python file in a process with limits; return the exit
         code, or None if it took longer than these seconds. All processes that it started have ended, too.
@@ -107,7 +102,7 @@ class _Hosted:
     def _fork(
         self,
         function: str,
-        request: Mapping[str, Any],
+        request: Request,
         files: Sequence[int],
         folder: str,
         env: Mapping[str, str],
@@ -124,7 +119,7 @@ class _Hosted:
             modules=modules,
         )
 
-    def _execute(self, request: Mapping[str, Any], files: Sequence[int], seconds: float) -> int | None:
+    def _execute(self, request: Request, files: Sequence[int], seconds: float) -> int | None:
         message = json.dumps(request, ensure_ascii=False).encode("utf-8", "surrogatepass")
         if len(message) > MAX_MESSAGE:
             os.write(files[-1], b"The command is too long; write it to a file.\n")

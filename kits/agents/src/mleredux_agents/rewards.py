@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from mleredux.models.verdict import SCORE_GIVEN
 LEAST = 0.1
 """The minimum reward of a valid submission under the rule `standing`."""
 _ROUNDING = 1e-9
+_NOTHING = -sys.float_info.max
 
 
 def _score(report: Report) -> float | None:
@@ -158,3 +160,18 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
         hint = f"Use {known}, or name an installed function of a run as package.module:function."
         raise MlereduxError(f"There is no reward {reward!r}.", hint=hint) from None
     return RewardRule(reward, invalid or 0.0, found)
+
+
+def reward_of(run: Run, rule: str, *, told_by: str | None = None) -> float | None:
+    """Return the reward of an ended run by the name of a rule; None if the rule would give `invalid`.
+
+    Args:
+        run: The run.
+        rule: The name of the rule.
+        told_by: The plugin that shows the reward, as `shown_by` of `RewardRule.of`.
+
+    Raises:
+        MlereduxError: The rule does not exist.
+    """
+    value = rule_of(rule, _NOTHING).of(run, shown_by=told_by)
+    return None if value == _NOTHING else value

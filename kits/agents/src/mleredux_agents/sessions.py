@@ -133,8 +133,7 @@ class Attached:
             OSError: The file can't be read: `FileNotFoundError`, `IsADirectoryError`, `PermissionError`, …
             MlereduxError: The session has ended.
         """
-        content: bytes = self._file("read", path, json.dumps(path).encode()).get("content", b"")
-        return content
+        return bytes(self._file("read", path, json.dumps(path).encode()).get("content", b""))
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file of at most 100 MiB in the sandbox, creating missing folders.
