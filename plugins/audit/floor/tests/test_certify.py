@@ -12,7 +12,7 @@ from mleredux._core.cli.root import root
 from mleredux.errors import NotApplicable
 from mleredux.plugin.command import DataStore, current
 from mleredux_audit_floor import certificate
-from mleredux_audit_floor.certificate import CALIBRATED, certify, contradictions
+from mleredux_audit_floor.certificate import CALIBRATED, certify, contradictions, described
 
 TASK = "synthetic-micro-easy-public-5"
 FIELDS = {
@@ -45,18 +45,27 @@ def test_twelve_fields_are_measured(made: dict[str, Any]) -> None:
     json.dumps(made, allow_nan=False)
 
 
-def test_a_certificate_that_differs_is_refused(made: dict[str, Any], store: DataStore, tmp_path: Path) -> None:
+def test_a_certificate_that_differs_is_refused(
+    made: dict[str, Any], store: DataStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert contradictions(made, current(), store) == []
+    near = "synthetic-micro-easy-public-6"
     forged = {**made, "fields": {**made["fields"], "leaks": {"ok": False}}}
     for other, sentence in (
         ({**made, "digest": "sha256:" + "0" * 64}, "The data of synthetic-micro-easy-public-5 differs"),
-        ({**made, "task": "synthetic-micro-easy-public-6"}, "The data of synthetic-micro-easy-public-6 differs"),
+        ({**made, "task": near, "description": described(current().task(near))}, f"The data of {near} differs"),
         ({**made, "version": "0"}, "It certifies version 0"),
         ({**made, "schema": "x"}, "unsupported version"),
         (forged, "The measured verdict differs: leaks"),
     ):
         (told,) = contradictions(other, current(), store)
         assert sentence in told
+    reworded = current().task(TASK).model_copy(update={"description": Path(__file__)})
+    monkeypatch.setattr(type(current()), "task", lambda self, name: reworded)
+    assert contradictions(made, current(), store) == [
+        f"It is stale: the description of {TASK} has changed. Certify the task again."
+    ]
+    monkeypatch.undo()
     (told,) = contradictions(made, current(), store, bundle=tmp_path)
     assert "The files of synthetic-micro-easy-public-5 differ" in told
 
@@ -96,9 +105,9 @@ def test_a_leak_is_found(tmp_path: Path) -> None:
     assert found["fields"]["leaks"]["columns_that_reach_the_top"] == ["x99 of test.csv"]
 
 
-@pytest.mark.parametrize("name", ["wine", "eda@synthetic-micro-public-3"])
+@pytest.mark.parametrize("name", ["wine", "eda@wine"])
 def test_other_tasks_are_refused(name: str, store: DataStore) -> None:
-    with pytest.raises(NotApplicable, match="not a competition generated from a seed"):
+    with pytest.raises(NotApplicable, match="not generated from a seed"):
         certify(current().task(name), current(), store)
 
 
@@ -110,3 +119,36 @@ def test_other_seeds_are_within_the_range() -> None:
     ]  # fmt: skip
     assert all(current().task(name).id == name for name in names)
     assert certificate._others("wine+planted-7")[-1] == "wine+planted-public-7"
+    assert certificate._others("eda@synthetic-micro-public-7")[-1] == "eda@synthetic-micro-7"
+    assert certificate._others("eda+planted-7@wine")[-1] == "eda+planted-public-7@wine"
+
+
+@pytest.mark.parametrize(
+    "name", ["leakage@synthetic-micro-public-3", "eda@synthetic-micro-hard-public-4", "metric@synthetic-micro-3"]
+)
+def test_techniques_are_certified_by_their_documents(name: str, store: DataStore) -> None:
+    found = certify(current().task(name), current(), store)
+    fields = found["fields"]
+    assert set(fields) == FIELDS and found["sound"], {field: one for field, one in fields.items() if one["ok"] is False}
+    assert (
+        fields["floor_and_ceiling"]["oracles"] == {"solution": 1} and fields["floor_and_ceiling"]["null_agents"] == 10
+    )
+    assert fields["wrong_submissions"] == {"ok": True, "refused": 10, "accepted": []}
+    assert len(fields["solutions"]["scores"]) == 3 and len(fields["data_blind"]["agents"]) == 5
+    assert contradictions(found, current(), store) == []
+
+
+def test_techniques_that_cannot_decide_or_that_leak_are_not_sound(tmp_path: Path) -> None:
+    """The best score of `cv` without a structure is a half; a public copy of the truth is a leak."""
+    fields = certify(current().task("cv@synthetic-micro-public-3"), current(), DataStore(tmp_path / "cv"))["fields"]
+    assert fields["floor_and_ceiling"]["ok"] is False and fields["floor_and_ceiling"]["oracles"] == {"solution": 0.5}
+    task = current().task("eda@synthetic-micro-public-3")
+    prepare = task.prepare
+    assert prepare is not None
+
+    def leaking(raw: Path, public: Path, private: Path) -> None:
+        prepare(raw, public, private)
+        (public / "notes.txt").write_bytes(b"Notes:\n" + (private / "truth.json").read_bytes())
+
+    found = certify(task.model_copy(update={"prepare": leaking}), current(), DataStore(tmp_path / "eda"))
+    assert found["sound"] is False and found["fields"]["leaks"]["files_that_contain_answers"] == ["notes.txt"]

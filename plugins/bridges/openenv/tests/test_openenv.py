@@ -140,6 +140,9 @@ def test_the_solution_of_every_kind_of_task_has_the_best_reward_and_nothing_none
     for task in map(current().task, KINDS):
         content = solution_of(task, mleredux.prepare(task.id, data_dir=tmp_path / "data").public.parent)
         assert content is not None
+        if task.submission.file.endswith(".csv"):  # a copy of the answers is tainted, and has the reward 0
+            header, *lines = content.splitlines(keepends=True)
+            content = header + b"".join(reversed(lines))
         solutions[task.id] = task.submission.file, base64.b64encode(content).decode()
     places = ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"), "--sandbox", "process"]
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"

@@ -19,6 +19,7 @@ from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.host import Prepared, prepare
 from mleredux.plugin.task import Task
 
+from mleredux_audit_floor.documents import measure_documents
 from mleredux_audit_floor.measurement import BLIND, Measurement, measure, read
 from mleredux_audit_floor.reference_models import GOOD, PANEL
 
@@ -27,7 +28,7 @@ DISCRIMINATION, DISTANCE, NEAR = 0.8, 0.9, 0.45
 """Minimum discrimination, minimum distance to other seeds, maximum distance of p from its calibrated value."""
 CALIBRATED = {"easy": 0.44, "medium": 0.25, "hard": 0.07}
 """Mean skill of the panel on micro tasks by level, as measured by `benchmarks/micro_tasks.py`."""
-_SEED = re.compile(r"(?<=-)(public-)?([0-9]+)$")
+_SEED = re.compile(r"(?<=-)(public-)?([0-9]+)(?=@|$)")
 
 
 def digest_of(task: Task, prepared: Path) -> str:
@@ -41,6 +42,11 @@ def digest_of(task: Task, prepared: Path) -> str:
     return f"sha256:{digest.hexdigest()}"
 
 
+def described(task: Task) -> str:
+    """Return the SHA-256 of the description of a task."""
+    return f"sha256:{hashlib.sha256(task.describe().encode()).hexdigest()}"
+
+
 def certify(task: Task, catalogue: Catalogue, store: DataStore) -> dict[str, Any]:
     """Measure a generated task, which is prepared if necessary.
 
@@ -48,21 +54,24 @@ def certify(task: Task, catalogue: Catalogue, store: DataStore) -> dict[str, Any
         NotApplicable: The task is not generated from a seed, or does not consist of a training and a test table.
         DataError: The task can't be prepared.
     """
-    if task.kind == "technique" or "planted" not in task.tags:
+    if "planted" not in task.tags:
         raise NotApplicable(
-            f"{task.id} can't be certified: it is not a competition generated from a seed.",
-            hint="Choose a task such as synthetic-micro-7.",
+            f"{task.id} can't be certified: it is not generated from a seed.",
+            hint="Choose a task such as synthetic-micro-7 or leakage@synthetic-micro-7.",
         )
     prepared = prepare(task, catalogue, store)
     with tempfile.TemporaryDirectory(prefix="mleredux-certify-") as scratch:
-        measured = measure(task, prepared, catalogue, Path(scratch))
-        again = DataStore(Path(scratch) / "again")
-        fields = {**_measured(measured), **_generated(task, prepared, catalogue, again)}
+        if task.kind == "technique":
+            measured = measure_documents(task, prepared, catalogue, Path(scratch))
+        else:
+            measured = _measured(measure(task, prepared, catalogue, Path(scratch)))
+        fields = {**measured, **_generated(task, prepared, catalogue, DataStore(Path(scratch) / "again"))}
     return {
         "schema": SCHEMA,
         "task": task.id,
         "version": task.version,
         "digest": digest_of(task, prepared.public.parent),
+        "description": described(task),
         "sound": all(field["ok"] is not False for field in fields.values()),
         "fields": fields,
     }
@@ -82,6 +91,8 @@ def contradictions(
     task = catalogue.task(str(certificate.get("task")))
     if certificate.get("version") != task.version:
         return [f"It certifies version {certificate.get('version')} of {task.id}, not version {task.version}."]
+    if certificate.get("description") != described(task):
+        return [f"It is stale: the description of {task.id} has changed. Certify the task again."]
     if bundle is not None and digest_of(task, bundle) != certificate.get("digest"):
         return [f"The files of {task.id} differ from those that were certified."]
     if digest_of(task, prepare(task, catalogue, store).public.parent) != certificate.get("digest"):
@@ -155,7 +166,10 @@ def _generated(task: Task, prepared: Prepared, catalogue: Catalogue, again: Data
     rows, cells = _rows(prepared.public, "train.csv"), _cells(prepared.public)
     distances, shared = dict[str, float](), len(rows & _rows(prepared.public, "test.csv"))
     for name in _others(task.id):
-        other = prepare(catalogue.task(name), catalogue, again).public
+        try:
+            other = prepare(catalogue.task(name), catalogue, again).public
+        except NotApplicable:  # the technique, to the data of that seed
+            continue
         shared += len(rows & (_rows(other, "train.csv") | _rows(other, "test.csv")))
         cells_there = _cells(other)
         distances[name] = round(1 - len(cells & cells_there) / max(1, min(len(cells), len(cells_there))), 4)
@@ -168,7 +182,7 @@ def _generated(task: Task, prepared: Prepared, catalogue: Catalogue, again: Data
             "rotation": "when `mleredux planted reveal` reveals it" if commitment else None,
         },
         "disjoint": {
-            "ok": not shared and min(distances.values()) >= DISTANCE,
+            "ok": not shared and bool(distances) and min(distances.values()) >= DISTANCE,
             "part": "evaluation" if commitment else "training",
             "rows_shared_with_other_seeds": shared,
             "distance_to_other_seeds": distances,
@@ -180,9 +194,10 @@ def _others(name: str) -> list[str]:
     """Return the names of tasks with neighboring seeds, and with the same seed in the other part."""
     found = _SEED.search(name)
     assert found is not None, name
-    stem, public, number = name[: found.start()], found[1] or "", int(found[2])
+    stem, public, number, base = name[: found.start()], found[1] or "", int(found[2]), name[found.end() :]
     near = {other % 2**31 for other in (number - 1, number + 1, number + 2**30)}
-    return [*(f"{stem}{public}{other}" for other in sorted(near)), f"{stem}{'' if public else 'public-'}{number}"]
+    seeds = [*(f"{public}{other}" for other in sorted(near)), f"{'' if public else 'public-'}{number}"]
+    return [f"{stem}{seed}{base}" for seed in seeds]
 
 
 def _rows(public: Path, name: str) -> set[tuple[str, ...]]:

@@ -199,7 +199,7 @@ def pack(folder: Path) -> bytes:
 
 
 def _sample(names: list[str], most: int) -> list[str]:
-    known = [name for name in names if "planted" in (task := current().task(name)).tags and task.kind == "competition"]
+    known = [name for name in names if "planted" in current().task(name).tags]
     return known[:: max(1, -(-len(known) // most))] if most else []
 
 
@@ -219,7 +219,7 @@ def _certificates(names: list[str], folder: Path, data_dir: Path | str | None) -
 
 
 def _facts(rows: list[dict[str, Any]], names: list[str], certificates: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    fields = [content["fields"] for content in certificates.values()]
+    fields = [one["fields"] for name, one in certificates.items() if current().task(name).kind == "competition"]
     notes = [current().task(row["task"]).note or "" for row in rows]
     commitments = {match[0] for note in notes if (match := re.search(r"sha256:[0-9a-f]{64}", note))}
     return {

@@ -1,0 +1,177 @@
+"""The fields of a certificate that compare scores, for techniques: submissions are JSON documents.
+
+Null agents answer at random in the form of the document; they know the names of the columns or, if they are blind,
+nothing. The panel consists of solutions with some or all of their values falsified.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from mleredux.errors import NotApplicable
+from mleredux.plugin.artifact import Report
+from mleredux.plugin.command import Catalogue
+from mleredux.plugin.host import Job, Prepared, grade, score_in_children
+from mleredux.plugin.task import Task
+
+FLOOR, CLOSE, DISCRIMINATION = 0.4, 0.95, 0.8
+"""Maximum score of null agents, minimum share of the best score for good solutions, minimum discrimination."""
+NULLS, BLIND, ATTEMPTS = 10, 5, 50
+FALSIFIED = (0.1, 0.3, 1.0)
+"""Shares of falsified values in the panel; each is drawn three times."""
+
+
+def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scratch: Path) -> dict[str, dict[str, Any]]:
+    """Grade all documents, and return the fields.
+
+    Raises:
+        NotApplicable: The technique has no solution.
+    """
+    if task.solution is None or task.submission.document is None:
+        raise NotApplicable(f"{task.id} can't be certified: its technique has no solution.", hint="Define `solution`.")
+    began = time.process_time()
+    content = task.solution(task, prepared.private)
+    best, names = json.loads(content), json.loads((prepared.public / "question.json").read_bytes())["features"]
+    groups = {
+        "good": {
+            "the solution": best,
+            "its lists in reverse order": _changed(best, lists=True),
+            "numbers rounded to four digits": _changed(best),
+        },
+        "null": {f"random answers {seed}": _random(task, names, seed) for seed in range(NULLS)},
+        "blind": {f"random answers without the data {seed}": _random(task, ["x", "y"], seed) for seed in range(BLIND)},
+        "panel": {
+            f"{share:.0%} falsified {seed}": made
+            for share in FALSIFIED
+            for seed in range(3)
+            if (made := _falsified(best, share, random.Random(seed))) != best
+        },
+    }
+    files = {group: {name: json.dumps(one).encode() for name, one in made.items()} for group, made in groups.items()}
+    files["wrong"] = dict(_wrong(best, content))
+    jobs = []
+    for number, text in enumerate(text for made in files.values() for text in made.values()):
+        path = scratch / str(number) / task.submission.file
+        path.parent.mkdir()
+        path.write_bytes(text)
+        jobs.append(Job(task, path, prepared.private))
+    scored = zip(jobs, score_in_children(jobs, catalogue), strict=True)
+    graded = iter([grade(task, job.submission, prepared.private, catalogue, scored=score) for job, score in scored])
+    reports = {group: {name: next(graded) for name in made} for group, made in files.items()}
+    return _fields(reports, prepared, content, time.process_time() - began)
+
+
+def _fields(
+    reports: dict[str, dict[str, Report]], prepared: Prepared, content: bytes, seconds: float
+) -> dict[str, dict[str, Any]]:
+    scores = {group: {name: one.score or 0.0 for name, one in made.items()} for group, made in reports.items()}
+    best = scores["good"]["the solution"]
+    above = {name: score for name, score in {**scores["null"], **scores["blind"]}.items() if score > FLOOR}
+    accepted = [name for name, one in reports["wrong"].items() if one.valid_submission]
+    panel = scores["panel"].values()
+    pairs = [careful > other for careful in scores["good"].values() for other in panel]
+    hidden = (content, *(path.read_bytes() for path in prepared.private.glob("*.json")))
+    public = [path for path in prepared.public.rglob("*") if path.is_file()]
+    leaks = [path.name for path in public if any(text.strip() in path.read_bytes() for text in hidden)]
+    return {
+        "floor_and_ceiling": {
+            "ok": best >= 1 and not above,
+            "oracles": {"solution": best},
+            "null_agents": NULLS,
+            "above_the_floor": above,
+        },
+        "data_blind": {"ok": not above.keys() & scores["blind"].keys(), "agents": list(scores["blind"])},
+        "wrong_submissions": {
+            "ok": not accepted, "refused": len(scores["wrong"]) - len(accepted), "accepted": accepted,
+        },
+        "solutions": {"ok": min(scores["good"].values()) >= CLOSE * best, "scores": scores["good"]},
+        "discrimination": {
+            "ok": sum(pairs) / len(pairs) >= DISCRIMINATION,
+            "value": round(sum(pairs) / len(pairs), 4),
+            "panel": scores["panel"],
+            "language_models": 0,
+        },
+        "real_competitions": {"ok": None, "why": "A rank correlation needs a set of tasks."},
+        "cost": {"ok": seconds < 15, "cpu_seconds_of_panel": round(seconds, 2)},
+        "difficulty": {"ok": None, "level": None, "p": round(sum(panel) / len(panel), 4), "calibrated": None},
+        "leaks": {"ok": not leaks, "files_that_contain_answers": leaks},
+    }  # fmt: skip
+
+
+def _changed(value: Any, *, lists: bool = False) -> Any:
+    """Return a document with its lists in reverse order, or else with its numbers rounded."""
+    if isinstance(value, dict):
+        return {key: _changed(one, lists=lists) for key, one in value.items()}
+    if isinstance(value, list):
+        items = [_changed(one, lists=lists) for one in value]
+        return items[::-1] if lists and items and isinstance(items[0], dict) else items
+    return float(f"{value:.4g}") if isinstance(value, float) and not lists else value
+
+
+def _falsified(value: Any, share: float, rng: random.Random) -> Any:
+    """Return a document with a share of its numbers and truth values changed, and of its lists emptied."""
+    if isinstance(value, dict):
+        return {key: _falsified(one, share, rng) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_falsified(one, share, rng) for one in value if rng.random() >= share / 2]
+    if isinstance(value, bool):
+        return value ^ (rng.random() < share)
+    return value * 2 + 1 if isinstance(value, int) and rng.random() < share else value
+
+
+def _random(task: Task, names: list[str], seed: int) -> Any:
+    """Return a document in the form of a task's; a valid one, if one of a number of attempts succeeds."""
+    assert task.submission.document is not None
+    schema, rng, made = task.submission.document.model_json_schema(), random.Random(seed), None
+    for _ in range(ATTEMPTS):
+        made = _of_schema(schema, schema.get("$defs", {}), names, rng)
+        try:
+            task.submission.document.model_validate_json(json.dumps(made))
+        except ValueError:
+            continue
+        break
+    return made
+
+
+def _of_schema(schema: dict[str, Any], defined: dict[str, Any], names: list[str], rng: random.Random) -> Any:
+    if "$ref" in schema:
+        return _of_schema(defined[schema["$ref"].rpartition("/")[2]], defined, names, rng)
+    if options := schema.get("anyOf") or schema.get("oneOf"):
+        return _of_schema(rng.choice(options), defined, names, rng)
+    if "const" in schema or "enum" in schema:
+        return schema["const"] if "const" in schema else rng.choice(schema["enum"])
+    kind = schema.get("type")
+    if kind == "object":
+        properties = schema.get("properties") or dict.fromkeys(names, schema.get("additionalProperties", {}))
+        return {name: _of_schema(one, defined, names, rng) for name, one in properties.items()}
+    if kind == "array":
+        drawn = rng.sample(names, rng.randint(0, len(names)))
+        return [_of_schema(schema["items"], defined, [name], rng) for name in drawn]
+    if kind in ("integer", "number"):
+        low, high = schema.get("minimum", 0), schema.get("maximum", 100)
+        return rng.randint(low, high) if kind == "integer" else rng.uniform(low, high)
+    return rng.choice(names) if kind == "string" else rng.random() < 0.5 if kind == "boolean" else None
+
+
+def _wrong(best: dict[str, Any], content: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield documents that are wrong by construction: the solution with one fault each."""
+    first = next(name for name in best if name not in ("notes", "rationale"))
+    yield "the file is empty", b""
+    yield "the document is cut off", content[: len(content) // 2]
+    yield "the file is not text", b"\xff\xfe\x00" + content
+    faults: dict[str, Any] = {
+        "the document is a list": [best],
+        "the document is null": None,
+        "the document is a text": content.decode(),
+        "there are no fields": {},
+        "a field is missing": {name: value for name, value in best.items() if name != first},
+        "a field is unknown": {**best, "unknown": 1},
+        "a field has another type": {**best, first: {"unknown": [1]}},
+    }
+    for name, value in faults.items():
+        yield name, json.dumps(value).encode()
