@@ -60,8 +60,7 @@ def test_a_certificate_that_differs_is_refused(
     ):
         (told,) = contradictions(other, current(), store)
         assert sentence in told
-    reworded = current().task(TASK).model_copy(update={"description": Path(__file__)})
-    monkeypatch.setattr(type(current()), "task", lambda self, name: reworded)
+    monkeypatch.setattr(type(current().task(TASK)), "describe", lambda self, **how: "Reworded.")
     assert contradictions(made, current(), store) == [
         f"It is stale: the description of {TASK} has changed. Certify the task again."
     ]
