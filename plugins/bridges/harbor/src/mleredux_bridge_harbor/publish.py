@@ -89,7 +89,7 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
         names = wanted.parts[part]
         certificates = _certificates(_sample(names, certified), folder / "certificates", data_dir)
         sound = [name for name in names if certificates.get(name, {"sound": True})["sound"]]
-        rows = []
+        rows = list[dict[str, Any]]()
         for name in sound:
             task = current().task(name)
             path = folder / "tasks" / part / re.sub("[@+]", "-", name)
