@@ -22,15 +22,12 @@ from mleredux_techniques.kit import (
     Plan,
     Preprocessing,
     Share,
+    Sheet,
     TechniqueSpec,
     close,
     compare,
-    component,
-    f1,
-    facts_of,
     fresh_names,
     listing,
-    versus,
     with_columns,
 )
 from pydantic import Field
@@ -84,25 +81,11 @@ def assess(document: ConstantColumnsAnalysis, truth: dict[str, Any]) -> Facts:
     shares: dict[str, float] = truth["shares"]
     given = {item.column: item.share for item in document.columns}
     right = sum(close(given[name], share, 0.001) for name, share in shares.items() if name in given)
-    return facts_of(
-        [
-            component(
-                "columns",
-                0.5,
-                f1(given, shares),
-                versus(sorted(given)[:50], sorted(shares)[:50]),
-                f"One value fills nearly all rows of: {listing(shares)}.",
-                decides=True,
-            ),
-            component(
-                "shares",
-                0.5,
-                right / len(set(shares) | set(given)),
-                versus(given, shares),
-                f"Shares: {listing(f'{name} {share:.4f}' for name, share in shares.items())}.",
-            ),
-        ]
-    )
+    listed = listing(f"{name} {share:.4f}" for name, share in shares.items())
+    sheet = Sheet(__file__)
+    sheet.claims("columns", given, shares)
+    sheet.mark("shares", right / len(set(shares) | set(given)), given, shares, listed=listed)
+    return sheet.facts()
 
 
 def measure(document: ConstantColumnsAnalysis, instance: Instance) -> Efficacy:

@@ -21,6 +21,7 @@ from mleredux_techniques._kit.judging.marks import (
     Efficacy,
     Facts,
     Figure,
+    Sheet,
     close,
     component,
     f1,
@@ -33,6 +34,7 @@ from mleredux_techniques._kit.judging.marks import (
 )
 from mleredux_techniques._kit.judging.plans import Plan, choose, compare, gap, losses
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
+from mleredux_techniques._kit.judging.study import OfColumns, OnRows, Study, Treatments
 from mleredux_techniques._kit.planting.instances import fresh_names, lively, need, renumbered, resized, with_columns
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, Share, Text, once
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature, Encoding
@@ -60,6 +62,8 @@ __all__ = [
     "Instance",
     "Kind",
     "Name",
+    "OfColumns",
+    "OnRows",
     "Part",
     "Plan",
     "Pool",
@@ -68,9 +72,12 @@ __all__ = [
     "Scaler",
     "Scorer",
     "Share",
+    "Sheet",
     "Split",
+    "Study",
     "TechniqueSpec",
     "Text",
+    "Treatments",
     "by_choice",
     "choose",
     "class_name",

@@ -115,6 +115,7 @@ class OnRows(Study[Option]):
     """Choices that are evaluated by training the reference models on splits of the training rows."""
 
     models: Sequence[Model] = MODELS
+    """The reference models that are trained."""
 
     @abstractmethod
     def on(self, one: Pool, option: Option, instance: Instance, models: Sequence[Model]) -> Array:
