@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from importlib.util import module_from_spec, spec_from_file_location
+from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
 
@@ -13,8 +15,8 @@ from mleredux.plugin.experiment import Plan
 from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.execution.sequence import samples
 from mleredux_experiments.inference.errors import means_of
-from mleredux_experiments.inference.power import Sample, variance_of
-from mleredux_experiments.inference.resampling import Evidence, Scale, sign_flip
+from mleredux_experiments.inference.power import Sample, Variance, variance_of
+from mleredux_experiments.inference.resampling import Evidence, Scale, sign_flip, zeros
 from mleredux_experiments.results.table import Results, Row
 
 _EXPERIMENTS = 40
@@ -155,3 +157,52 @@ def test_arms_share_the_level_equally_if_a_plan_has_a_margin(simulation: ModuleT
     assert levels == pytest.approx([0.05 / 3] * 3 if margin else [0.05 / 3, 0.05 / 2, 0.05])
     for one in found.comparisons:
         assert (one.verdict in ("better", "worse")) == (one.adjusted is not None and one.adjusted <= 0.05)
+
+
+@pytest.mark.parametrize(
+    "chances",
+    [{"t0": (0.95, 0.3)}, {f"t{number}": (0.9, 0.4) for number in range(3)}, {"t0": (1.0, 0.4), "t1": (0.9, 0.9)}],
+)
+def test_bisection_of_medals_holds_its_level(simulation: ModuleType, chances: dict[str, tuple[float, float]]) -> None:
+    class Medals(simulation.Search):  # type: ignore[name-defined,misc]
+        def _values(self, number: int, seeds: int) -> dict[str, list[float]]:
+            drawn = self.drawn.setdefault(number, [])
+            while len(drawn) < seeds:
+                bad = number >= self.first_bad
+                drawn.append({task: float(self.generator.random() < chance[bad]) for task, chance in chances.items()})
+            return {task: [one[task] for one in drawn[:seeds]] for task in chances}
+
+    simulation_search, simulation.Search = simulation.Search, Medals
+    try:
+        ends = simulation.bisections(0.0, 20, 80)
+    finally:
+        simulation.Search = simulation_search
+    assert ends["wrong"] <= 80 * (0.05 + error(0.05, 80)) and ends["right"] >= 40
+
+
+@pytest.mark.parametrize("margin", [0.0, 22.0])
+def test_promised_power_counts_tasks_without_a_difference(margin: float) -> None:
+    tasks, generator = 12, np.random.default_rng(0)
+    drawn = generator.normal(0 if margin else 8, 5, (1_000, tasks)) * (generator.random((1_000, tasks)) < 0.6)
+    drawn = drawn[[zeros(row) is not None for row in drawn]]
+    sample = Sample(
+        Variance(float(drawn.var()), means=(0.0, float(drawn.mean())), zeros=0.4), tasks, 1, reach=100.0, margin=margin
+    )
+    hits = float(np.mean([decided(sample, row) for row in drawn]))
+    said = sample.chance(margin or float(drawn.mean()))
+    assert said == pytest.approx(hits, abs=0.12)
+    normal = replace(sample, variance=replace(sample.variance, zeros=None))
+    assert normal.chance(margin or float(drawn.mean())) > said
+
+
+@pytest.mark.parametrize(("tasks", "seeds"), [(3, 3), (5, 3), (8, 1), (12, 3)])
+def test_the_range_of_a_promise_from_a_pilot_holds(simulation: ModuleType, tasks: int, seeds: int) -> None:
+    *_, hits = simulation.pilots(simulation.percentiles(7, (0, 0)), False, tasks, seeds, 80)
+    assert hits >= 0.8 - error(0.8, 80)
+
+
+@pytest.mark.parametrize("freedom", [12, 21, 99, 10_000])
+def test_power_rises_with_the_difference_up_to_certainty(freedom: int) -> None:
+    sample = Sample(Variance(100.0), freedom + 1, 1, reach=100.0)
+    chances = [sample.chance(difference) for difference in np.linspace(0, 100, 300)]
+    assert all(a <= b + 1e-9 for a, b in pairwise(chances)) and chances[-1] == 1.0

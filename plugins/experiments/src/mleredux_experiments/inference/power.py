@@ -255,7 +255,12 @@ def _with_zeros(sample: Sample, difference: float, share: float) -> float:
     """Return the power if only a share of the tasks differs, which alone count in the test."""
     from scipy.special import bdtr
 
-    variance, least = replace(sample.variance.times(1 / share), zeros=None), least_tasks(sample.alpha)
+    known, least = sample.variance, least_tasks(sample.alpha)
+    mean = (known.means[1] - known.means[0]) / share if known.means else 0.0
+    within = 1 / share - (1 - share) * mean**2 / known.of_mean(
+        sample.seeds
+    )  # the mean, too, makes tasks differ from zero
+    variance = replace(known.times(max(within, _TAIL)), zeros=None)
     if sample.tasks > _SIMULATED:
         counts, weights = [max(round(share * sample.tasks), least)], [1.0]
     else:
