@@ -261,7 +261,7 @@ def soaked(bridge: str, size: int, folder: str, seconds: float) -> dict[str, Any
     first.step(COPY)
     first.end()
     settled()
-    before, limit = _holdings(), cpu() + seconds
+    before, limit = _holdings(folder), cpu() + seconds
     played, lost, lock = 0, list[str](), threading.Lock()
 
     def play(number: int) -> None:
@@ -300,25 +300,25 @@ def soaked(bridge: str, size: int, folder: str, seconds: float) -> dict[str, Any
         future.result()
     settled()
     until = time.monotonic() + 30
-    while max((leaked := _grown(before)).values()) > 0 and time.monotonic() < until:
+    while max((leaked := _grown(before, folder)).values()) > 0 and time.monotonic() < until:
         time.sleep(1)  # threads may still be ending
     return {"bridge": bridge, "episodes": size, "played": played, "lost": len(lost), "why": lost[:3], "leaked": leaked}
 
 
-def _holdings() -> dict[str, int]:
+def _holdings(folder: str) -> dict[str, int]:
     """Count what episodes must not leave behind; the processes that are forked end by themselves when idle."""
     mounts = Path("/proc/self/mounts").read_text() if Path("/proc/self/mounts").exists() else ""
     return {
         "processes": sum("forkserver" not in " ".join(_command(one)) for one in family()),
         "descriptors": psutil.Process().num_fds(),
         "threads": psutil.Process().num_threads(),
-        "mounts": mounts.count("/runs-"),
+        "mounts": mounts.count(folder),
         "folders": len(list(Path(tempfile.gettempdir()).glob(f"mleredux-{os.getuid()}-????????????????"))),
     }
 
 
-def _grown(before: dict[str, int]) -> dict[str, int]:
-    return {name: count - before[name] for name, count in _holdings().items()}
+def _grown(before: dict[str, int], folder: str) -> dict[str, int]:
+    return {name: count - before[name] for name, count in _holdings(folder).items()}
 
 
 def _command(process: psutil.Process) -> list[str]:

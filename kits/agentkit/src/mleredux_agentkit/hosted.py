@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from mleredux_agentkit.session import Answer, Request, Session, agent_name
+from mleredux_agentkit.session import Session, agent_name
 from mleredux_agentkit.shell import Finished, ends
 from mleredux_agentkit.task import Task
 from mleredux_agentkit.workspace import MAX_OUTPUT, Completed
@@ -30,20 +30,12 @@ class HostedSession(Session):
         task: The task.
         call: `call(request, files, folder, env, seconds)` calls `work(request, files)` in a process, and returns its
             exit code, or None if it took longer.
-        stirred: Set when the program that supervises the session should look at it: a client requests so, or it ended.
+        stirred: Set when the session has ended, so that the program that supervises it notices.
     """
 
     def __init__(self, task: Task, call: Call, stirred: threading.Event) -> None:
         super().__init__(task, agent_name(task))
         self._call, self._stirred = call, stirred
-
-    def answers(self) -> dict[str, Answer]:
-        """Return the handler of each kind of request."""
-        return {**super().answers(), "stir": self._stir}
-
-    def _stir(self, _file: BinaryIO, _request: Request) -> dict[str, Any]:
-        self._stirred.set()
-        return {}
 
     def finish(self) -> None:
         """End the session."""

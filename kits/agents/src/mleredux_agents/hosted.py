@@ -24,6 +24,7 @@ from mleredux_agentkit.hosted import HostedSession
 from mleredux_agentkit.session import Request
 from mleredux_agentkit.task import Task
 
+from mleredux_agents.sessions import stirred
 from mleredux_agents.steps import MAX_MESSAGE
 
 _LIBRARIES = ("numpy", "pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.pipeline")
@@ -42,24 +43,26 @@ def host(launch: Launch, environment: dict[str, str], base: dict[str, str]) -> H
         base: Those that all agents have.
     """
     threads = forkserver.ONE_THREAD if launch.limits.cpus <= 1 else {}
-    return _Hosted(resource_limits(launch), {**threads, **environment}, {**threads, **base})
+    return _Hosted(launch.run_id, resource_limits(launch), {**threads, **environment}, {**threads, **base})
 
 
 class _Hosted:
     """A session in this program, and its commands.
 
     Args:
+        run: The run.
         limits: The limits of each process.
         environment: The variables of commands.
         base: The variables of the process that is forked.
     """
 
-    def __init__(self, limits: dict[str, int], environment: dict[str, str], base: dict[str, str]) -> None:
+    def __init__(self, run: str, limits: dict[str, int], environment: dict[str, str], base: dict[str, str]) -> None:
         self.id, self.started_at = str(os.getpid()), time.time()
         self._limits, self._environment, self._base = limits, environment, base
         self._running = dict[forkserver.Child | _Starter, float]()  # with the CPU seconds that were measured last
         self._idle, self._closed, self._used = list[_Starter](), False, 0.0
-        self._stirred, self._killed, self._open = threading.Event(), False, contextlib.ExitStack()
+        self._stirred = stirred[run] = threading.Event()
+        self._killed, self._open = False, contextlib.ExitStack()
         forkserver.warm(base, (*_BARE, *_LIBRARIES))
         self._session = HostedSession(Task(environment), self._call, self._stirred)
         self._open.enter_context(self._session.listening())
@@ -179,9 +182,9 @@ class _Hosted:
 
     def wait(self, seconds: float) -> bool:
         """Wait until the session has ended or needs attention; return False if neither happens in this many seconds."""
-        stirred = self._stirred.wait(seconds)
+        noticed = self._stirred.wait(seconds)
         self._stirred.clear()
-        return stirred
+        return noticed
 
     def poll(self) -> Exit | None:
         """Return how the session ended."""

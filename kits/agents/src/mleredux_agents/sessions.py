@@ -12,6 +12,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+from weakref import WeakValueDictionary
 
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.store import Run, RunStore
@@ -25,6 +26,8 @@ from mleredux_agentkit.workspace import Completed
 _POLL, _LONGEST_POLL = 0.05, 1.0
 _lock = threading.Lock()
 _open = set["OpenSession"]()
+stirred = WeakValueDictionary[str, threading.Event]()
+"""Events by run; when set, the supervisor of a session in this program notices a request to cancel."""
 
 
 def session_agent(name: str, title: str) -> Agent:
@@ -229,8 +232,8 @@ class OpenSession(Attached):
         """Cancel the run, unless it has ended."""
         if self._thread.is_alive():
             self.run.ask_to_cancel()
-            with contextlib.suppress(NoSession):
-                ask(self.run.output_dir, "stir")
+            if (event := stirred.get(self.run.id)) is not None:
+                event.set()
         self._join()
 
     def wait_until_open(self, slot_timeout: float | None = None) -> None:
