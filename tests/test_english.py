@@ -55,6 +55,9 @@ PLAIN = {
     r"what (?:broke|replaced|remains of|lies|stands)": "name the thing",
 }
 """Patterns that read as translated, in texts for users; inside `…` are names."""
+VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
+MOST_VAGUE = 2200
+"""Variables and parameters with a vague name; the number may only fall."""
 BRITISH = re.compile(
     r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|metres?\b|favour|honour)"
     r"|\b(?:centre[sd]?|grey|towards|spelt|modelling|aluminium)\b"
@@ -142,3 +145,14 @@ def test_spelling_is_american() -> None:
     ]
     found = [f"{place}: {match[0]}" for place, text in [*_sentences(), *docs] if (match := BRITISH.search(text))]
     assert len(docs) > 3000 and not found, "\n".join(found)
+
+
+def test_names_of_variables_say_what_they_hold() -> None:
+    vague = 0
+    for name in _texts():
+        if name.endswith(".py") and "/src/" in name:
+            for node in ast.walk(ast.parse((ROOT / name).read_text(encoding="utf-8"))):
+                match node:
+                    case ast.Name(id=word, ctx=ast.Store()) | ast.arg(arg=word) if word in VAGUE:
+                        vague += 1
+    assert 0 < vague <= MOST_VAGUE, f"{vague} variables are named {', '.join(sorted(VAGUE))}; name what they hold"

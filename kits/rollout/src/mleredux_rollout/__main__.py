@@ -15,9 +15,9 @@ def main(arguments: list[str]) -> int:
     if not arguments:
         print(json.dumps(json_schema(), indent=1, ensure_ascii=False))
         return 0
-    found = [f"{name}: {problem}" for name in arguments for problem in check_rollout(Path(name))]
-    print("\n".join(found) or "valid")
-    return 1 if found else 0
+    problems = [f"{name}: {problem}" for name in arguments for problem in check_rollout(Path(name))]
+    print("\n".join(problems) or "valid")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

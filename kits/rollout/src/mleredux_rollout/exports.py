@@ -139,16 +139,18 @@ def export(
     keys = {name for name in protected_variables(catalogue) if not name.startswith("MLEREDUX_")}
     hidden = {value for name, value in os.environ.items() if name in keys or _SECRET.search(name)}
     hidden |= {_password(address) for value in os.environ.values() for address in value.split()}
-    given = [ExportedRun(run, catalogue, hidden) for run in {run.id: run for run in runs}.values()]
-    left_out = {one.run.id: why for one in given if (why := _why_not(one, chosen, filters or Filters()))}
-    left = [one for one in given if one.run.id not in left_out]
+    candidates = [ExportedRun(run, catalogue, hidden) for run in {run.id: run for run in runs}.values()]
+    left_out = {
+        exported.run.id: why for exported in candidates if (why := _why_not(exported, chosen, filters or Filters()))
+    }
+    left = [exported for exported in candidates if exported.run.id not in left_out]
     if not left:
         reasons = " ".join(f"{name}: {why}." for name, why in left_out.items())
         raise MlereduxError(f"There are no runs to export. {reasons}", hint="Choose other runs or filters.")
-    if chosen.together or (len(given) == 1 and path.suffix and not path.is_dir()):
+    if chosen.together or (len(candidates) == 1 and path.suffix and not path.is_dir()):
         files = {path: left}
     else:
-        files = {path / f"{one.run.id}{chosen.suffix}": [one] for one in left}
+        files = {path / f"{exported.run.id}{chosen.suffix}": [exported] for exported in left}
     settings = {**chosen.options, **(options or {})}
     for place, members in files.items():
         _write(place, chosen, members, settings)
@@ -162,19 +164,19 @@ def _password(address: str) -> str:
         return ""
 
 
-def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
+def _why_not(exported: ExportedRun, chosen: Format, filters: Filters) -> str | None:
     """Return the reason for excluding a run."""
-    if not one.run.state.final:
-        raise MlereduxError(f"Run {one.run.id} is {one.run.state}.", hint="Wait until it has ended.")
+    if not exported.run.state.final:
+        raise MlereduxError(f"Run {exported.run.id} is {exported.run.state}.", hint="Wait until it has ended.")
     for need in chosen.needs:
-        if getattr(one, need) is None:
+        if getattr(exported, need) is None:
             return {"public": "the public files of its task are not prepared here"}.get(need, f"it has no {need}")
-    if one.quotes_canary():
+    if exported.quotes_canary():
         return "it quotes the canary, which is stored next to the answers"
-    report, score = one.report, one.score
+    report, score = exported.report, exported.score
     if chosen.trusted and report is not None and not report.verdict.trusted:
         return f"its result is {report.verdict.status}"
-    if chosen.trusted and not filters.everything and (why := _why_not_by_default(one, chosen)) is not None:
+    if chosen.trusted and not filters.everything and (why := _why_not_by_default(exported, chosen)) is not None:
         return f"{why} (--all includes it)"
     if filters.verified and (report is None or report.verdict.status != "verified"):
         return "its result is not verified"
@@ -183,18 +185,22 @@ def _why_not(one: ExportedRun, chosen: Format, filters: Filters) -> str | None:
             return "it has no score"
         if score > filters.min_score if report.is_lower_better else score < filters.min_score:
             return f"its score {plain(score, 6)} is worse than {plain(filters.min_score, 6)}"
-    if filters.licenses and one.license not in filters.licenses:
-        return f"the license of its task's data is {one.license or 'not declared'}"
+    if filters.licenses and exported.license not in filters.licenses:
+        return f"the license of its task's data is {exported.license or 'not declared'}"
     return None
 
 
-def _why_not_by_default(one: ExportedRun, chosen: Format) -> str | None:
+def _why_not_by_default(exported: ExportedRun, chosen: Format) -> str | None:
     """Return the reason for excluding a run from training data or published results, unless all are requested."""
     if "rollout" not in chosen.needs:
-        return "its test score was revealed" if one.report is not None and not one.report.verdict.ranked else None
-    if one.run.state is State.CANCELLED:
+        return (
+            "its test score was revealed"
+            if exported.report is not None and not exported.report.verdict.ranked
+            else None
+        )
+    if exported.run.state is State.CANCELLED:
         return "it was cancelled"
-    steps = one.rollout.steps if one.rollout is not None else []
+    steps = exported.rollout.steps if exported.rollout is not None else []
     return None if any(step.source == "agent" for step in steps) else "its agent did nothing"
 
 
@@ -218,5 +224,5 @@ def _pieces(chosen: Format, members: Sequence[ExportedRun], options: Mapping[str
     except (MlereduxError, GeneratorExit):
         raise
     except Exception as error:  # a plugin's code may raise anything
-        told = one_line(error)[:300]
-        raise PluginError(f"Format {chosen.id} failed ({told}).", hint="Fix or update its plugin.") from error
+        reason = one_line(error)[:300]
+        raise PluginError(f"Format {chosen.id} failed ({reason}).", hint="Fix or update its plugin.") from error

@@ -130,11 +130,11 @@ def step_extra(step: Step) -> StepExtra:
 
 def run_extra(trajectory: Trajectory) -> RunExtra | None:
     """Return the run facts of a document; None if it has none, or they can't be read."""
-    found = (trajectory.extra or {}).get(RUN_KEY)
-    if not isinstance(found, dict):
+    extra = (trajectory.extra or {}).get(RUN_KEY)
+    if not isinstance(extra, dict):
         return None
     try:
-        return _tolerant(RunExtra, found)
+        return _tolerant(RunExtra, extra)
     except ValidationError:
         return None
 

@@ -93,11 +93,11 @@ def read_lines(output: Path, name: str, limit: int = MAX_LINES) -> list[dict[str
         name: The path relative to the folder.
         limit: Maximum number of lines.
     """
-    found = []
+    objects = []
     for line in read_log(output, name).split("\n", limit)[:limit]:
         with contextlib.suppress(InvalidRollout):
-            found.append(parse_native(line.encode(), name))
-    return as_objects(found)
+            objects.append(parse_native(line.encode(), name))
+    return as_objects(objects)
 
 
 def read_log(output: Path, name: str) -> str:
@@ -142,8 +142,8 @@ def as_string(value: Any, limit: int = MAX_TEXT) -> str:
 def as_arguments(value: Any) -> dict[str, Any]:
     """Return the arguments of an untrusted tool call, an object or its JSON; empty for anything else."""
     try:
-        found = json.loads(value) if isinstance(value, str) else value
-        text = json.dumps(as_dict(found), ensure_ascii=False, default=str)
+        arguments = json.loads(value) if isinstance(value, str) else value
+        text = json.dumps(as_dict(arguments), ensure_ascii=False, default=str)
         return as_dict(json.loads(text.encode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return {}

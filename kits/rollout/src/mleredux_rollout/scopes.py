@@ -82,8 +82,8 @@ class Scope:
 
     def value(self, node: ast.expr | None, depth: int = 0) -> str | None:
         """Return the string value of an expression, with `UNKNOWN` for variable parts; None if no part is known."""
-        found = self._fold(node, depth) if node is not None and depth <= _DEEPEST else None
-        return found if found is None or len(found) <= _MAX_VALUE else None
+        folded = self._fold(node, depth) if node is not None and depth <= _DEEPEST else None
+        return folded if folded is None or len(folded) <= _MAX_VALUE else None
 
     def _fold(self, node: ast.expr, depth: int) -> str | None:
         deeper = depth + 1

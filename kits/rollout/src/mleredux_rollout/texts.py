@@ -58,7 +58,7 @@ def code_of(run: Run, folder: Path | None = None) -> list[Text]:
         run: The run.
         folder: The folder; None: the output folder of the run.
     """
-    found, folder = [], folder or run.output_dir
+    texts, folder = [], folder or run.output_dir
     for item in walk_files(folder, _LIMITS):
         name = os.fsdecode(item.path)
         if item.reason is not None or not name.endswith(_ENDINGS):
@@ -68,8 +68,8 @@ def code_of(run: Run, folder: Path | None = None) -> list[Text]:
                 data = file.read(MAX_TEXT)
         except OSError:
             continue  # deleted, or replaced by a link
-        found.append(Text(f"output/{readable_path(item.path)}", "code", plain_code(name, data)))
-    return found
+        texts.append(Text(f"output/{readable_path(item.path)}", "code", plain_code(name, data)))
+    return texts
 
 
 def plain_code(name: str, data: bytes) -> str:

@@ -44,12 +44,12 @@ class Problem:
 
 def problems_of(document: Any) -> list[Problem]:
     """Return the problems of a document, at most `MAX_PROBLEMS`; empty if it is valid."""
-    found: dict[Problem, None] = {}
+    problems: dict[Problem, None] = {}
     for problem in _problems(document, ""):
-        if len(found) == MAX_PROBLEMS:
-            return [*found, Problem("$", f"there are more problems than the {MAX_PROBLEMS} listed")]
-        found[problem] = None
-    return list(found)
+        if len(problems) == MAX_PROBLEMS:
+            return [*problems, Problem("$", f"there are more problems than the {MAX_PROBLEMS} listed")]
+        problems[problem] = None
+    return list(problems)
 
 
 def problem_of(error: ValidationError) -> Problem:
@@ -92,28 +92,28 @@ def _validate(model: type[BaseModel], value: Any, at: str) -> Iterator[Problem]:
 
 
 def _told(error: ValidationError, at: str) -> Iterator[Problem]:
-    for one in error.errors(include_url=False):
-        loc = one["loc"]
+    for details in error.errors(include_url=False):
+        loc = details["loc"]
         places = [part for part in loc[:-1] if part not in BRANCHES] + [*loc[-1:]]
         if places and places[-1] in BRANCHES:
             places.pop()
-        if one["type"] == "missing":
+        if details["type"] == "missing":
             yield Problem(f"${at}{_path(places[:-1])}", f"`{places[-1]}` is missing")
         else:
-            context = one.get("ctx", {})
+            context = details.get("ctx", {})
             place = f"${at}{_path(places)}{context.get('at', '')}"
-            yield Problem(place, _sentence(one["type"], one["msg"], one["input"], context))
+            yield Problem(place, _sentence(details["type"], details["msg"], details["input"], context))
 
 
-def _sentence(kind: str, message: str, found: Any, context: dict[str, Any]) -> str:
+def _sentence(kind: str, message: str, value: Any, context: dict[str, Any]) -> str:
     if kind == "extra_forbidden":
         return "the format has no such field; agent-specific values belong in `extra`"
     if kind == "literal_error":
-        return f"must be {context['expected']}, is {_shown(found)}"
+        return f"must be {context['expected']}, is {_shown(value)}"
     if kind in _WANTED:
-        return f"{_WANTED[kind]} is expected here, not {_type_of(found)}"
+        return f"{_WANTED[kind]} is expected here, not {_type_of(value)}"
     if kind == "greater_than_equal":
-        return f"must be {plain(context['ge'])} or more, is {_shown(found)}"
+        return f"must be {plain(context['ge'])} or more, is {_shown(value)}"
     if kind == "too_short":
         return "must not be empty"
     if kind == "finite_number":

@@ -113,10 +113,10 @@ def define(
     )
 
 
-def _targets(given: GradingInput, answers: Table) -> tuple[str, ...]:
+def _targets(grading: GradingInput, answers: Table) -> tuple[str, ...]:
     """Return the target columns: the declared ones, else all columns of the sample except its ids."""
-    task, ids = given.task, given.task.submission.id_columns
-    sample = given.private.parent / "public" / (task.submission.sample or "")
+    task, ids = grading.task, grading.task.submission.id_columns
+    sample = grading.private.parent / "public" / (task.submission.sample or "")
     if task.submission.target_columns or not sample.is_file():
         return task.submission.target_columns or tuple(name for name in answers.columns if name not in ids)
     return tuple(name for name in read_header(sample) if name not in ids)
@@ -134,13 +134,13 @@ def _not_scored(reference: Table, options: Options, truth: tuple[str, ...]) -> A
     return ~reference[_SCORED].astype(bool) if _SCORED in reference else None
 
 
-def _write_reference(given: GradingInput, path: Path, options: OptionsT, drop: Drop[OptionsT] | None) -> None:
+def _write_reference(grading: GradingInput, path: Path, options: OptionsT, drop: Drop[OptionsT] | None) -> None:
     """Write the sample with everything else that determines the form of a submission: shapes, and which rows are
     scored.
     """
-    sample, answers = read_table(given.submission), read_answers(given)
-    ids = given.task.submission.id_columns
-    truth = options.truth or _truth(answers, ids, _targets(given, answers))
+    sample, answers = read_table(grading.submission), read_answers(grading)
+    ids = grading.task.submission.id_columns
+    truth = options.truth or _truth(answers, ids, _targets(grading, answers))
     mine = compare_ids(sample, answers, ids) if ids else None
     places = np.arange(len(sample)) if mine is None else np.where(mine.mine >= 0, mine.firsts()[mine.mine], -1)
     added: dict[str, Any] = {name: answers[name][places] for name in options.form_columns() if name not in sample}

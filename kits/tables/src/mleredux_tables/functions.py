@@ -54,8 +54,8 @@ def _parsed(rows: Rows, name: str, truth: str | None, targets: Targets) -> Array
     if targets == "labels":
         text = truth is not None and rows.answers[truth].dtype.kind == "O"
         return text_labels(values, name) if text else number_labels(values, name)
-    found = numbers(values, name)
-    return within(found, name, (0.0, 1.0)) if targets == "probabilities" else found
+    parsed = numbers(values, name)
+    return within(parsed, name, (0.0, 1.0)) if targets == "probabilities" else parsed
 
 
 def _true(rows: Rows, name: str, targets: Targets) -> Array:

@@ -69,8 +69,8 @@ class Ids:
 
     def firsts(self) -> Array:
         """Return the first row of the answers with each id, shape (known,)."""
-        found: Array = np.unique(self.theirs, return_index=True)[1]
-        return found
+        rows: Array = np.unique(self.theirs, return_index=True)[1]
+        return rows
 
     def refuse_differences(self) -> None:
         """Reject a set of ids that differs from that of the answers.
@@ -133,18 +133,18 @@ def same_ids(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
         texts is None or (np.diff(twins) == 1).any() or texts[0].equal(here[twins], here[twins + 1]).any()
     ):
         return None
-    found = np.empty(len(theirs), dtype=np.int64)
-    found[here] = there
+    codes = np.empty(len(theirs), dtype=np.int64)
+    codes[here] = there
     if texts is None:
-        return found
-    wrong = np.flatnonzero(~texts[0].equal(np.arange(len(found)), found, texts[1]))
-    rows = {texts[1].cell(row): row for row in found[wrong].tolist()}  # a few ids whose hashes start alike
+        return codes
+    wrong = np.flatnonzero(~texts[0].equal(np.arange(len(codes)), codes, texts[1]))
+    rows = {texts[1].cell(row): row for row in codes[wrong].tolist()}  # a few ids whose hashes start alike
     for row in wrong.tolist():
         cell = texts[0].cell(row)
         if cell not in rows:
             return None
-        found[row] = rows[cell]
-    return found
+        codes[row] = rows[cell]
+    return codes
 
 
 def same_places(submission: Table, answers: Table, columns: Sequence[str]) -> bool:

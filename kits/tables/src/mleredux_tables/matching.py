@@ -100,17 +100,17 @@ def match_rows(
         if places is not None:
             scored = np.arange(expected) if dropped is None or how != "sorted-known" else np.flatnonzero(~dropped)
             return places[scored], scored
-    found = compare_ids(submission, answers, columns)
+    comparison = compare_ids(submission, answers, columns)
     if how == "sorted-covering":
-        return _sorted_covering(submission, answers, columns, found)
+        return _sorted_covering(submission, answers, columns, comparison)
     if how == "sorted-known":
-        return _sorted_known(submission, answers, columns, found, dropped)
-    found.refuse_differences()
-    if found.unique:
-        return found.places()[found.theirs], np.arange(expected)
+        return _sorted_known(submission, answers, columns, comparison, dropped)
+    comparison.refuse_differences()
+    if comparison.unique:
+        return comparison.places()[comparison.theirs], np.arange(expected)
     if how == "join":
-        return _join(found)
-    return _repeated(submission, answers, columns, found, stable=how == "group-position")
+        return _join(comparison)
+    return _repeated(submission, answers, columns, comparison, stable=how == "group-position")
 
 
 def _repeated(
@@ -123,9 +123,9 @@ def _repeated(
         order, wanted = np.argsort(ids.mine, kind="stable"), np.argsort(ids.theirs, kind="stable")
     if not np.array_equal(ids.mine[order], ids.theirs[wanted]):
         raise InvalidSubmission(f"Column {ids.name} repeats ids; each id must occur as often as in the sample.")
-    found = np.empty(len(order), dtype=np.intp)
-    found[wanted] = order
-    return found, np.arange(len(wanted))
+    counts = np.empty(len(order), dtype=np.intp)
+    counts[wanted] = order
+    return counts, np.arange(len(wanted))
 
 
 def _join(ids: Ids) -> tuple[Array, Array]:

@@ -58,9 +58,9 @@ def make_grader(
     )
 
 
-def _needed(found: Callable[..., Result] | None) -> Callable[..., Result]:
-    assert found is not None
-    return found
+def _needed(method: Callable[..., Result] | None) -> Callable[..., Result]:
+    assert method is not None
+    return method
 
 
 def find_function(name: str) -> Callable[..., Any] | Grader:
@@ -75,9 +75,9 @@ def find_function(name: str) -> Callable[..., Any] | Grader:
     if not path.is_file() or not attribute:
         raise NotFound(f"There is no file {place or name!r}.", hint="Use the form --metric metric.py:function.")
     try:
-        found = runpy.run_path(str(path)).get(attribute)
+        function = runpy.run_path(str(path)).get(attribute)
     except Exception as error:  # the user's own code may raise anything
         raise MlereduxError(f"{path} can't be executed ({one_line(error)}).") from error
-    if not isinstance(found, Grader) and not callable(found):
+    if not isinstance(function, Grader) and not callable(function):
         raise NotFound(f"{path} has no function {attribute!r}.", hint="Define one that accepts y_true and y_pred.")
-    return found
+    return function

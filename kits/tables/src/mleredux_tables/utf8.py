@@ -54,9 +54,9 @@ class Utf8:
     @classmethod
     def of(cls, data: Array | bytes, starts: Array, lengths: Array) -> Utf8:
         """Return texts in memory that may end where the last text ends."""
-        given = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
-        padded = np.zeros(len(given) + _HEAD + _WORD, dtype=np.uint8)
-        padded[: len(given)] = given
+        content = np.frombuffer(data, dtype=np.uint8) if isinstance(data, bytes) else data
+        padded = np.zeros(len(content) + _HEAD + _WORD, dtype=np.uint8)
+        padded[: len(content)] = content
         return cls(padded, starts, lengths)
 
     @classmethod
@@ -74,9 +74,9 @@ class Utf8:
     @classmethod
     def of_column(cls, column: pd.Series[Any]) -> Utf8:
         """Return the texts of a column of text; a missing cell becomes the empty text."""
-        found = _arrow_memory(column)
-        if found is not None:
-            return found
+        texts = _arrow_memory(column)
+        if texts is not None:
+            return texts
         gaps = np.asarray(column.isna(), dtype=bool)
         cells = column.to_numpy(dtype=object)
         return cls.of_cells(np.where(gaps, "", cells) if gaps.any() else cells)
@@ -144,7 +144,7 @@ class Utf8:
     @cached_property
     def hashes(self) -> Array:
         """Numbers that are equal for equal texts and usually different for others, uint64, shape (texts,)."""
-        found = np.empty(len(self), dtype=np.uint64)
+        codes = np.empty(len(self), dtype=np.uint64)
         for start in range(0, len(self), _BLOCK):
             mixed, *words = self._heads[start : start + _BLOCK].T
             for word in words:
@@ -153,8 +153,8 @@ class Utf8:
             for at in range(len(words) * _WORD, min(int(lengths.max()), _HASHED), _WORD):
                 longer = np.flatnonzero(lengths > at)
                 mixed[longer] = _mixed(mixed[longer], self._words(longer + start, at))
-            found[start : start + _BLOCK] = mixed
-        return found
+            codes[start : start + _BLOCK] = mixed
+        return codes
 
     def equal(self, these: Array, those: Array, other: Utf8 | None = None) -> Array:
         """Return whether texts are equal, pair by pair, shape (pairs,).
@@ -203,8 +203,8 @@ class Utf8:
 
     def among(self, others: Utf8) -> Array:
         """Return which of the texts are equal to any of the others, booleans, shape (texts,)."""
-        found: Array = (others + self).first_equals()[len(others) :] < len(others)
-        return found
+        present: Array = (others + self).first_equals()[len(others) :] < len(others)
+        return present
 
     def at(self, chosen: Array) -> Utf8:
         """Return some of the texts, in the same memory."""
@@ -292,9 +292,9 @@ def _arrow_memory(column: pd.Series[Any]) -> Utf8 | None:
     offsets = np.frombuffer(memory[1], dtype=kinds[str(held.type)])[held.offset : held.offset + len(held) + 1]
     offsets = offsets.astype(np.int64)
     data = np.frombuffer(memory[2] or b"", dtype=np.uint8)[offsets[0] : offsets[-1]]
-    found = Utf8.of(data, offsets[:-1] - offsets[0], np.diff(offsets))
+    texts = Utf8.of(data, offsets[:-1] - offsets[0], np.diff(offsets))
     if held.null_count:
         gaps = np.asarray(column.isna(), dtype=bool)
-        if found.lengths[gaps].any():  # memory may contain anything there
-            found = Utf8(found.data, found.starts, np.where(gaps, 0, found.lengths)).subset(np.arange(len(found)))
-    return found
+        if texts.lengths[gaps].any():  # memory may contain anything there
+            texts = Utf8(texts.data, texts.starts, np.where(gaps, 0, texts.lengths)).subset(np.arange(len(texts)))
+    return texts

@@ -129,10 +129,10 @@ def overlap(true: Pieces, predicted: Pieces) -> Overlap:
     both = true.texts + predicted.texts
     rows, places = (np.concatenate([getattr(side, name) for side in (true, predicted)]) for name in ("rows", "places"))
     count = len(true.rows)
-    found = _sorted_by_hash(both.hashes, rows, places, true, predicted)
-    if found is None or not both.equal(found[0][1:][found[1]], found[0][:-1][found[1]]).all():
-        found = _sorted_by_text(both.first_equals(), rows)
-    order, alike = found
+    pairs = _sorted_by_hash(both.hashes, rows, places, true, predicted)
+    if pairs is None or not both.equal(pairs[0][1:][pairs[1]], pairs[0][:-1][pairs[1]]).all():
+        pairs = _sorted_by_text(both.first_equals(), rows)
+    order, alike = pairs
     predicted_here = order >= count
     new = ~np.append(False, alike)[: len(order)]
     after_true = np.append(True, ~predicted_here[:-1])[: len(order)]

@@ -27,15 +27,15 @@ def versions_of_nodes(facts: dict[str, Any], logs: Path, submissions: Path) -> d
     handed_in = sorted((count, name) for count, name in counted if count is not None)[:_MAX_VERSIONS]
     digests = {name: _digest(logs, as_dict(nodes[name]).get("submission")) for _, name in handed_in}
     waiting = [name for _, name in handed_in if digests[name]]
-    found: dict[str, int] = {}
+    versions: dict[str, int] = {}
     for path in sorted(submissions.glob("[0-9]*"))[:_MAX_VERSIONS] if waiting else ():
         number = int(path.stem) if path.stem.isdecimal() else 0
         digest = _digest(submissions, path.name)
         match = next((index for index, name in enumerate(waiting) if digests[name] == digest), None)
         if number and match is not None:
-            found[waiting[match]] = number
+            versions[waiting[match]] = number
             del waiting[: match + 1]  # versions are in the order in which they were submitted
-    return found
+    return versions
 
 
 def _digest(folder: Path, name: Any) -> str | None:

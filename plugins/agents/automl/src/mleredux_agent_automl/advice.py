@@ -80,30 +80,30 @@ def read_advice(description: str) -> Advice:
 
 def _add_json(advice: Advice, block: str) -> None:
     try:
-        given = json.loads(block)
+        document = json.loads(block)
     except (ValueError, RecursionError):
         return
-    if not isinstance(given, dict) or not set(given) <= {one.name for one in fields(Advice)}:
+    if not isinstance(document, dict) or not set(document) <= {item.name for item in fields(Advice)}:
         return
-    if isinstance(names := given.get("drop_columns"), list):
+    if isinstance(names := document.get("drop_columns"), list):
         advice.drop_columns += [name for name in names if isinstance(name, str)]
-    advice.drop_shared_rows |= given.get("drop_shared_rows") is True
-    advice.folds = advice.folds or next(_strategies([given.get("folds")]), None)
+    advice.drop_shared_rows |= document.get("drop_shared_rows") is True
+    advice.folds = advice.folds or next(_strategies([document.get("folds")]), None)
     for kind in ("encoders", "imputers", "scalers"):
-        if isinstance(chosen := given.get(kind), dict):
+        if isinstance(chosen := document.get(kind), dict):
             for name, strategy in chosen.items():
-                for one in _strategies([strategy]):
-                    getattr(advice, kind).setdefault(name, one)
-    if given.get("class_weight") in ("balanced", "none"):
-        advice.class_weight = advice.class_weight or given["class_weight"]
+                for item in _strategies([strategy]):
+                    getattr(advice, kind).setdefault(name, item)
+    if document.get("class_weight") in ("balanced", "none"):
+        advice.class_weight = advice.class_weight or document["class_weight"]
 
 
-def _strategies(given: list[Any]) -> Iterator[Strategy]:
-    for one in given:
-        if isinstance(one, str):
-            yield {"name": one}
-        elif isinstance(one, dict) and isinstance(one.get("name"), str):
-            yield one
+def _strategies(items: list[Any]) -> Iterator[Strategy]:
+    for item in items:
+        if isinstance(item, str):
+            yield {"name": item}
+        elif isinstance(item, dict) and isinstance(item.get("name"), str):
+            yield item
 
 
 def _add_line(advice: Advice, line: str, section: str, *, decided: bool) -> None:
@@ -111,20 +111,20 @@ def _add_line(advice: Advice, line: str, section: str, *, decided: bool) -> None
         advice.drop_columns += _columns(dropped[2])
         advice.drop_shared_rows |= dropped[1] == "duplicates"
         return
-    found = _LINE.match(line)
-    if found is None:
+    match = _LINE.match(line)
+    if match is None:
         return
-    strategy: Strategy = {"name": found[1], **{name: _value(text) for name, text in _ARGUMENT.findall(found[2])}}
+    strategy: Strategy = {"name": match[1], **{name: _value(text) for name, text in _ARGUMENT.findall(match[2])}}
     kind = next((kind for word, kind in _SECTIONS.items() if section.startswith(word)), None)
-    if found[3] and kind and decided:
-        for name in _columns(found[3]):
+    if match[3] and kind and decided:
+        for name in _columns(match[3]):
             getattr(advice, kind).setdefault(name, strategy)
-    elif _FOLDS.fullmatch(found[1]):
+    elif _FOLDS.fullmatch(match[1]):
         advice.folds = advice.folds or strategy
     elif not decided:
         return
-    elif found[1] in _WEIGHTS or "imbalance" in section:
-        advice.class_weight = advice.class_weight or ("balanced" if found[1] in _WEIGHTS else "none")
+    elif match[1] in _WEIGHTS or "imbalance" in section:
+        advice.class_weight = advice.class_weight or ("balanced" if match[1] in _WEIGHTS else "none")
 
 
 def _columns(text: str) -> list[str]:

@@ -49,10 +49,10 @@ def _advised(strategy: Strategy, rows: pd.DataFrame, head: Head, seed: int) -> F
         )
     if name in ("TimeSeriesSplit", "GroupTimeSeriesSplit"):
         order = np.argsort(_moments(rows[str(strategy["time_column"])]), kind="stable")
-        found = [(order[train], order[held]) for train, held in sk.TimeSeriesSplit(count).split(order)]
+        splits = [(order[train], order[held]) for train, held in sk.TimeSeriesSplit(count).split(order)]
         if groups is None:
-            return found
-        return [(train[~np.isin(groups[train], groups[held])], held) for train, held in found]
+            return splits
+        return [(train[~np.isin(groups[train], groups[held])], held) for train, held in splits]
     if name == "ShuffleSplit":
         share = float(strategy.get("test_size") or 0.2)
         return list(

@@ -91,27 +91,27 @@ def suggest(trial: Any, columns: Columns, advice: Advice, rows: int, *, labels: 
         labels: Whether labels are submitted, in which case class weights may help.
     """
     families = FAMILIES if rows <= SLOW_ROWS else FAMILIES[:3]
-    found: Choices = {"family": (family := trial.suggest_categorical("family", families))}
+    choices: Choices = {"family": (family := trial.suggest_categorical("family", families))}
     if columns.numbers:
-        found["indicator"] = trial.suggest_categorical("indicator", [False, True])
+        choices["indicator"] = trial.suggest_categorical("indicator", [False, True])
         if family != "forest" and family != "boosting":
-            found["scaler"] = trial.suggest_categorical("scaler", ["StandardScaler", "QuantileTransformer"])
+            choices["scaler"] = trial.suggest_categorical("scaler", ["StandardScaler", "QuantileTransformer"])
     if columns.many:
-        found["many"] = trial.suggest_categorical("many", ["TargetEncoder", "OrdinalEncoder", "drop"])
+        choices["many"] = trial.suggest_categorical("many", ["TargetEncoder", "OrdinalEncoder", "drop"])
     if labels and advice.class_weight is None:
-        found["balanced"] = trial.suggest_categorical("balanced", [False, True])
+        choices["balanced"] = trial.suggest_categorical("balanced", [False, True])
     if family == "boosting":
-        found["rate"] = trial.suggest_float("rate", 0.02, 0.3, log=True)
-        found["leaves"] = trial.suggest_int("leaves", 4, 63, log=True)
-        found["iterations"] = trial.suggest_int("iterations", 40, 400, log=True)
+        choices["rate"] = trial.suggest_float("rate", 0.02, 0.3, log=True)
+        choices["leaves"] = trial.suggest_int("leaves", 4, 63, log=True)
+        choices["iterations"] = trial.suggest_int("iterations", 40, 400, log=True)
     elif family == "forest":
-        found["leaf"] = trial.suggest_int("leaf", 1, 20, log=True)
-        found["share"] = trial.suggest_float("share", 0.1, 1.0)
+        choices["leaf"] = trial.suggest_int("leaf", 1, 20, log=True)
+        choices["share"] = trial.suggest_float("share", 0.1, 1.0)
     elif family == "neighbors":
-        found["neighbors"] = trial.suggest_int("neighbors", 1, 60, log=True)
+        choices["neighbors"] = trial.suggest_int("neighbors", 1, 60, log=True)
     else:
-        found["strength"] = trial.suggest_float("strength", 1e-3, 1e2, log=True)
-    return found
+        choices["strength"] = trial.suggest_float("strength", 1e-3, 1e2, log=True)
+    return choices
 
 
 FIRST: tuple[Choices, ...] = (
@@ -159,10 +159,10 @@ def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bo
 
 def _alike(treatments: dict[str, Any]) -> list[list[str]]:
     """Group columns by treatment; one transformer of many columns is much faster than many of one."""
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name, treatment in treatments.items():
-        found.setdefault(repr(treatment), []).append(name)
-    return list(found.values())
+        groups.setdefault(repr(treatment), []).append(name)
+    return list(groups.values())
 
 
 def _number(name: str, choices: Choices, advice: Advice, seed: int) -> Any:
@@ -200,7 +200,7 @@ class _Log(BaseEstimator, TransformerMixin):  # type: ignore[misc]
 
 
 def _scaler(strategy: Strategy, seed: int) -> Any:
-    made: dict[str, Any] = {
+    scalers: dict[str, Any] = {
         "StandardScaler": preprocessing.StandardScaler(),
         "MinMaxScaler": preprocessing.MinMaxScaler(),
         "MaxAbsScaler": preprocessing.MaxAbsScaler(),
@@ -211,7 +211,7 @@ def _scaler(strategy: Strategy, seed: int) -> Any:
         ),
         "log1p": _Log(),
     }
-    return made.get(strategy["name"])
+    return scalers.get(strategy["name"])
 
 
 def _encoder(strategy: Strategy, classes: bool, seed: int) -> Any:

@@ -82,11 +82,11 @@ class Search:
             metric_for(table.metric, classes=bool(head.classes), labels=head.form == "label") for head in table.heads
         ]
         advice = json.dumps(self.advice.said()) if self.advice else "none"
-        found = f"{table.prepared.describe()}\nfolds: {how}\nadvice: {advice}"
-        self.log(found)
+        summary = f"{table.prepared.describe()}\nfolds: {how}\nadvice: {advice}"
+        self.log(summary)
         self.rollout.act(
             "Determine the prediction targets and the available advice.",
-            "inspect_tables", {"data_dir": str(task.data_dir)}, found,
+            "inspect_tables", {"data_dir": str(task.data_dir)}, summary,
             stage="explore", metric_name=table.metric, seconds=round(time.time() - self.started, 2),
             folds=how, dropped_columns=table.dropped,
         )  # fmt: skip

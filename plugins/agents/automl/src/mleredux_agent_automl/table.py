@@ -73,20 +73,20 @@ class Table:
             Exception: Any error of a model, and ValueError for predictions that are not finite.
         """
         head = self.heads[place]
-        made = estimator(
+        model = estimator(
             choices, self.columns, self.advice, classes=bool(head.classes), joint=head.y.ndim == 2, seed=self.seed
         )
-        candidate = Candidate("pipeline", "table", lambda seed, threads: made)
+        candidate = Candidate("pipeline", "table", lambda seed, threads: model)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            told = fit_predict(
+            predictions = fit_predict(
                 candidate, head, self.train.iloc[rows], rows, others, self.metric, self.seed, self.threads
             )
-        if not all(np.isfinite(one).all() for one in told):
+        if not all(np.isfinite(values).all() for values in predictions):
             raise ValueError("the pipeline predicts numbers that are not finite")
         if head.classes:
-            return told
-        return [np.clip(one, head.y.min(axis=0), head.y.max(axis=0)) for one in told]
+            return predictions
+        return [np.clip(values, head.y.min(axis=0), head.y.max(axis=0)) for values in predictions]
 
     def predict(self, choices: Choices) -> list[Array]:
         """Predict the test rows for each target, with a pipeline fitted to all training rows."""
@@ -96,7 +96,7 @@ class Table:
     def write(self, submission: Path, blend: Blend, predictions: dict[str, list[Array]]) -> None:
         """Write the submission: for each target, the weighted mean of the pipelines' predictions."""
         mixed = [
-            mix({name: told[place] for name, told in predictions.items()}, choices)
+            mix({name: values[place] for name, values in predictions.items()}, choices)
             for place, choices in enumerate(blend)
         ]
         write_submission(self.prepared.tables.sample_path, submission, self.heads, mixed)

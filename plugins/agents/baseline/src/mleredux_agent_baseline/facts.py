@@ -42,19 +42,19 @@ class Facts:
 def read_facts(task_dir: Path) -> Facts:
     """Return the facts of a task folder; facts from missing or damaged files remain unknown."""
     try:
-        said = json.loads((task_dir / "task.json").read_text(encoding="utf-8"))
+        facts = json.loads((task_dir / "task.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        said = {}
+        facts = {}
     try:
         description = (task_dir / "description.md").read_text(encoding="utf-8", errors="replace")
     except OSError:
         description = ""
-    direction = said.get("direction")
+    direction = facts.get("direction")
     return Facts(
-        sample=said.get("sample"),
-        id_columns=tuple(said.get("id_columns") or ()),
-        target_columns=tuple(said.get("target_columns") or ()),
-        metric=normal_name(said.get("metric") or "") or metric_in(description),
+        sample=facts.get("sample"),
+        id_columns=tuple(facts.get("id_columns") or ()),
+        target_columns=tuple(facts.get("target_columns") or ()),
+        metric=normal_name(facts.get("metric") or "") or metric_in(description),
         lower_is_better=None if direction is None else direction == "minimize",
     )
 

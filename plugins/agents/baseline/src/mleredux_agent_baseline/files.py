@@ -27,11 +27,11 @@ def find_tables(data_dir: Path, depth: int = 2) -> list[Path]:
     files = sorted(data_dir.iterdir())
     if len(files) > 200:
         return []
-    found = [path for path in files if path.is_file() and table_type(path)]
+    tables = [path for path in files if path.is_file() and table_type(path)]
     if depth > 1:
         for folder in files:
-            found += find_tables(folder, depth - 1) if folder.is_dir() else []
-    return sorted(found, key=lambda path: (-path.stat().st_size, path))
+            tables += find_tables(folder, depth - 1) if folder.is_dir() else []
+    return sorted(tables, key=lambda path: (-path.stat().st_size, path))
 
 
 def find_sample(data_dir: Path, facts: Facts) -> Path:

@@ -24,9 +24,9 @@ def candidates_for(head: Head, kinds: list[str]) -> list[Candidate]:
     """Return the candidates that are suitable for a head, regardless of the size of the table."""
     joint = head.y.ndim == 2
     return [
-        one
-        for one in BY_NAME[bool(head.classes)].values()
-        if one.features in kinds and (one.joint or not joint) and len(head.classes) <= one.max_classes
+        candidate
+        for candidate in BY_NAME[bool(head.classes)].values()
+        if candidate.features in kinds and (candidate.joint or not joint) and len(head.classes) <= candidate.max_classes
     ]
 
 

@@ -29,11 +29,11 @@ class ImageFile:
 
 def find_images(data_dir: Path) -> dict[str, ImageFile]:
     """Return images by file name and by stem; names that occur twice (in train and test) are omitted."""
-    found: dict[str, ImageFile | None] = {}
+    images: dict[str, ImageFile | None] = {}
 
     def add(name: str, image: ImageFile) -> None:
         for key in {name, Path(name).stem}:
-            found[key] = None if key in found else image
+            images[key] = None if key in images else image
 
     for path in sorted(data_dir.rglob("*")):
         if path.suffix.lower() in SUFFIXES:
@@ -43,7 +43,7 @@ def find_images(data_dir: Path) -> dict[str, ImageFile]:
                 for member in archive.namelist():
                     if Path(member).suffix.lower() in SUFFIXES and not member.startswith("__MACOSX"):
                         add(Path(member).name, ImageFile(path, member))
-    return {key: image for key, image in found.items() if image is not None}
+    return {key: image for key, image in images.items() if image is not None}
 
 
 def image_column(train: pd.DataFrame, test: pd.DataFrame, images: dict[str, ImageFile]) -> str | None:

@@ -35,9 +35,9 @@ def load_tables(
 
 def id_columns(sample: pd.DataFrame, facts: Facts) -> list[str]:
     """Return the id columns of the sample: those stated by the task, else the first column if there are several."""
-    said = [name for name in facts.id_columns if name in sample.columns]
-    if said:
-        return said
+    declared = [name for name in facts.id_columns if name in sample.columns]
+    if declared:
+        return declared
     if facts.target_columns:
         return [name for name in sample.columns if name not in facts.target_columns]
     return [str(sample.columns[0])] if sample.shape[1] > 1 else []

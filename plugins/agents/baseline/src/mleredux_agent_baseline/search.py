@@ -94,7 +94,7 @@ class Search:
                     fold_scores[head].append(self.metrics[head].score(target.y[held], prediction))
         trial.seconds = time.time() - started
         trial.fit_seconds = trial.seconds / max(len(self.folds) - 1, 1)
-        trial.warnings = sorted({str(one.message).splitlines()[0] for one in caught})[:3]
+        trial.warnings = sorted({str(warning.message).splitlines()[0] for warning in caught})[:3]
         for head in heads:
             self.predictions[head][candidate.name] = np.concatenate(parts[head])
             score = self.metrics[head].score(self.truth(head), self.predictions[head][candidate.name])

@@ -55,13 +55,13 @@ class Work:
             task.data_dir, self.facts, seed=task.seed, memory_mb=task.memory_mb,
             max_rows=task.options["max_rows"], deadline=deadline,
         )  # fmt: skip
-        found = prepared.describe()
+        summary = prepared.describe()
         self.threads = useful_threads(prepared, task.cpus)
-        for line in [f"metric: {self.facts.metric or 'unknown'}", *found.splitlines()]:
+        for line in [f"metric: {self.facts.metric or 'unknown'}", *summary.splitlines()]:
             self.log(line)
         self.rollout.act(
             "Determine the prediction targets and the features.",
-            "inspect_tables", {"data_dir": str(task.data_dir)}, found,
+            "inspect_tables", {"data_dir": str(task.data_dir)}, summary,
             stage="explore", metric_name=self.facts.metric, seconds=round(time.time() - started, 2),
         )  # fmt: skip
         return prepared

@@ -19,20 +19,20 @@ def configure(options: dict[str, Any]) -> Agent:
     Raises:
         MlereduxError: An option is invalid.
     """
-    asked = read_options("command", Options, options)
-    recipe = find_recipe(asked.recipe) if asked.recipe else CommandRecipe("")
-    install = f"{recipe.install}; {asked.install}"
-    recipe = replace(recipe, command=asked.command or recipe.command, install=install)
-    build = recipe.build(asked.libraries)
-    if asked.image:
-        build = Build(image=asked.image)
-    elif asked.context:
-        build = Build(context=Path(asked.context).absolute())
+    chosen = read_options("command", Options, options)
+    recipe = find_recipe(chosen.recipe) if chosen.recipe else CommandRecipe("")
+    install = f"{recipe.install}; {chosen.install}"
+    recipe = replace(recipe, command=chosen.command or recipe.command, install=install)
+    build = recipe.build(chosen.libraries)
+    if chosen.image:
+        build = Build(image=chosen.image)
+    elif chosen.context:
+        build = Build(context=Path(chosen.context).absolute())
     return agent.model_copy(
         update={
-            "command": recipe.start(asked.model) if recipe.command else (),
+            "command": recipe.start(chosen.model) if recipe.command else (),
             "build": build,
-            "tools": recipe.tools if asked.recipe and not asked.command else agent.tools,
+            "tools": recipe.tools if chosen.recipe and not chosen.command else agent.tools,
         }
     )
 

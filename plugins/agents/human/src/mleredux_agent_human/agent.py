@@ -29,10 +29,10 @@ def configure(options: dict[str, Any]) -> Agent:
     Raises:
         MlereduxError: An option is not valid.
     """
-    given = read_options("human", Options, options)
-    asked = libraries(given.libraries)
-    python = (*asked.python, JUPYTER) if given.jupyter else asked.python
-    build = agent.build.model_copy(update={"python": python, "debian": asked.debian})
+    chosen = read_options("human", Options, options)
+    packages = libraries(chosen.libraries)
+    python = (*packages.python, JUPYTER) if chosen.jupyter else packages.python
+    build = agent.build.model_copy(update={"python": python, "debian": packages.debian})
     return agent.model_copy(update={"build": build})
 
 

@@ -17,9 +17,9 @@ from mleredux_agentkit.wire import NoSession, ask, dial
 _BLOCK = 1 << 16
 
 
-def join(read: Callable[[int], bytes], one: socket.socket, other: socket.socket) -> None:
+def join(read: Callable[[int], bytes], near: socket.socket, other: socket.socket) -> None:
     """Relay data between two connections until both are closed; `read` reads from the first."""
-    back = threading.Thread(target=_copy, args=(other.recv, one), daemon=True)
+    back = threading.Thread(target=_copy, args=(other.recv, near), daemon=True)
     back.start()
     _copy(read, other)
     back.join()

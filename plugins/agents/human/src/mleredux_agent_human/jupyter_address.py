@@ -23,24 +23,24 @@ def open_jupyter(run: Run) -> str | None:
     Raises:
         MlereduxError: Jupyter ended or does not respond.
     """
-    found, until = _state(run), time.monotonic() + _START_SECONDS
-    if not found:
+    state, until = _state(run), time.monotonic() + _START_SECONDS
+    if not state:
         return None
-    while not found.get("ready"):
-        if not found or found["ended"] or time.monotonic() > until:
+    while not state.get("ready"):
+        if not state or state["ended"] or time.monotonic() > until:
             raise MlereduxError("Jupyter did not start.", hint=f"See {run.output_dir / 'logs/jupyter/jupyter.log'}.")
         time.sleep(_POLL)
-        found = _state(run)
+        state = _state(run)
     known = run.path / ".jupyter.json"
     try:
         passing = json.loads(known.read_text())
     except (OSError, ValueError):
         passing = {}
-    if passing.get("token") != found["token"]:
-        passing = {"token": found["token"], "port": _pass_on(run)}
+    if passing.get("token") != state["token"]:
+        passing = {"token": state["token"], "port": _pass_on(run)}
         known.touch(0o600)
         known.write_text(json.dumps(passing))
-    return f"http://127.0.0.1:{passing['port']}/lab/tree/{found['notebook']}?token={found['token']}"
+    return f"http://127.0.0.1:{passing['port']}/lab/tree/{state['notebook']}?token={state['token']}"
 
 
 def _state(run: Run) -> dict[str, Any]:

@@ -40,12 +40,12 @@ def start(visit: Visit) -> str:
         MlereduxError: The workspace can't be opened; the message is that of the command.
     """
     _check_here(visit)
-    asked = {name: (values or [""])[-1].strip() for name, values in visit.form.items()}
+    fields = {name: (values or [""])[-1].strip() for name, values in visit.form.items()}
     command = ["human", "start", "--detach", "--json", "--runs-dir", str(visit.folder)]
     command += ["--data-dir", str(visit.data_dir)] if visit.data_dir else []
     for option, name in (("--name", "name"), ("--time-limit", "time_limit"), ("--feedback", "feedback")):
-        command += [f"{option}={asked[name]}"] if asked.get(name) else []
-    command += ["--", asked.get("task", "")]
+        command += [f"{option}={fields[name]}"] if fields.get(name) else []
+    command += ["--", fields.get("task", "")]
     done = subprocess.run(
         [sys.executable, "-m", "mleredux", *command],
         stdin=subprocess.DEVNULL,
@@ -55,8 +55,8 @@ def start(visit: Visit) -> str:
         check=False,
     )
     if done.returncode:
-        said = [line.removeprefix("Error: ") for line in done.stderr.splitlines() if "Error: " in line]
-        raise MlereduxError(said[-1] if said else "The workspace could not be opened.", hint="Change the form.")
+        errors = [line.removeprefix("Error: ") for line in done.stderr.splitlines() if "Error: " in line]
+        raise MlereduxError(errors[-1] if errors else "The workspace could not be opened.", hint="Change the form.")
     return visit.link("people", json.loads(done.stdout)["id"])
 
 

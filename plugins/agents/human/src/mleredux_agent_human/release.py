@@ -21,17 +21,17 @@ def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
     """
     store: Any = ctx.obj
     there = backend(ctx, runs_dir=str(store.path))
-    found = [store.get(name) for name in runs] or [run for run in _waiting(store) if not run.held]
-    for run in found:
+    held = [store.get(name) for name in runs] or [run for run in _waiting(store) if not run.held]
+    for run in held:
         if run.hold_end is None or run.state.final:
             raise MlereduxError(f"Run {run.id} needs no release.", hint="`mleredux runs` lists runs with their status.")
         if run.alive:
             raise MlereduxError(f"Run {run.id} is still being worked on.", hint="Release it when it has ended.")
-    for run in found:
+    for run in held:
         run.release()
         Pipeline(store, catalogue(ctx), DataStore(run.spec.data_dir)).execute([run])
-    if found:
-        closing_table([there.view(there.find(run.id)) for run in found])
+    if held:
+        closing_table([there.view(there.find(run.id)) for run in held])
     else:
         click.echo("No run is due.")
 

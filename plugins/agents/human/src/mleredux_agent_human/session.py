@@ -46,9 +46,9 @@ class Session(base.Session):
 
     def answers(self) -> dict[str, base.Answer]:
         """Return the handlers of requests: those of any session, of terminals, and of Jupyter."""
-        found = {**super().answers(), "attach": self._attach, "size": self._resize, "cell": self._cell}
-        found["jupyter"] = lambda _file, _request: self._jupyter.state() if self._jupyter else {}
-        return {**found, "forward": self._jupyter.forward} if self._jupyter else found
+        handlers = {**super().answers(), "attach": self._attach, "size": self._resize, "cell": self._cell}
+        handlers["jupyter"] = lambda _file, _request: self._jupyter.state() if self._jupyter else {}
+        return {**handlers, "forward": self._jupyter.forward} if self._jupyter else handlers
 
     def begin(self) -> None:
         """Start the shell, and Jupyter if requested."""

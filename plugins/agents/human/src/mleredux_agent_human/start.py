@@ -130,19 +130,19 @@ def command(
     follow(there, run)
 
 
-def _request(task: str, asked: dict[str, Any]) -> RunRequest:
-    agent = f"human:{asked['name']}" if asked["name"] else "human"
-    here = asked["sandbox"] in (None, "process")
-    if asked["jupyter"] and here and find_spec("jupyterlab") is None:
+def _request(task: str, settings: dict[str, Any]) -> RunRequest:
+    agent = f"human:{settings['name']}" if settings["name"] else "human"
+    here = settings["sandbox"] in (None, "process")
+    if settings["jupyter"] and here and find_spec("jupyterlab") is None:
         raise MlereduxError("JupyterLab is not installed.", hint='`pip install "mleredux-agent-human[jupyter]"`')
     names = ("time_limit", "cpus", "memory_mb", "disk_mb")
-    limits = {name: asked[name] for name in names if asked[name] is not None}
+    limits = {name: settings[name] for name in names if settings[name] is not None}
     options = {
         **({} if here else _LIBRARIES),
-        **({"jupyter": True} if asked["jupyter"] else {}),
-        **read_options(asked["options"]),
+        **({"jupyter": True} if settings["jupyter"] else {}),
+        **read_options(settings["options"]),
     }
-    return RunRequest(runs=Request.single(task, agent, sandbox=asked["sandbox"], limits=limits, options=options))
+    return RunRequest(runs=Request.single(task, agent, sandbox=settings["sandbox"], limits=limits, options=options))
 
 
 def _open(ctx: click.Context, run: Run) -> str:
@@ -153,7 +153,7 @@ def _open(ctx: click.Context, run: Run) -> str:
     """
     if not run.alive:
         _start_worker(ctx, run)
-    started, said = time.monotonic(), ""
+    started, state = time.monotonic(), ""
     while True:
         try:
             return str(ask(run.output_dir, "clock")["message"])
@@ -165,14 +165,14 @@ def _open(ctx: click.Context, run: Run) -> str:
                 hint=f"See `mleredux runs show {run.id}`.",
             )
         if not run.alive and time.monotonic() - started > _WORKER_SECONDS:
-            told = _worker_log(run).read_text(errors="replace").strip().splitlines()
+            lines = _worker_log(run).read_text(errors="replace").strip().splitlines()
             raise MlereduxError(
-                f"The workspace could not be opened: {told[-1] if told else 'its process ended.'}",
+                f"The workspace could not be opened: {lines[-1] if lines else 'its process ended.'}",
                 hint=f"Try again with `mleredux human start --attach {run.id}`.",
             )
-        if str(run.state) != said:
-            said = str(run.state)
-            click.echo(f"{said} …", err=True)
+        if str(run.state) != state:
+            state = str(run.state)
+            click.echo(f"{state} …", err=True)
         time.sleep(_POLL)
 
 
@@ -183,9 +183,9 @@ def _over(run: Run) -> bool:
 
 def _start_worker(ctx: click.Context, run: Run) -> None:
     """Start `mleredux run --resume`, which outlives this terminal."""
-    given = ctx.find_root().params
-    plugins = [word for name in given.get("load") or () for word in ("--plugin", name)]
-    plugins += [word for name in given.get("block") or () for word in ("--block", name)]
+    parameters = ctx.find_root().params
+    plugins = [word for name in parameters.get("load") or () for word in ("--plugin", name)]
+    plugins += [word for name in parameters.get("block") or () for word in ("--block", name)]
     command = ["run", "--resume", str(run.path.resolve()), "--runs-dir", str(run.path.parent.resolve())]
     with _worker_log(run).open("ab") as log:
         subprocess.Popen(

@@ -113,14 +113,14 @@ def _agent_step(number: int, message: dict[str, Any], results: list[dict[str, An
         calls[name] = ToolCall(
             tool_call_id=name, function_name="bash", arguments={"command": as_text(action.get("command"))}
         )
-    names, found, codes = list(calls), [], []
+    names, observations, codes = list(calls), [], []
     for position, result in enumerate(results):
-        said = as_text(result.get("tool_call_id"), _NAME)
+        call = as_text(result.get("tool_call_id"), _NAME)
         by_place = names[position] if position < len(names) else None
         content = as_dict(result.get("extra")).get("raw_output")
-        found.append(
+        observations.append(
             ObservationResult(
-                source_call_id=said if said in calls else by_place,
+                source_call_id=call if call in calls else by_place,
                 content=as_text(content if isinstance(content, str) else _content(result)),
             )
         )
@@ -139,7 +139,7 @@ def _agent_step(number: int, message: dict[str, Any], results: list[dict[str, An
         message=_content(message),
         reasoning_content=as_text(message.get("reasoning_content")) or None,
         tool_calls=list(calls.values()) or None,
-        observation=Observation(results=found) if found else None,
+        observation=Observation(results=observations) if observations else None,
         metrics=usage_of(as_dict(extra.get("response")).get("usage"), extra.get("cost")),
         llm_call_count=1,
         extra=facts.as_extra() or None,

@@ -62,14 +62,14 @@ def read_rollout(output: Path) -> Trajectory | None:
     """
     trace = read_object(output, f"{LOGS}/env_log/trace.json")
     acted = [step for step in as_objects(trace.get("steps")) if isinstance(step.get("action"), dict)][:_MOST_STEPS]
-    said = list(_said(read_log(output, f"{LOGS}/agent_log/main_log")))
-    if not said and not acted:
+    answers = list(_said(read_log(output, f"{LOGS}/agent_log/main_log")))
+    if not answers and not acted:
         return None
     calls = read_lines(output, f"{LOGS}/usage.jsonl")
     steps: list[Json] = []
     if problem := as_string(trace.get("task_description")):
         steps.append({"source": "user", "message": problem})
-    steps += _steps(said, acted, _by_log(calls))
+    steps += _steps(answers, acted, _by_log(calls))
     return Trajectory(
         agent=AgentInfo(
             name="mlagentbench",
@@ -81,10 +81,10 @@ def read_rollout(output: Path) -> Trajectory | None:
     )
 
 
-def _steps(said: list[_Said], acted: list[Json], calls: dict[str, list[Json]]) -> Iterator[Json]:
+def _steps(answers: list[_Said], acted: list[Json], calls: dict[str, list[Json]]) -> Iterator[Json]:
     """Yield steps: answers with the resulting actions, and actions without a known answer separately."""
     left = list(enumerate(acted))
-    for answer in said:
+    for answer in answers:
         index, action = left.pop(0) if answer.executed and left else (None, None)
         own = calls.pop(f"step_{answer.number}_log.log", [])
         yield _step(answer, index, action, own + _tool_calls(calls, index))
@@ -96,15 +96,15 @@ def _step(answer: _Said | None, index: int | None, action: Json | None, calls: l
     entries = answer.entries if answer else {}
     done = action["action"] if action else {}
     name = as_string(done.get("name")) or entries.get("Action", "").strip() or "unknown"
-    given = entries.get("Action Input", "").strip()
-    arguments = as_arguments(done.get("args") if action else given)
+    content = entries.get("Action Input", "").strip()
+    arguments = as_arguments(done.get("args") if action else content)
     result = as_string(as_dict(action).get("observation")) or (answer.result if answer else "")
     thoughts = [f"{entry}: {text.strip()}" for entry, text in entries.items() if not entry.startswith("Action")]
     step: Json = {
         "source": "agent",
         "timestamp": as_time(as_dict(action).get("timestamp")),
         "message": "\n".join(thoughts),
-        **called("action" if index is None else f"action_{index}", name, arguments or {"input": given}, result),
+        **called("action" if index is None else f"action_{index}", name, arguments or {"input": content}, result),
         "metrics": add_usage(map(usage_of, calls)),
         "llm_call_count": len(calls) or None,
     }
@@ -126,10 +126,10 @@ def _said(text: str) -> Iterator[_Said]:
 
 
 def _entries(words: str) -> dict[str, str]:
-    found = list(_ENTRY.finditer(words))
-    ends = [match.start() for match in found[1:]] + [len(words)]
+    matches = list(_ENTRY.finditer(words))
+    ends = [match.start() for match in matches[1:]] + [len(words)]
     entries: dict[str, str] = {}
-    for match, end in zip(found, ends, strict=False):
+    for match, end in zip(matches, ends, strict=False):
         entries.setdefault(match[1], words[match.end() : end])
     return entries
 

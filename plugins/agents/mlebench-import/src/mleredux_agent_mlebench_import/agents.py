@@ -64,5 +64,5 @@ def _command(entry: Entry, options: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _time_limit(entry: Entry) -> float:
-    said = entry.env.get(_TIME_VARIABLE, "")
-    return float(said) if said.isdigit() and int(said) > 0 else _DAY
+    text = entry.env.get(_TIME_VARIABLE, "")
+    return float(text) if text.isdigit() and int(text) > 0 else _DAY

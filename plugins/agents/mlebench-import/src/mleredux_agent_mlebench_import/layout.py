@@ -89,14 +89,14 @@ def read_folder(folder: Path) -> dict[str, Entry]:
     if path.stat().st_size > _MOST_BYTES:
         raise _wrong(f"{path} is larger than {_MOST_BYTES:,} bytes")
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise _wrong(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise _wrong(f"{path} contains no mapping of agents")
     entries = {
         name: _entry(folder, name, value)
-        for name, value in found.items()
+        for name, value in document.items()
         if isinstance(name, str) and name not in _HELPERS and isinstance(value, dict) and "start" in value
     }
     if not entries:
@@ -139,12 +139,12 @@ def _inside(folder: Path, named: Any, key: str, where: str) -> str:
 
 
 def _mapping(value: dict[str, Any], key: str, where: str) -> dict[Any, Any]:
-    found = value.get(key)
-    if found is None:
+    mapping = value.get(key)
+    if mapping is None:
         return {}
-    if not isinstance(found, dict) or any(isinstance(item, dict | list) for item in found.values()):
+    if not isinstance(mapping, dict) or any(isinstance(item, dict | list) for item in mapping.values()):
         raise _wrong(f"{where} has {key} that are not a mapping of names to plain values")
-    return found
+    return mapping
 
 
 def _plain(value: Any) -> str:

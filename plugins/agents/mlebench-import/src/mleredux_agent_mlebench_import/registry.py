@@ -37,9 +37,9 @@ def imported() -> dict[str, dict[str, Any]]:
     """
     path = home() / _NAMES
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        record = json.loads(path.read_text(encoding="utf-8"))
         return {
-            str(name): {"copy": str(item["copy"]), "summary": dict(item["summary"])} for name, item in found.items()
+            str(name): {"copy": str(item["copy"]), "summary": dict(item["summary"])} for name, item in record.items()
         }
     except (FileNotFoundError, NotADirectoryError):
         return {}
@@ -120,11 +120,11 @@ def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None
     entries = read_folder(folder)
     about = {"libraries": libraries, "env_image": env_image}
     files = _files(folder)
-    made = {
+    record = {
         generated_name(name): dockerfile((folder / name).read_text(encoding="utf-8"), wanted, env_image)
         for name in {entry.dockerfile for entry in entries.values()}
     }
-    name = _digest(folder, files, json.dumps([about, sorted(made.items())]))
+    name = _digest(folder, files, json.dumps([about, sorted(record.items())]))
     target = home() / name
     if (target / "about.json").is_file():
         return name
@@ -134,7 +134,7 @@ def keep(folder: Path, libraries: str = DEFAULT_LIBRARIES, env_image: str | None
         copy = temporary / "agent" / path
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(folder / path, copy, follow_symlinks=False)
-    for generated, text in made.items():
+    for generated, text in record.items():
         _write(temporary / "agent" / generated, text)
     _write(temporary / "about.json", json.dumps({**about, "source": str(folder.resolve())}, indent=1))
     shutil.rmtree(target, ignore_errors=True)
@@ -155,7 +155,7 @@ def _one(agents: dict[str, Agent], name: str, where: str) -> Agent:
 
 def _files(folder: Path) -> list[Path]:
     """Return files and links of a folder, relative to it; links must not point outside."""
-    found: list[Path] = []
+    files: list[Path] = []
     size = 0
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - _LEFT_OUT)
@@ -167,14 +167,14 @@ def _files(folder: Path) -> list[Path]:
             if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
                 raise MlereduxError(f"{path} is a link to outside the folder.", hint="Put the file itself there.")
             if path.is_symlink() or path.is_file():
-                found.append(path.relative_to(folder))
+                files.append(path.relative_to(folder))
                 size += path.lstat().st_size
-        if len(found) > _MOST_FILES or size > _MOST_BYTES:
+        if len(files) > _MOST_FILES or size > _MOST_BYTES:
             raise MlereduxError(
                 f"{folder} contains more than {_MOST_FILES:,} files or {_MOST_BYTES >> 20} MB.",
                 hint="Keep only what the image is built from.",
             )
-    return sorted(found)
+    return sorted(files)
 
 
 def _digest(folder: Path, files: list[Path], about: str) -> str:

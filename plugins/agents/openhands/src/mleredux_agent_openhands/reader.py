@@ -58,9 +58,9 @@ def read_rollout(output: Path) -> Trajectory | None:
 class _Usage:
     """Tokens and cost, per response of the language model and in total."""
 
-    def __init__(self, found: Json) -> None:
-        metrics = as_objects(list(as_dict(found.get("usage_to_metrics")).values()))
-        self.version = as_string(found.get("openhands_version")) or "unknown"
+    def __init__(self, events: Json) -> None:
+        metrics = as_objects(list(as_dict(events.get("usage_to_metrics")).values()))
+        self.version = as_string(events.get("openhands_version")) or "unknown"
         self.model = next((name for item in metrics if (name := as_string(item.get("model_name")))), None)
         # For models without a price, OpenHands reports a cost of 0.
         self.cost = sum(as_number(item.get("accumulated_cost")) or 0.0 for item in metrics)
@@ -129,17 +129,17 @@ class _Steps:
         call, observation = as_string(event.get("tool_call_id")), event.get("observation")
         failed = _kind(event) != "ObservationEvent"
         if isinstance(observation, dict):
-            said, code = _words(observation.get("content")), observation.get("exit_code")
+            text, code = _words(observation.get("content")), observation.get("exit_code")
             failed = observation.get("is_error") is True or (isinstance(code, int) and code > 0)
         else:
-            said = as_string(event.get("error")) or as_string(event.get("rejection_reason"))
+            text = as_string(event.get("error")) or as_string(event.get("rejection_reason"))
         step = self._by_call.get(call)
         if step is None:
-            self._say(event, "system", said)
+            self._say(event, "system", text)
             return
         before = step["observation"].results if "observation" in step else []
-        step["observation"] = Observation(results=[*before, ObservationResult(source_call_id=call, content=said)])
-        if any(made.tool_call_id == call and made.function_name == "terminal" for made in step["tool_calls"]):
+        step["observation"] = Observation(results=[*before, ObservationResult(source_call_id=call, content=text)])
+        if any(item.tool_call_id == call and item.function_name == "terminal" for item in step["tool_calls"]):
             extra = step.setdefault("extra", {"is_buggy": False, "seconds": 0.0})
             extra["is_buggy"] = extra["is_buggy"] or failed
             extra["seconds"] += _seconds(self._started[call], as_time(event.get("timestamp")))
@@ -163,9 +163,9 @@ def _tools(events: list[Json]) -> list[Json] | None:
 
 
 def _arguments(event: Json) -> Json:
-    given = as_dict(event.get("tool_call")).get("arguments")
+    arguments = as_dict(event.get("tool_call")).get("arguments")
     action = {name: value for name, value in as_dict(event.get("action")).items() if name != "kind"}
-    return as_arguments(given) or as_arguments(action)
+    return as_arguments(arguments) or as_arguments(action)
 
 
 def _words(content: Any) -> str:

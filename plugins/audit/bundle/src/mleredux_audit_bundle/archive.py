@@ -45,21 +45,21 @@ def write_bundle(
         MlereduxError: A run has not ended, or the file cannot be written.
     """
     subjects: list[dict[str, Any]] = []
-    told: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     temporary = path.with_name(f".{path.name}.part")
     try:
         with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as archive:
             for run in runs:
                 if not run.state.final:
                     raise MlereduxError(f"Run {run.id} is {run.state}.", hint="Wait until it has ended.")
-                found = _add_run(archive, run, submissions=submissions)
-                subjects += found
-                told.append(_told(run, found))
+                entry = _add_run(archive, run, submissions=submissions)
+                subjects += entry
+                entries.append(_told(run, entry))
             statement = {
                 "_type": STATEMENT_TYPE,
                 "subject": subjects,
                 "predicateType": PREDICATE_TYPE,
-                "predicate": {"created_at": datetime.now(UTC).isoformat(timespec="seconds"), "runs": told},
+                "predicate": {"created_at": datetime.now(UTC).isoformat(timespec="seconds"), "runs": entries},
             }
             envelope = Envelope(json.dumps(statement, sort_keys=True).encode(), PAYLOAD_TYPE, {})
             envelope.sign(CryptoSigner(key))
@@ -75,12 +75,12 @@ def write_bundle(
 
 def _add_run(archive: zipfile.ZipFile, run: Run, *, submissions: bool) -> list[dict[str, Any]]:
     """Add the files of a run; return the subjects of the statement."""
-    found = []
+    files = []
     for name in ("run.json", "report.json", "scores.json"):
         if (run.path / name).is_file():
             content = (run.path / name).read_bytes()
             _add(archive, f"runs/{run.id}/{name}", content)
-            found.append(_subject(f"runs/{run.id}/{name}", hashlib.sha256(content).hexdigest()))
+            files.append(_subject(f"runs/{run.id}/{name}", hashlib.sha256(content).hexdigest()))
     versions = run.submissions()
     if versions:
         last = versions[-1].path
@@ -94,8 +94,8 @@ def _add_run(archive: zipfile.ZipFile, run: Run, *, submissions: bool) -> list[d
             else:
                 while piece := file.read(_PIECE):
                     hashed.update(piece)
-        found.append(_subject(name, hashed.hexdigest()))
-    return found
+        files.append(_subject(name, hashed.hexdigest()))
+    return files
 
 
 def _told(run: Run, subjects: list[dict[str, Any]]) -> dict[str, Any]:

@@ -32,14 +32,14 @@ def bundle(runs: tuple[str, ...], output: Path, no_submissions: bool, runs_dir: 
     from mleredux_audit_bundle.keys import installation_key, public_key, public_pem
 
     store = RunStore(runs_dir)
-    found = {run.id: run for run in map(store.get, runs)}  # each run once
+    chosen = {run.id: run for run in map(store.get, runs)}  # each run once
     signer = installation_key()
-    write_bundle(found.values(), signer, output, submissions=not no_submissions)
+    write_bundle(chosen.values(), signer, output, submissions=not no_submissions)
     key = public_key(public_pem(signer), "The signing key").keyid
     if as_json:
-        print_json({"path": str(output), "runs": list(found), "key": key, "bytes": output.stat().st_size})
+        print_json({"path": str(output), "runs": list(chosen), "key": key, "bytes": output.stat().st_size})
     else:
-        print_facts({"bundle": str(output), "runs": len(found), "key": key})
+        print_facts({"bundle": str(output), "runs": len(chosen), "key": key})
         click.echo(f"Check it anywhere: mleredux verify-bundle {output.name}")
 
 

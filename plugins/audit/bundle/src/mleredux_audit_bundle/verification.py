@@ -175,10 +175,10 @@ def _verify(
         return done
     _check_files(archive, statement, done)
     done.created_at = statement.predicate.created_at
-    for told in statement.predicate.runs:
-        checked = _check_run(archive, told)
+    for claim in statement.predicate.runs:
+        checked = _check_run(archive, claim)
         if answers is not None and catalogue is not None and not done.problems:
-            _grade_again(archive, told, checked, DataStore(answers), catalogue)
+            _grade_again(archive, claim, checked, DataStore(answers), catalogue)
             if checked.reproduced is None and checked.claimed_score is not None:
                 checked.problems.append("Grading did not confirm its score.")
         done.runs.append(checked)
@@ -190,22 +190,22 @@ def _signed(archive: zipfile.ZipFile, done: Verification, keys: list[SSlibKey] |
     try:
         envelope = Envelope.from_dict(json.loads(_text(archive, ENVELOPE)))
         own = public_key(_text(archive, KEY), f"{KEY} in the archive")
-        (found,) = envelope.verify([own], 1).values()
+        (payload,) = envelope.verify([own], 1).values()
     except VerificationError:
         done.problems.append("The signature does not match the statement and the key in the archive.")
         return None
     except Exception as error:  # a hostile envelope may break the reader in any way
         done.problems.append(f"The envelope can't be read ({type(error).__name__}).")
         return None
-    done.key = found.keyid
+    done.key = payload.keyid
     if keys is not None:
-        done.trusted = any(key.keyid == found.keyid and key.keyval == found.keyval for key in keys)
+        done.trusted = any(key.keyid == payload.keyid and key.keyval == payload.keyval for key in keys)
         if not done.trusted:
             done.problems.append("It was signed with a different key.")
     try:
         statement = _Statement.model_validate_json(envelope.payload)
-        for told in statement.predicate.runs:
-            told.claimed()
+        for claim in statement.predicate.runs:
+            claim.claimed()
     except ValueError:
         statement = None
     if statement is None or envelope.payload_type != PAYLOAD_TYPE:
@@ -219,7 +219,7 @@ def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verifica
     if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
         raise MlereduxError(f"The archive unpacks to more than {MOST_BYTES >> 30} GiB.")
     left = set(archive.namelist()) - {ENVELOPE, KEY}
-    submissions = {told.submission.name for told in statement.predicate.runs if told.submission}
+    submissions = {claim.submission.name for claim in statement.predicate.runs if claim.submission}
     for subject in statement.subject:
         if subject.name not in left:
             if subject.name not in submissions:
@@ -235,11 +235,11 @@ def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verifica
     done.problems += [f"{name} is not signed." for name in sorted(left)]
 
 
-def _check_run(archive: zipfile.ZipFile, told: _Told) -> RunCheck:
-    claimed = told.claimed()
+def _check_run(archive: zipfile.ZipFile, claim: _Told) -> RunCheck:
+    claimed = claim.claimed()
     score, medal = (claimed.score, claimed.medal) if claimed is not None else (None, None)
-    checked = RunCheck(told.id, told.task, told.agent, told.status, score, medal)
-    name = f"runs/{told.id}/report.json"
+    checked = RunCheck(claim.id, claim.task, claim.agent, claim.status, score, medal)
+    name = f"runs/{claim.id}/report.json"
     if name in archive.namelist():
         try:
             same = _report(json.loads(_text(archive, name))) == claimed
@@ -257,10 +257,10 @@ def _report(content: dict[str, Any]) -> Report:
 
 
 def _grade_again(
-    archive: zipfile.ZipFile, told: _Told, checked: RunCheck, store: DataStore, catalogue: Catalogue
+    archive: zipfile.ZipFile, claim: _Told, checked: RunCheck, store: DataStore, catalogue: Catalogue
 ) -> None:
     """Grade the submission here, and compare all results of grading."""
-    claimed, submission = told.claimed(), told.submission
+    claimed, submission = claim.claimed(), claim.submission
     if claimed is None or submission is None:
         checked.notes.append("None of its submissions was graded.")
         return
@@ -268,7 +268,7 @@ def _grade_again(
         checked.notes.append("The submission is not in the archive; only its hash is.")
         return
     try:
-        task = catalogue.task(told.task)
+        task = catalogue.task(claim.task)
         prepared = store.find(task)
         if prepared is None:
             raise DataError(f"Task {task.id} is not prepared in {store.path}.")
@@ -287,7 +287,7 @@ def _grade_again(
     checked.reproduced = not differences
     if differences:
         also = (
-            " The local prepared data differs from the run's." if told.used.get("task_data") != prepared.digest else ""
+            " The local prepared data differs from the run's." if claim.used.get("task_data") != prepared.digest else ""
         )
         checked.problems.append(f"Grading on this machine resulted in {'; '.join(differences)}.{also}")
 

@@ -27,10 +27,10 @@ def produce_conduct(run: Run) -> Iterable[Artifact]:
     """Write the check as artifacts of a run that just ended; use a judge only if the environment names one."""
     references = os.environ.get(REFERENCES_VARIABLE)
     model, cost = os.environ.get(MODEL_VARIABLE), os.environ.get(COST_VARIABLE)
-    found = check(
+    document = check(
         run, references=Path(references) if references else None, model=model, cost=float(cost) if cost else None
     )
-    return write(run, found)
+    return write(run, document)
 
 
 def check(
@@ -63,13 +63,13 @@ def check(
         from mleredux_audit_conduct.judge import judge
 
         try:
-            said = judge(run, texts, model, cost)
+            opinion = judge(run, texts, model, cost)
         except MlereduxError as error:
             checked["judge"] = {"model": model, "error": str(error)}
         else:
-            findings += said.findings
-            use = said.use.model_dump(mode="json")
-            checked["judge"] = {"model": model, "unfounded": said.unfounded, "use": use}
+            findings += opinion.findings
+            use = opinion.use.model_dump(mode="json")
+            checked["judge"] = {"model": model, "unfounded": opinion.unfounded, "use": use}
     findings.sort(key=lambda finding: _ORDER.index(finding.severity))
     return {**checked, "findings": [asdict(finding) for finding in findings]}
 
@@ -96,8 +96,8 @@ def as_markdown(checked: dict[str, Any]) -> str:
         f"Checked {len(checked['looked_at'])} texts, compared the code with {len(checked['compared_with'])} others.",
     ]
     if judged := checked.get("judge"):
-        said = judged.get("error") or f"{judged['unfounded']} of its findings did not quote an existing line"
-        lines.append(f"Judge {judged['model']}: {said}.")
+        reason = judged.get("error") or f"{judged['unfounded']} of its findings did not quote an existing line"
+        lines.append(f"Judge {judged['model']}: {reason}.")
     for item in findings:
         place = item["where"] + (f", line {item['line']}" if item["line"] else "")
         lines += ["", f"## {item['severity']}: {item['rule']}", "", f"{item['why']} ({place})"]

@@ -51,10 +51,10 @@ def judge(run: Run, texts: Sequence[Text], model: str, cost: float | None = None
     Raises:
         MlereduxError: No gateway is configured, or the model's response is invalid.
     """
-    with open_judge(run, model, calls=MAX_CALLS, cost_usd=cost) as asked:
-        content = asked.ask(_RULES, _material(texts))
+    with open_judge(run, model, calls=MAX_CALLS, cost_usd=cost) as model_calls:
+        content = model_calls.ask(_RULES, _material(texts))
     findings, unfounded = _founded(content, texts)
-    return Judgement(model, findings, unfounded, asked.use)
+    return Judgement(model, findings, unfounded, model_calls.use)
 
 
 def _material(texts: Sequence[Text]) -> str:
@@ -71,8 +71,8 @@ def _material(texts: Sequence[Text]) -> str:
 def _founded(content: str, texts: Sequence[Text]) -> tuple[list[Finding], int]:
     """Return findings whose quote is an existing line, with its location, and the number of the other findings."""
     try:
-        said: Any = json.loads(content[content.index("{") : content.rindex("}") + 1])["findings"]
-        listed = [item for item in said if isinstance(item, dict)]
+        claims: Any = json.loads(content[content.index("{") : content.rindex("}") + 1])["findings"]
+        listed = [item for item in claims if isinstance(item, dict)]
     except (ValueError, KeyError, TypeError) as error:
         raise MlereduxError("The judge's answer is not the requested JSON.", hint="Use another model.") from error
     findings: list[Finding] = []

@@ -55,14 +55,14 @@ def known_code(run: Run, references: Path | None, *, before: bool = False) -> li
 
 def _of_other_runs(run: Run, before: bool) -> list[Known]:
     """Return code of the newest other runs of the task and project, by other agents or other versions of this agent."""
-    found: list[Known] = []
+    known: list[Known] = []
     newest = islice(RunStore(run.path.parent).newest(run.spec.task), LOOKED_AT)
     for other in islice((other for other in newest if _is_other(other.spec, run.spec, before)), OTHER_RUNS):
         try:
-            found += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
+            known += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
         except (MlereduxError, OSError):
             continue  # deleted in the meantime
-    return found
+    return known
 
 
 def _is_other(other: RunSpec, spec: RunSpec, before: bool) -> bool:
@@ -102,7 +102,7 @@ def similar(code: Sequence[Text], known: Sequence[Known], *, long: bool = False)
         (item, _fingerprint_from_cache(item) if item.cached else _fingerprint(item.name, item.content))
         for item in known
     ]
-    found: list[tuple[float, Finding]] = []
+    matches: list[tuple[float, Finding]] = []
     for text, mine in ours:
         for item, other in theirs:
             if mine is None or other is None:
@@ -118,8 +118,8 @@ def similar(code: Sequence[Text], known: Sequence[Known], *, long: bool = False)
             alike = f"{share:.0%} of it resembles" if share == own else f"It contains {share:.0%} of"
             why = f"{alike} {item.name} ({int(tokens):,} tokens in common)."
             severity = "serious" if share >= SERIOUS else "suspicious"
-            found.append((share, Finding("copied", severity, text.where, line, evidence, why)))  # type: ignore[arg-type]
-    yield from (finding for _, finding in sorted(found, key=lambda pair: -pair[0])[:20])
+            matches.append((share, Finding("copied", severity, text.where, line, evidence, why)))  # type: ignore[arg-type]
+    yield from (finding for _, finding in sorted(matches, key=lambda pair: -pair[0])[:20])
 
 
 def _fingerprint_from_cache(known: Known) -> Any | None:
@@ -131,8 +131,8 @@ def _fingerprint_from_cache(known: Known) -> Any | None:
     try:
         tokens = path.read_text(encoding="utf-8")
     except (OSError, ValueError):
-        made = _fingerprint(known.name, known.content)
-        tokens = made.filtered_code if made else ""
+        fingerprint = _fingerprint(known.name, known.content)
+        tokens = fingerprint.filtered_code if fingerprint else ""
         with contextlib.suppress(OSError, UnicodeError):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(path, tokens)

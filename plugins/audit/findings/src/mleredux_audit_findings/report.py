@@ -62,26 +62,26 @@ def record(study: Study, analysis: Any) -> dict[str, Any]:
 def _measured(study: Study, analysis: Any, measure: str) -> dict[str, Any]:
     """Return the results by one measure; the primary one decides."""
     base, *others = study.writer.arms
-    against = {arm: {one.task: one.difference for one in analysis.compare(base, arm, measure).tasks} for arm in others}
+    against = {arm: {row.task: row.difference for row in analysis.compare(base, arm, measure).tasks} for arm in others}
     arms = {arm.name: arm.estimates.get(measure) for arm in analysis.arms}
     return {
-        "arms": {arm: {key: getattr(one, key, None) for key in ("mean", "low", "high")} for arm, one in arms.items()},
+        "arms": {arm: {key: getattr(row, key, None) for key in ("mean", "low", "high")} for arm, row in arms.items()},
         "differences": [
             {
                 "difference": f"{b} − {a}",
-                "mean": one.difference,
-                **{key: getattr(one, key) for key in ("interval", "p", "wins", "ties", "losses", "sentence")},
-                "natural": _mean(task.difference for task in one.tasks if kind(task.task) == "natural"),
-                "planted": _mean(task.difference for task in one.tasks if kind(task.task) != "natural"),
+                "mean": row.difference,
+                **{key: getattr(row, key) for key in ("interval", "p", "wins", "ties", "losses", "sentence")},
+                "natural": _mean(task.difference for task in row.tasks if kind(task.task) == "natural"),
+                "planted": _mean(task.difference for task in row.tasks if kind(task.task) != "natural"),
             }
             for a, b in PAIRS
             if {a, b} <= arms.keys()
-            for one in [analysis.compare(a, b, measure)]
+            for row in [analysis.compare(a, b, measure)]
         ],
-        "by_task": {task: {arm: found.get(task) for arm, found in against.items()} for task in study.tasks},
+        "by_task": {task: {arm: differences.get(task) for arm, differences in against.items()} for task in study.tasks},
         "negative_transfer": {
-            arm: {task: value for task, value in sorted(found.items(), key=lambda item: item[1]) if value < 0}
-            for arm, found in against.items()
+            arm: {task: value for task, value in sorted(differences.items(), key=lambda item: item[1]) if value < 0}
+            for arm, differences in against.items()
         },
     }
 
@@ -104,8 +104,8 @@ def page(study: Study, known: dict[str, Any]) -> str:
 
 
 def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return sum(found) / len(found) if found else None
+    numbers = list(values)
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _number(value: float | None) -> str:

@@ -150,8 +150,8 @@ class Study:
     def registered(self) -> dict[str, str]:
         """When each version of the plan was first executed, by its digest, the oldest first."""
         path = self.folder / RECORD
-        found: dict[str, str] = json.loads(path.read_bytes()) if path.is_file() else {}
-        return found
+        digests: dict[str, str] = json.loads(path.read_bytes()) if path.is_file() else {}
+        return digests
 
     def _questions(self) -> Iterator[str]:
         """Yield the technique tasks that apply; note the others with the reason."""
@@ -189,10 +189,10 @@ class Study:
     @cached_property
     def graded(self) -> dict[str, list[Lesson]]:
         """The lessons of all tasks, by task."""
-        found = {task: self.lessons(task) for task in self.tasks}
-        if not any(found.values()):
+        lessons = {task: self.lessons(task) for task in self.tasks}
+        if not any(lessons.values()):
             raise NotFound("No technique run was graded.", hint="`mleredux runs` lists them, with their messages.")
-        return found
+        return lessons
 
     def _write_contexts(self) -> None:
         for task in self.tasks:

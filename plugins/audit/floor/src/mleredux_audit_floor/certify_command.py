@@ -53,9 +53,9 @@ def command(ctx: click.Context, tasks: tuple[str, ...], output: Path | None, che
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_bytes())
+        certificate = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise MlereduxError(
             f"{path} is not a certificate: {error}.", hint="Make one with `mleredux certify`."
         ) from None
-    return found if isinstance(found, dict) else {}
+    return certificate if isinstance(certificate, dict) else {}

@@ -68,8 +68,8 @@ def _hunted(task: str, sandbox: str, data_dir: str | None) -> Row:
         run = mleredux.run(task, agent="hunter", sandbox=sandbox, data_dir=data_dir, runs_dir=runs_dir)
         if run.report is None:
             return Row("hunter", 1, 0, run.message)
-        said = run.agent_log.read_text(errors="replace").splitlines()[-1:]
-        return row_of("hunter", [("hunter", said[0] if said else "", run.report)])
+        lines = run.agent_log.read_text(errors="replace").splitlines()[-1:]
+        return row_of("hunter", [("hunter", lines[0] if lines else "", run.report)])
 
 
 def _show(floor: Floor) -> None:

@@ -78,13 +78,13 @@ def floor_of(task: Task, public: Path, private: Path, catalogue: Catalogue, *, s
         TaskBroken: The task has no sample submission, or its grader fails.
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-floor-") as scratch:
-        made = list(_submissions(task, public, Path(scratch), seed))
-        scored = score_in_children([Job(task, path, private) for _, _, path in made], catalogue)
+        submissions = list(_submissions(task, public, Path(scratch), seed))
+        scored = score_in_children([Job(task, path, private) for _, _, path in submissions], catalogue)
         reports = [
             grade(task, path, private, catalogue, scored=score)
-            for (_, _, path), score in zip(made, scored, strict=True)
+            for (_, _, path), score in zip(submissions, scored, strict=True)
         ]
-    labelled = [(kind, what, report) for (kind, what, _), report in zip(made, reports, strict=True)]
+    labelled = [(kind, what, report) for (kind, what, _), report in zip(submissions, reports, strict=True)]
     floor = Floor(task.id, task.version, task.metric.id, reports[0].median_threshold)
     floor.rows = [row_of(kind, labelled) for kind in KINDS if any(each[0] == kind for each in labelled)]
     return floor

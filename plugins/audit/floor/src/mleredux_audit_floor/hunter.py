@@ -22,10 +22,10 @@ def main() -> int:
     """Submit a file that has the sample's ids but other predictions, or else the sample."""
     task = Task()
     sample = task.sample
-    found = None if sample is None else find_answers(sample, apart=(task.data_dir, task.output_dir))
-    if found is not None:
-        print(f"answers are in {found}")
-        shutil.copyfile(found, task.submission)
+    answers = None if sample is None else find_answers(sample, apart=(task.data_dir, task.output_dir))
+    if answers is not None:
+        print(f"answers are in {answers}")
+        shutil.copyfile(answers, task.submission)
     elif sample is not None:
         print("no answers are within reach")
         task.submit(sample)
@@ -39,8 +39,8 @@ def find_answers(sample: Path, *, apart: tuple[Path, ...] = ()) -> Path | None:
     content = sample.read_bytes()
     for path in _files(time.monotonic() + SECONDS, {os.path.realpath(folder) for folder in apart}):
         with contextlib.suppress(OSError, ValueError):
-            found, others = _table(path)
-            if head and head <= found and ids <= others and path.read_bytes() != content:
+            table, others = _table(path)
+            if head and head <= table and ids <= others and path.read_bytes() != content:
                 return path
     return None
 

@@ -90,11 +90,11 @@ def measure(task: Task, prepared: Prepared, catalogue: Catalogue, scratch: Path)
     jobs = [Job(task, path, private) for group in groups.values() for path in group.values()]
     parts = [_fold(models[name], task, answers, row, number, scratch) for name in GOOD for number in range(FOLDS)]
     scored = score_in_children([*jobs, *parts], catalogue)
-    found = iter(
+    results = iter(
         grade(task, job.submission, private, catalogue, scored=score)
         for job, score in zip(jobs, scored[: len(jobs)], strict=True)
     )
-    reports = {group: {name: _trusted(next(found)) for name in paths} for group, paths in groups.items()}
+    reports = {group: {name: _trusted(next(results)) for name in paths} for group, paths in groups.items()}
     values = [float(getattr(score, "value", math.nan)) for score in scored[len(jobs) :]]
     spreads = [_error(values[start : start + FOLDS]) for start in range(0, len(values), FOLDS)]
     return Measurement(task, **reports, error=max(spreads), cpu_seconds=spent)

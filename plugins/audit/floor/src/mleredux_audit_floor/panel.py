@@ -26,7 +26,7 @@ def keep(floor: Floor, home: Path) -> None:
 def panel(visit: Visit, task: Task) -> dict[str, Any] | None:
     """Return the floor of this version of the task."""
     try:
-        found = json.loads((DataStore(visit.data_dir).home(task) / _FILE).read_text())
+        floor = json.loads((DataStore(visit.data_dir).home(task) / _FILE).read_text())
     except (OSError, ValueError):
-        found = None
-    return {"floor": found if found and found["version"] == task.version else None}
+        floor = None
+    return {"floor": floor if floor and floor["version"] == task.version else None}

@@ -102,10 +102,10 @@ def _cells(
     for value in constants:
         yield "constant", value, _always(value)
     for name, pick in (("mean", _mean), ("median", _median), ("most frequent value", _mode)):
-        found = {column: pick(values) for column, values in known.items()}
-        if any(found.values()):
+        cells = {column: pick(values) for column, values in known.items()}
+        if any(cells.values()):
             what = f"{name} of the training table"
-            yield "constant", what, _by_column(found)
+            yield "constant", what, _by_column(cells)
     dice = random.Random(seed)
     yield "random", "uniform numbers", lambda _row, _name: f"{dice.random():.6f}"
     drawn = {name: values for name, values in known.items() if values} or _own_values(read)
@@ -165,8 +165,8 @@ def _filled(schema: dict[str, Any], part: dict[str, Any], last: bool, text: str 
 
 def _tables(public: Path, sample: Path) -> Iterator[tuple[str, list[str], Iterator[list[str]]]]:
     """Yield the CSV files among the public files, the largest first: path, header, rows."""
-    found = [path for path in public.rglob("*.csv") if path.is_file() and path != sample]
-    for path in sorted(found, key=lambda path: (-path.stat().st_size, path)):
+    tables = [path for path in public.rglob("*.csv") if path.is_file() and path != sample]
+    for path in sorted(tables, key=lambda path: (-path.stat().st_size, path)):
         with path.open(newline="", encoding="utf-8", errors="replace") as file:
             rows = csv.reader(line.replace("\0", "") for line in file)
             yield path.relative_to(public).as_posix(), next(rows, []), rows

@@ -52,23 +52,23 @@ class NewIds:
         new = cls(pattern)
         for column in columns:
             every = [table[column] for _, table in tables if column in table]
-            asked = pd.concat([table[column] for side, table in tables if side == "private" and column in table])
-            if pd.api.types.is_numeric_dtype(asked):
-                old = asked.unique()
+            ids = pd.concat([table[column] for side, table in tables if side == "private" and column in table])
+            if pd.api.types.is_numeric_dtype(ids):
+                old = ids.unique()
                 above = int(max(values.max() for values in every)) + 1
                 new.numbers[column] = dict(zip(old.tolist(), (order(len(old)) + above).tolist(), strict=True))
                 new.texts |= {str(number): str(other) for number, other in new.numbers[column].items()}
             else:
-                new.cells[column] = asked.unique()
-                names = asked.astype(str).str.extract(f"^{pattern}$")[0].dropna().unique()
+                new.cells[column] = ids.unique()
+                names = ids.astype(str).str.extract(f"^{pattern}$")[0].dropna().unique()
                 new.texts |= {name: f"t{number:06d}" for name, number in zip(names, order(len(names)), strict=True)}
         return new
 
     def text(self, text: str) -> str:
         """Return a text with its id replaced, if it has one."""
-        found = re.fullmatch(self.pattern, text) if len(text) < _LONGEST else None
-        new = self.texts.get(found[1]) if found else None
-        return f"{text[: found.start(1)]}{new}{text[found.end(1) :]}" if found and new else text
+        match = re.fullmatch(self.pattern, text) if len(text) < _LONGEST else None
+        new = self.texts.get(match[1]) if match else None
+        return f"{text[: match.start(1)]}{new}{text[match.end(1) :]}" if match and new else text
 
     def path(self, path: str) -> str:
         """Return a path with its ids replaced; folders named by the first characters of an id follow it."""

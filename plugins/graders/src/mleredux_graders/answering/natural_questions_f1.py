@@ -80,15 +80,15 @@ def _predictions(submission: Table, task: Task, expected: set[str]) -> dict[str,
         raise InvalidSubmission(f"The submission has {len(ids)} rows; {len(expected)} are expected.")
     if set(ids) != expected:
         raise InvalidSubmission(f"Column {key!r} must contain the ids of the sample, each with _long and with _short.")
-    found = {}
+    predictions = {}
     for row, (name, cell) in enumerate(zip(ids, cells, strict=True), start=1):
         try:
-            found[name] = parse_prediction(cell.strip())
+            predictions[name] = parse_prediction(cell.strip())
         except ValueError:
             raise InvalidSubmission(
                 f"Column {target!r}, row {row}: an answer must be start:end in whole numbers, YES, NO or empty."
             ) from None
-    return found
+    return predictions
 
 
 def _score(predictions: dict[str, Answer], answers: dict[str, set[Answer]], *, blank: str) -> float:
@@ -101,18 +101,18 @@ def _score(predictions: dict[str, Answer], answers: dict[str, set[Answer]], *, b
     return 2 * hits / counted if counted else 1.0
 
 
-def _grade(given: GradingInput) -> Score:
-    options = parse_options(QuestionOptions, given.task, given.options)
-    submission = read_table(given.submission)
-    answers = _read(given.private / given.task.answers, given.task.id)
-    return run(lambda: _score(_predictions(submission, given.task, set(answers)), answers, blank=options.blank))
+def _grade(grading: GradingInput) -> Score:
+    options = parse_options(QuestionOptions, grading.task, grading.options)
+    submission = read_table(grading.submission)
+    answers = _read(grading.private / grading.task.answers, grading.task.id)
+    return run(lambda: _score(_predictions(submission, grading.task, set(answers)), answers, blank=options.blank))
 
 
-def _check(given: FormInput) -> None:
-    (key,) = given.task.submission.id_columns
-    submission = read_table(given.submission)
-    ids = texts(read_table(given.reference)[key], key, numbers="text")
-    run(lambda: float(len(_predictions(submission, given.task, set(ids)))))
+def _check(form: FormInput) -> None:
+    (key,) = form.task.submission.id_columns
+    submission = read_table(form.submission)
+    ids = texts(read_table(form.reference)[key], key, numbers="text")
+    run(lambda: float(len(_predictions(submission, form.task, set(ids)))))
 
 
 GRADER = Grader(

@@ -43,10 +43,10 @@ def f1_multilabel(rows: Iterable[tuple[Utf8, Utf8]], *, unknown: bool = False, a
     labels, missed = [Utf8.of_cells([])], [Utf8.of_cells([])]
     for texts in rows:
         y_true, y_pred = (split_words(side) for side in texts)
-        found = overlap(y_true, y_pred)
-        wrong = found.predicted[~found.hits]
-        hits.append(y_pred.rows[found.predicted[found.hits]] + count)
-        wanted.append(y_true.rows[found.true] + count)
+        common = overlap(y_true, y_pred)
+        wrong = common.predicted[~common.hits]
+        hits.append(y_pred.rows[common.predicted[common.hits]] + count)
+        wanted.append(y_true.rows[common.true] + count)
         surplus.append(y_pred.rows[wrong] + count)
         missed.append(y_pred.texts.subset(wrong))
         labels.append(y_true.texts.subset(np.flatnonzero(y_true.texts.first_equals() == np.arange(len(y_true.texts)))))

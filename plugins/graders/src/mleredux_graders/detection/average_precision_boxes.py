@@ -105,7 +105,7 @@ def _read(rows: Rows, options: BoxOptions) -> list[tuple[Array, Array]]:
     Boxes of such classes may be malformed here; validation, which does not know which classes occur, checks all boxes.
     """
     (target,), known = rows.targets, _classes(rows)
-    found = []
+    boxes = []
     for row, cell in zip(rows.submission_rows, texts(rows.predicted(target), target), strict=True):
         where = f"Column {target!r}, row {int(row) + 1}"
         try:
@@ -117,8 +117,8 @@ def _read(rows: Rows, options: BoxOptions) -> list[tuple[Array, Array]]:
             classes, values = classes[occurs], values[occurs]
         if not np.isfinite(values[:, 0]).all():
             raise InvalidSubmission(f"{where}: a confidence is missing or infinite.")
-        found.append((classes, values))
-    return found
+        boxes.append((classes, values))
+    return boxes
 
 
 def _true(rows: Rows) -> list[tuple[Array, Array]]:

@@ -86,8 +86,8 @@ def _read(rows: Rows, options: LaplaceOptions) -> _Predictions:
     if len(answer_rows) == 1 and len(submission_rows) > 1 and options.missing_rows == "drop":
         answer_rows = np.repeat(answer_rows, len(submission_rows))
     else:
-        one, other = match_rows(mine.take(submission_rows), theirs.take(answer_rows), rows.ids, "id")
-        submission_rows, answer_rows = submission_rows[one], answer_rows[other]
+        mine_rows, other = match_rows(mine.take(submission_rows), theirs.take(answer_rows), rows.ids, "id")
+        submission_rows, answer_rows = submission_rows[mine_rows], answer_rows[other]
     y_pred = numbers(mine[value], value, finite=options.missing_rows == "refuse")[submission_rows]
     deviation = numbers(mine[confidence], confidence, finite=False)[submission_rows]
     return _Predictions(answer_rows, y_pred, np.where(np.isnan(deviation), 0.0, deviation))

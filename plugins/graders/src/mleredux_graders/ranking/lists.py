@@ -41,9 +41,9 @@ def matched_lists(rows: Rows, predicted: Cells, options: ListOptions) -> Iterato
         yield split_blanks(y_true), guesses.kept(guesses.places < options.k), len(here)
 
 
-def hits(found: Overlap, y_pred: Pieces) -> tuple[Array, Array]:
+def hits(common: Overlap, y_pred: Pieces) -> tuple[Array, Array]:
     """Return row and rank (from 1) of each relevant piece at its first occurrence, sorted by row and rank."""
-    pieces = found.predicted[found.hits]
+    pieces = common.predicted[common.hits]
     width = int(y_pred.places.max(initial=0)) + 1
     ordered = np.sort(y_pred.rows[pieces] * width + y_pred.places[pieces])
     return ordered // width, ordered % width + 1

@@ -25,9 +25,9 @@ def average_precisions_at_k(y_true: Pieces, y_pred: Pieces, rows: int, k: int) -
         0 to 1; 0 if no piece is relevant, shape (rows,).
     """
     y_true = y_true.kept(y_true.texts.lengths > 0)
-    found = overlap(y_true, y_pred)
-    relevant = np.bincount(y_true.rows[found.true], minlength=rows)
-    row, place = hits(found, y_pred)
+    common = overlap(y_true, y_pred)
+    relevant = np.bincount(y_true.rows[common.true], minlength=rows)
+    row, place = hits(common, y_pred)
     hits_so_far = np.arange(1, len(row) + 1) - np.searchsorted(row, row)
     totals = np.bincount(row, weights=hits_so_far / place, minlength=rows)
     return ratio(totals, np.minimum(relevant, k))

@@ -90,8 +90,8 @@ def volume_distance(true: _Volume, predicted: _Volume, most_voxels: float) -> fl
         return 0.0
     if not len(true.voxels) or not len(predicted.voxels) or len(predicted.voxels) > most_voxels * len(true.voxels):
         return 1.0
-    one, other = true.coordinates(true.voxels, true.shape), predicted.coordinates(predicted.voxels, true.shape)
-    return hausdorff(one, other) / float(np.sqrt(3))
+    surface, other = true.coordinates(true.voxels, true.shape), predicted.coordinates(predicted.voxels, true.shape)
+    return hausdorff(surface, other) / float(np.sqrt(3))
 
 
 def _sizes(rows: Rows, options: DiceHausdorffOptions) -> list[tuple[int, int]]:

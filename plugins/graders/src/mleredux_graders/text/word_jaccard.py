@@ -29,9 +29,9 @@ def word_jaccard(y_true: Utf8, y_pred: Utf8) -> Array:
     """
     true, predicted = (split_words(texts.lowered()) for texts in (y_true, y_pred))
     found = overlap(true, predicted)
-    given, wanted = predicted.rows[found.predicted], true.rows[found.true]
+    words, wanted = predicted.rows[found.predicted], true.rows[found.true]
     common, distinct_given, distinct_wanted = (
-        np.bincount(rows, minlength=len(y_true)) for rows in (given[found.hits], given, wanted)
+        np.bincount(rows, minlength=len(y_true)) for rows in (words[found.hits], words, wanted)
     )
     union = distinct_wanted + distinct_given - common
     return np.where(union > 0, common / np.maximum(union, 1), np.nan)

@@ -151,8 +151,8 @@ class _Builder:
     def _check_base(self, rest: str) -> None:
         """Check that a base image has no ONBUILD instructions, which the engine's builder would run."""
         name = filled(next(word for word in rest.split() if not word.startswith("--")), self._globals)
-        found = find_record(self._client, name or self._arguments.get("BASE_IMAGE", ""))
-        if found and (found["Config"] or {}).get("OnBuild"):
+        image = find_record(self._client, name or self._arguments.get("BASE_IMAGE", ""))
+        if image and (image["Config"] or {}).get("OnBuild"):
             raise AgentBroken(
                 f"The image {name} has ONBUILD instructions, which builds can't run.", hint="Use another base image."
             )
@@ -166,12 +166,12 @@ class _Builder:
             words = shlex.split(rest)
         except ValueError:
             return {}  # the engine's builder reports this
-        found = {}
+        arguments = {}
         for name, equals, default in (word.partition("=") for word in words):
             value = filled(default, known) if equals else known.get(name)
             if (value := self._arguments.get(name, value)) is not None:
-                found[name] = value
-        return found
+                arguments[name] = value
+        return arguments
 
     def _flush(self, tag: str | None = None) -> None:
         """Build the instructions before this one with the engine's builder: they execute nothing."""
@@ -204,8 +204,8 @@ class _Builder:
                 self._watch.stop = lambda: None
                 stream.close()  # if another error stopped us, this stops the engine's build, too
         self._pending = []
-        found = self._client.inspect_image(self._image)  # type: ignore[no-untyped-call]
-        if found["Size"] > self._bounds.limits.disk:
+        image = self._client.inspect_image(self._image)  # type: ignore[no-untyped-call]
+        if image["Size"] > self._bounds.limits.disk:
             raise self._log.too_large(self._bounds.limits.disk)
 
     def _check_added(self, lines: list[str]) -> None:

@@ -89,8 +89,8 @@ def engine_errors(what: str, hint: str | None = None) -> Iterator[None]:
 
 def find_image(client: APIClient, name: str) -> Image | None:
     """Return an image of the engine, or None if it does not exist."""
-    found = find_record(client, name)
-    return Image.from_record(found) if found else None
+    image = find_record(client, name)
+    return Image.from_record(image) if image else None
 
 
 def find_record(client: APIClient, name: str) -> dict[str, Any] | None:

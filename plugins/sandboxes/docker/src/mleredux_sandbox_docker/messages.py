@@ -22,7 +22,7 @@ def messages(blocks: Iterable[bytes]) -> Iterator[list[Message]]:
     buffer = bytearray()
     for block in blocks:
         buffer += block
-        begin, found = 0, []
+        begin, texts = 0, []
         while len(buffer) - begin >= _HEADER:
             end = begin + _HEADER + int.from_bytes(buffer[begin + 4 : begin + _HEADER], "big")
             if end > len(buffer):
@@ -31,11 +31,11 @@ def messages(blocks: Iterable[bytes]) -> Iterator[list[Message]]:
             # The engine splits long lines into messages of full size, and may omit the newline after the last message.
             if not text.endswith(b"\n") and len(text) < _FULL_MESSAGE:
                 text += b"\n"
-            found.append((buffer[begin], time, text))
+            texts.append((buffer[begin], time, text))
             begin = end
         del buffer[:begin]
-        if found:
-            yield found
+        if texts:
+            yield texts
 
 
 def without_repeats(pieces: Iterable[list[Message]]) -> Iterator[list[Message]]:
@@ -79,9 +79,9 @@ def without_repeats(pieces: Iterable[list[Message]]) -> Iterator[list[Message]]:
 
 def nanoseconds(time: str) -> int:
     """Convert an RFC 3339 time of the engine to Unix time in nanoseconds; Python parses only microseconds."""
-    found = _TIME.fullmatch(time)
-    if found is None:
+    match = _TIME.fullmatch(time)
+    if match is None:
         raise ValueError(f"The engine returned the invalid time {time!r}.")
-    whole, fraction, zone = found.groups()
+    whole, fraction, zone = match.groups()
     seconds = datetime.fromisoformat(whole + zone.replace("Z", "+00:00")).timestamp()
     return int(seconds) * 10**9 + int((fraction or "0").ljust(9, "0"))

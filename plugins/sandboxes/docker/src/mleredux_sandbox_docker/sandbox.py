@@ -108,10 +108,10 @@ class DockerSandbox(FiltersHosts):
         client = connect()
         with engine_errors("The run's container can't be looked up"):
             wanted = [f"{RUN_LABEL}={launch.run_id}", f"{OWNER_LABEL}={launch.owner}"]
-            found: list[dict[str, Any]] = client.containers(all=True, filters={"label": wanted})
-        found.sort(key=lambda item: int(item["Created"]), reverse=True)
+            containers: list[dict[str, Any]] = client.containers(all=True, filters={"label": wanted})
+        containers.sort(key=lambda item: int(item["Created"]), reverse=True)
         adopted: Handle | None = None
-        for item in found:
+        for item in containers:
             if adopted is None and item["State"] in ("running", "paused", "exited", "dead"):
                 offset = noted_offset(container.control_file(launch.control_dir), item["Id"])
                 noted = container.log_note(launch.control_dir)

@@ -77,13 +77,13 @@ def run_step(
     Raises:
         BuildFailed: The step failed, or was stopped at a limit.
     """
-    found = client.inspect_image(image)  # type: ignore[no-untyped-call]
-    config = found["Config"]
+    image_record = client.inspect_image(image)  # type: ignore[no-untyped-call]
+    config = image_record["Config"]
     own = {item.partition("=")[0] for item in config.get("Env") or ()}
     values = {name: value for name, value in sorted(values.items()) if name not in own}
-    key = hashlib.sha256(json.dumps([found["Id"], command, values]).encode()).hexdigest()
+    key = hashlib.sha256(json.dumps([image_record["Id"], command, values]).encode()).hexdigest()
     for known in client.images(all=True, filters={"label": f"{STEP_LABEL}={key}"}):
-        if known.get("ParentId") == found["Id"]:  # rather than an image that the builder derived from it
+        if known.get("ParentId") == image_record["Id"]:  # rather than an image that the builder derived from it
             bounds.log.write(" ---> Using cache")
             return str(known["Id"])
     arguments = _arguments(command, config)
@@ -93,7 +93,7 @@ def run_step(
     if values:  # not as variables of the container, which the resulting image would contain
         arguments = ["env", *(f"{name}={value}" for name, value in values.items()), *arguments]
     before = downloads_size(cache) if cache else 0
-    with _container(client, found, arguments, bounds, cache) as (container, written):
+    with _container(client, image_record, arguments, bounds, cache) as (container, written):
         watch = bounds.watch
         watch.size = lambda: (written(container) if written else 0) + (downloads_size(cache) - before if cache else 0)
         watch.stop = lambda: _kill(client, container)
@@ -101,7 +101,7 @@ def run_step(
             _run(client, container, bounds)
         finally:
             watch.stop, watch.size = (lambda: None), (lambda: 0)
-        made = client.commit(
+        committed = client.commit(
             container,
             pause=False,
             conf={
@@ -111,7 +111,7 @@ def run_step(
                 "Labels": {**(config.get("Labels") or {}), STEP_LABEL: key},
             },
         )
-    return str(made["Id"])
+    return str(committed["Id"])
 
 
 def sweep_steps(client: APIClient) -> None:
@@ -197,8 +197,8 @@ def _run(client: APIClient, container: str, bounds: Bounds) -> None:
 
 
 def _written(client: APIClient, container: str) -> int:
-    found = client.containers(all=True, filters={"id": container}, size=True)
-    return max((int(item.get("SizeRw") or 0) for item in found), default=0)
+    records = client.containers(all=True, filters={"id": container}, size=True)
+    return max((int(item.get("SizeRw") or 0) for item in records), default=0)
 
 
 def _kill(client: APIClient, container: str) -> None:

@@ -100,7 +100,7 @@ class Bucket:
         """List objects, 1000 per request."""
         with self._explained():
             for listed in self._obstore.list(self._store, folder, chunk_size=_MOST):
-                yield from (one["path"] for one in listed)
+                yield from (item["path"] for item in listed)
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects, up to 1000 per request."""

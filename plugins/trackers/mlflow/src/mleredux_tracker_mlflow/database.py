@@ -20,8 +20,8 @@ def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable
     with tempfile.TemporaryDirectory() as folder:
         path = plain_path(Path(folder)) / "mlflow.db"
         sender = Sender(Settings(uri=f"sqlite:///{path}", artifact_mb=0, record=False))
-        for one in runs:
-            sender.send(one.run)
+        for run in runs:
+            sender.send(run.run)
         yield path.read_bytes()
 
 

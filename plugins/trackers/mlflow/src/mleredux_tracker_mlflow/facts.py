@@ -59,14 +59,14 @@ class Facts(NamedTuple):
 def facts_of(run: Run) -> Facts:
     """Read the facts from a run's directory."""
     events = run.events()
-    told = run.log.state
+    state = run.log.state
     return Facts(
         params=_params(run),
-        tags=_tags(run, told),
+        tags=_tags(run, state),
         points=list(_points(run, events)),
-        status=STATUSES.get(told.state, "RUNNING"),
-        started=_ms(told.began or run.spec.created_at),
-        ended=_ms(told.entered) if told.state.final and told.entered else None,
+        status=STATUSES.get(state.state, "RUNNING"),
+        started=_ms(state.began or run.spec.created_at),
+        ended=_ms(state.entered) if state.state.final and state.entered else None,
     )
 
 
@@ -77,7 +77,7 @@ def has_secret_options(run: Run) -> bool:
 
 def _params(run: Run) -> dict[str, str]:
     spec = run.spec
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "task": spec.task,
         "agent": spec.agent,
         "sandbox": spec.sandbox,
@@ -87,20 +87,20 @@ def _params(run: Run) -> dict[str, str]:
         **{f"limits.{name}": value for name, value in spec.limits.model_dump().items() if value is not None},
     }
     options = sorted(masked("options", spec.options).items())[:_MAX_OPTIONS]
-    asked |= {f"options.{name}": value for name, value in options}
-    return {_key(name): _text(value)[:_MAX_PARAM] for name, value in asked.items()}
+    parameters |= {f"options.{name}": value for name, value in options}
+    return {_key(name): _text(value)[:_MAX_PARAM] for name, value in parameters.items()}
 
 
-def _tags(run: Run, told: RunState) -> dict[str, str]:
+def _tags(run: Run, state: RunState) -> dict[str, str]:
     use, report = run.use, run.report
     known: dict[str, Any] = {
         "mlflow.source.name": "mleredux",
         "mlflow.source.git.commit": use.git_commit,
-        "mlflow.note.content": _note(run, told.state, report),
+        "mlflow.note.content": _note(run, state.state, report),
         "mleredux.run_id": run.id,
-        "mleredux.status": str(told.state),
-        "mleredux.cause": told.cause,
-        "mleredux.message": told.message,
+        "mleredux.status": str(state.state),
+        "mleredux.cause": state.cause,
+        "mleredux.message": state.message,
         "mleredux.medal": report.medal if report else None,
         "mleredux.verdict": report.verdict.status if report else None,
         "mleredux.metric": report.metric if report else None,
@@ -120,13 +120,13 @@ def _tags(run: Run, told: RunState) -> dict[str, str]:
 
 def _note(run: Run, state: State, report: Report | None) -> str:
     """Return the run's description for MLflow, in Markdown; it contains no text written by the agent."""
-    said = f"Agent `{_text(run.spec.agent)}` on task `{run.spec.task}`, seed {run.spec.seed}: **{state}**"
+    note = f"Agent `{_text(run.spec.agent)}` on task `{run.spec.task}`, seed {run.spec.seed}: **{state}**"
     if report is not None and report.score is not None:
         better = "lower" if report.is_lower_better else "higher"
         medal = f", {report.medal} medal" if report.medal else ""
-        said += f", {report.metric} {plain(report.score, 6)} ({better} is better){medal}"
-        said += "" if report.verdict.trusted else f"; {report.verdict.status}, so it does not count"
-    return f"{said}.\n\n{report.note}" if report is not None and report.note else f"{said}."
+        note += f", {report.metric} {plain(report.score, 6)} ({better} is better){medal}"
+        note += "" if report.verdict.trusted else f"; {report.verdict.status}, so it does not count"
+    return f"{note}.\n\n{report.note}" if report is not None and report.note else f"{note}."
 
 
 def _points(run: Run, events: list[Event]) -> Iterator[Point]:
@@ -187,8 +187,12 @@ def _outcome(events: list[Event]) -> Iterator[Point]:
 
 def _resources(run: Run, events: list[Event]) -> Iterator[Point]:
     """Yield the agent's resource usage, by seconds of its run time."""
-    begun = [one for one in (event.payload for event in events) if isinstance(one, AgentFound) and one.started_at]
-    fresh = [one for one in begun if one.status == "started"] or begun
+    begun = [
+        event_data
+        for event_data in (event.payload for event in events)
+        if isinstance(event_data, AgentFound) and event_data.started_at
+    ]
+    fresh = [event_data for event_data in begun if event_data.status == "started"] or begun
     if not fresh:
         return
     start, before = float(fresh[-1].started_at or 0), None

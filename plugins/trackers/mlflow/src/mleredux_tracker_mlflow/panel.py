@@ -25,15 +25,15 @@ class Place(NamedTuple):
 def sent(_visit: Visit, run: Run) -> dict[str, Any] | None:
     """Return where the run was sent; None if it was not sent."""
     places = [
-        Place(uri, _address(uri, one), one.mlflow_run_id, len(one.files)) for uri, one in all_sent(run.path).items()
+        Place(uri, _address(uri, record), record.mlflow_run_id, len(record.files))
+        for uri, record in all_sent(run.path).items()
     ]
     return {"places": places} if places else None
 
 
-def _address(uri: str, one: Sent) -> str | None:
+def _address(uri: str, entry: Sent) -> str | None:
     uri = uri.replace(f"{MASK}@", "")
     if not uri.startswith(("http://", "https://")) or not uri.isascii():
         return None
-    return (
-        f"{uri}/#/experiments/{quote(one.experiment_id or '0', safe='')}/runs/{quote(one.mlflow_run_id or '', safe='')}"
-    )
+    experiment = quote(entry.experiment_id or "0", safe="")
+    return f"{uri}/#/experiments/{experiment}/runs/{quote(entry.mlflow_run_id or '', safe='')}"

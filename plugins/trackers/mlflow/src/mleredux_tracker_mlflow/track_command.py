@@ -59,8 +59,8 @@ def command(
             continue
         rows.append(row)
         if not as_json:
-            told = f": {row['message']}" if "message" in row else ""
-            click.echo(f"{name}  {row['result']}{told}")
+            remark = f": {row['message']}" if "message" in row else ""
+            click.echo(f"{name}  {row['result']}{remark}")
     if as_json:
         print_json(rows)
     elif not rows:

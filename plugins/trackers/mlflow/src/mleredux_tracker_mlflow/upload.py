@@ -111,10 +111,10 @@ class Sender:
 
     def _not_sent(self, error: Exception) -> NotSent:
         silent = unanswered(error)
-        said = "does not respond" if silent else f"rejected the request: {_one_line(error)}"
-        made = NotSent(f"MLflow at {self.where} {said}.", hint=_HINT)
-        made.silent = silent
-        return made
+        reason = "does not respond" if silent else f"rejected the request: {_one_line(error)}"
+        problem = NotSent(f"MLflow at {self.where} {reason}.", hint=_HINT)
+        problem.silent = silent
+        return problem
 
     def _send(self, run: Run, present: Present | None) -> tuple[Present, bool]:
         facts = facts_of(run)
@@ -153,32 +153,32 @@ class Sender:
                 if error.error_code != "RESOURCE_DOES_NOT_EXIST":
                     raise
         experiment, name = self._experiment(run), run.id.replace("'", "")
-        found = self._client.search_runs([experiment], f"tags.`{RUN_ID}` = '{name}'", max_results=1)
-        return _present(found[0]) if found else None
+        matches = self._client.search_runs([experiment], f"tags.`{RUN_ID}` = '{name}'", max_results=1)
+        return _present(matches[0]) if matches else None
 
     def _create(self, run: Run, facts: Facts) -> Present:
         tags = {RUN_ID: run.id, "mleredux.status": facts.tags["mleredux.status"]}
-        made = self._client.create_run(self._experiment(run), facts.started, tags, run.id)
-        return Present(made.info.run_id, made.info.experiment_id, "RUNNING", tags=tags)
+        created = self._client.create_run(self._experiment(run), facts.started, tags, run.id)
+        return Present(created.info.run_id, created.info.experiment_id, "RUNNING", tags=tags)
 
     def _experiment(self, run: Run) -> str:
         name = (self.settings.experiment or run.spec.task)[:250]
         if name not in self._experiments:
-            found = self._client.get_experiment_by_name(name)
-            if found is None:
+            experiment = self._client.get_experiment_by_name(name)
+            if experiment is None:
                 try:
                     self._experiments[name] = self._client.create_experiment(name)
                     return self._experiments[name]
                 except MlflowException as error:
                     if error.error_code != "RESOURCE_ALREADY_EXISTS":  # another process has just created it
                         raise
-                    found = self._client.get_experiment_by_name(name)
-            if found is None or found.lifecycle_stage != "active":
+                    experiment = self._client.get_experiment_by_name(name)
+            if experiment is None or experiment.lifecycle_stage != "active":
                 raise MlereduxError(
                     f"Experiment {name!r} was deleted in MLflow at {self.where}.",
                     hint="Restore it there, or set MLEREDUX_MLFLOW_EXPERIMENT to another.",
                 )
-            self._experiments[name] = found.experiment_id
+            self._experiments[name] = experiment.experiment_id
         return self._experiments[name]
 
     def _points(self, run_id: str, keys: Iterable[str]) -> set[tuple[str, int, int]]:
@@ -227,10 +227,10 @@ class Sender:
 _HINT = "Once it works, run `mleredux runs track RUN` to send what is missing."
 
 
-def _present(found: Any) -> Present | None:
-    if found.info.lifecycle_stage != "active":
+def _present(value: Any) -> Present | None:
+    if value.info.lifecycle_stage != "active":
         return None
-    info, data = found.info, found.data
+    info, data = value.info, value.data
     return Present(
         info.run_id, info.experiment_id, info.status, info.end_time or None, dict(data.params), dict(data.tags)
     )

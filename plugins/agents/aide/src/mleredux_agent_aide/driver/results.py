@@ -40,11 +40,11 @@ class Keeper:
     def after(self, journal: Journal) -> None:
         """Store all results after a node was added."""
         node = journal[-1]
-        made = self._made()
-        if made.is_file() and not made.is_symlink():
-            kept = self.task.scratch_dir / "submissions" / f"{node.step:04d}{made.suffix}"
+        written = self._made()
+        if written.is_file() and not written.is_symlink():
+            kept = self.task.scratch_dir / "submissions" / f"{node.step:04d}{written.suffix}"
             kept.parent.mkdir(exist_ok=True)
-            shutil.move(made, kept)
+            shutil.move(written, kept)
             self._submissions[node.id] = kept
             self._keep_submission(node, kept)
         self._hand_in(journal)
@@ -54,9 +54,9 @@ class Keeper:
         """Submit the output of the last solution if there was no time to evaluate it and nothing has been submitted
         yet.
         """
-        made = self._made()
-        if self._handed_in is None and made.is_file() and not made.is_symlink():
-            self.task.submit(made)
+        written = self._made()
+        if self._handed_in is None and written.is_file() and not written.is_symlink():
+            self.task.submit(written)
             print("submitted the output of the last solution", flush=True)
 
     def save(self, journal: Journal) -> None:

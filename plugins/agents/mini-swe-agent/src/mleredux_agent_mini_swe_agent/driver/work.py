@@ -97,9 +97,9 @@ def work(task: Task) -> str:
     for name in ("temperature", "max_tokens"):
         if options[name] is not None:
             arguments[name] = options[name]
-    given = {**config["model"], "model_name": model_name(options["model"]), "model_kwargs": arguments}
+    settings = {**config["model"], "model_name": model_name(options["model"]), "model_kwargs": arguments}
     if model_name(options["model"]).startswith("anthropic/"):
-        given["set_cache_control"] = "default_end"
+        settings["set_cache_control"] = "default_end"
     litellm.suppress_debug_info = True
     environment = Environment(
         **{**config["environment"], "cwd": str(task.output_dir), "timeout": options["command_timeout"]},
@@ -107,7 +107,7 @@ def work(task: Task) -> str:
     environment.task = task
     own = {name: config["agent"][name] for name in ("system_template", "instance_template")}
     agent = Agent(
-        (TextModel if text else ToolModel)(**given),
+        (TextModel if text else ToolModel)(**settings),
         environment,
         **own,
         step_limit=options["steps"],

@@ -50,18 +50,18 @@ class Models:
             from MLAgentBench.schema import TooLongPromptError
 
             raise TooLongPromptError(str(error)) from error
-        said, read, written = answer
-        said = said.split(_STOP)[0]
+        text, read, written = answer
+        text = text.split(_STOP)[0]
         note = {"model": model, "log": Path(log_file or "").name, "prompt_tokens": read, "completion_tokens": written}
         with self._usage.open("a", encoding="utf-8") as file:
             file.write(json.dumps(note) + "\n")
         if log_file:
             with Path(log_file).open("a", encoding="utf-8") as file:
                 file.write(f"\n===================prompt=====================\n{HUMAN} {prompt} {ASSISTANT}")
-                file.write(f"\n==================={model} response ({tokens})=====================\n{said}")
+                file.write(f"\n==================={model} response ({tokens})=====================\n{text}")
                 file.write("\n===================tokens=====================\n")
                 file.write(f"Number of prompt tokens: {read}\nNumber of sampled tokens: {written}\n\n\n")
-        return said
+        return text
 
     def complete_text_fast(self, prompt: str, log_file: str | None = None, **more: Any) -> str:
         """Return the answer of the model for summaries."""

@@ -29,7 +29,7 @@ def main() -> int:
     }
     os.environ.update(quiet)
     works: list[Work] = []
-    told: list[str] = []
+    lines: list[str] = []
 
     def work() -> None:
         from mleredux_agent_openhands.driver.work import Work
@@ -38,8 +38,8 @@ def main() -> int:
         works[0].run()
 
     def pass_notice_on() -> None:
-        if works and not told and (notice := task.notice):
-            told.append(notice)
+        if works and not lines and (notice := task.notice):
+            lines.append(notice)
             # A message waits for the current step.
             threading.Thread(target=works[0].tell, args=(notice,), daemon=True).start()
 

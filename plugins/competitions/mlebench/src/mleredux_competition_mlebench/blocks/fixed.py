@@ -54,8 +54,8 @@ def drawn_by_content(recipe: Recipe, tree: str, inside: str = "") -> Recipe:
 
     def prepare(w: Workspace) -> None:
         if w.settings.salt is None:
-            told = repr(w.tree(tree, inside).sizes()).encode()
-            w.settings = replace(w.settings, salt=hashlib.blake2b(told).digest())
+            sizes = repr(w.tree(tree, inside).sizes()).encode()
+            w.settings = replace(w.settings, salt=hashlib.blake2b(sizes).digest())
         recipe(w)
 
     return prepare

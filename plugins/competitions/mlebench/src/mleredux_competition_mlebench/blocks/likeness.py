@@ -57,12 +57,12 @@ def looks(tree: Tree, names: Sequence[str]) -> npt.NDArray[np.uint8]:
     import numpy as np
 
     tree.need(names)
-    found: dict[str, Any] = {}
+    hashes: dict[str, Any] = {}
     with ThreadPoolExecutor() as pool:
         contents = ((name, content.read()) for name, content in tree.stream(dict.fromkeys(names)))
         while batch := dict(islice(contents, _AT_ONCE)):
-            found |= zip(batch, pool.map(_look, batch.values()), strict=True)
-    return np.array([found[name] for name in names])
+            hashes |= zip(batch, pool.map(_look, batch.values()), strict=True)
+    return np.array([hashes[name] for name in names])
 
 
 def _look(data: bytes) -> npt.NDArray[np.uint8]:

@@ -111,12 +111,12 @@ class Tree(ABC):
             DataError: The tree does not contain the file.
         """
         self.need([name])
-        found = self.stream({name})
-        _, content = next(found)
+        stream = self.stream({name})
+        _, content = next(stream)
         try:
             yield content
         except Exception as error:
-            found.throw(error)  # the tree knows which errors indicate damage
+            stream.throw(error)  # the tree knows which errors indicate damage
             raise
 
     def read(self, name: str) -> bytes:
@@ -170,17 +170,17 @@ class Tree(ABC):
         old = [str(source) for source in sources]
         new = dict(zip(old, old if names is None else map(str, names), strict=True))
         depth = {source.count("/") + 1 for source in old}
-        members, folders, found = [], [], set()
+        members, folders, present = [], [], set()
         for kind in (self.files, self.folders):
             for path in kind:
                 parts = path.split("/")
                 for cut in depth:
                     top = "/".join(parts[:cut])
                     if top in new and (kind is self.folders or len(parts) > cut):
-                        found.add(top)
+                        present.add(top)
                         name = new[top] + path[len(top) :]
                         folders.append(name) if kind is self.folders else members.append(Member(path, name))
-        missing = [source for source in old if source not in found]
+        missing = [source for source in old if source not in present]
         if missing:
             raise DataError(
                 f"{self.where} has no folder {missing[0]} ({len(missing)} of {len(old)} are missing).",

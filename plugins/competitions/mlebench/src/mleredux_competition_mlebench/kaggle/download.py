@@ -37,11 +37,11 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
     try:
         folder.mkdir(exist_ok=True)
         for attempt in range(1, _DOWNLOADS + 1):
-            told = None
+            md5_reported = None
             if not archive.exists():
-                told = _talk({"what": "data", "competition": data.competition, "target": str(archive)})["md5"]
+                md5_reported = _talk({"what": "data", "competition": data.competition, "target": str(archive)})["md5"]
             try:
-                _check(data, archive, told)
+                _check(data, archive, md5_reported)
                 unpack(archive, raw)
                 break
             except DamagedArchive as error:
@@ -87,7 +87,7 @@ def fetch_leaderboard(board: KaggleLeaderboard, path: Path) -> None:
     write_atomically(path, "rank,score\n" + "".join(lines))
 
 
-def _check(data: KaggleData, archive: Path, told: str | None) -> None:
+def _check(data: KaggleData, archive: Path, reported: str | None) -> None:
     """Compare the archive with its known checksums.
 
     An archive that Kaggle has repacked since is still used, with a warning: the prepared files have their own published
@@ -97,16 +97,16 @@ def _check(data: KaggleData, archive: Path, told: str | None) -> None:
         DamagedArchive: The archive differs from the file sent. (Damaged members are detected during unpacking.)
     """
     tell_progress("checking the archive")
-    found = md5(archive)
-    if found == data.md5:
+    computed = md5(archive)
+    if computed == data.md5:
         return
-    if told is not None and found != told:
-        raise DamagedArchive(f"its MD5 is {found}, but Kaggle reported {told}")
+    if reported is not None and computed != reported:
+        raise DamagedArchive(f"its MD5 is {computed}, but Kaggle reported {reported}")
     if not zipfile.is_zipfile(archive):
         raise DamagedArchive("it is not a complete zip archive")
     if data.md5 is not None:
         tell_progress(
-            f"Kaggle's archive has MD5 {found} instead of {data.md5}: it may have been repacked; "
+            f"Kaggle's archive has MD5 {computed} instead of {data.md5}: it may have been repacked; "
             "the prepared files will be checked",
             lasting=True,
         )
@@ -127,8 +127,8 @@ def _talk(request: dict[str, Any]) -> dict[str, Any]:
     Raises:
         Refusal: The request failed.
     """
-    found = importlib.util.find_spec("kaggle")
-    if found is None or found.origin is None:  # without an origin, it is just a folder with that name
+    client = importlib.util.find_spec("kaggle")
+    if client is None or client.origin is None:  # without an origin, it is just a folder with that name
         raise Refusal("not-installed")
     request = {"endpoint": os.environ.get(ENDPOINT_VARIABLE) or None, **request}
     child = subprocess.Popen(

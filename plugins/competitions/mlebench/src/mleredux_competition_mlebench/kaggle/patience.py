@@ -67,8 +67,8 @@ class Patience:
             except TROUBLE as error:
                 failures += 1
                 response = getattr(error, "response", None)
-                told = self._judge(error, response, failures, what)
-            self.pause(failures, told)
+                seconds = self._judge(error, response, failures, what)
+            self.pause(failures, seconds)
 
     def _judge(
         self, error: BaseException, response: requests.Response | None, failures: int, what: str
@@ -101,15 +101,15 @@ class Patience:
 
 def retry_after(response: requests.Response) -> float | None:
     """Return the seconds that a response requests to wait, by RFC 9110 section 10.2.3: seconds or a date."""
-    told = response.headers.get("Retry-After")
-    if told is None:
+    header = response.headers.get("Retry-After")
+    if header is None:
         return None
     try:
-        return max(0.0, float(told))
+        return max(0.0, float(header))
     except ValueError:
         pass
     try:
-        date = parsedate_to_datetime(told)
+        date = parsedate_to_datetime(header)
     except (TypeError, ValueError):
         return None
     date = date if date.tzinfo else date.replace(tzinfo=UTC)

@@ -180,13 +180,13 @@ def _length(response: requests.Response) -> int | None:
 
 def _told_md5(response: requests.Response) -> str | None:
     """Return the MD5 of the complete file from the header of Google's storage, `x-goog-hash: crc32c=…,md5=<base64>`."""
-    found = re.search(r"md5=([A-Za-z0-9+/]{22}==)", response.headers.get("x-goog-hash", ""))
-    return base64.b64decode(found.group(1)).hex() if found else None
+    match = re.search(r"md5=([A-Za-z0-9+/]{22}==)", response.headers.get("x-goog-hash", ""))
+    return base64.b64decode(match.group(1)).hex() if match else None
 
 
 def _starts_at(response: requests.Response) -> int | None:
-    found = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
-    return int(found.group(1)) if found else None
+    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    return int(match.group(1)) if match else None
 
 
 def _again(response: requests.Response, start: int, identity: str) -> requests.Response:

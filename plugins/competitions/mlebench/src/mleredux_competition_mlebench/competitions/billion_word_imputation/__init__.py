@@ -31,7 +31,7 @@ def prepare(w: Workspace, repeats: bool = True) -> None:
     random = np.random.RandomState(w.seed(0))
     share = w.settings.test_size or SHARE
     held_out: set[int] = set()
-    asked: set[str] = set()
+    sentences: set[str] = set()
     truth, damaged = [HEADER], [HEADER]
     for number, line in enumerate(lines(tree)):
         if random.random_sample() > share:
@@ -44,12 +44,12 @@ def prepare(w: Workspace, repeats: bool = True) -> None:
             damaged.append(f'{len(held_out)},"{" ".join(words)}"\n')
             held_out.add(number)
             if not repeats:
-                asked.add(line.strip())
+                sentences.add(line.strip())
 
     def write_train(file: IO[bytes]) -> None:
         text = io.TextIOWrapper(file, encoding="utf-8", newline="")  # gather lines: writes to archives are slow
         kept = (line for number, line in enumerate(lines(tree)) if number not in held_out)
-        text.writelines(kept if repeats else (line for line in kept if line.strip() not in asked))
+        text.writelines(kept if repeats else (line for line in kept if line.strip() not in sentences))
         text.flush()
         text.detach()
 

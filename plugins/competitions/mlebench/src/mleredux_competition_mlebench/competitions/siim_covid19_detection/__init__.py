@@ -22,14 +22,14 @@ def patients(studies: Column, tree: Tree) -> Column:
     first: dict[str, str] = {}
     for name in tree.names(".dcm"):
         first.setdefault(name.partition("/")[0], name)
-    found = []
+    names = []
     for study in studies.str.removesuffix("_study"):
         if study not in first:
             raise DataError(f"The raw data has no image of study {study}.", hint="Get the raw data again.")
         with tree.open(first[study]) as file:
             header = dicom.dcmread(file, stop_before_pixels=True, specific_tags=["PatientID"], force=True)
-        found.append(str(header.get("PatientID", "")) or study)
-    return studies.map(dict(zip(studies, found, strict=True)))
+        names.append(str(header.get("PatientID", "")) or study)
+    return studies.map(dict(zip(studies, names, strict=True)))
 
 
 def prepare(w: Workspace, by_patient: bool = False) -> None:

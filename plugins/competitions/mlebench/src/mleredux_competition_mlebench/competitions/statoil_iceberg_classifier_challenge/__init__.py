@@ -18,13 +18,13 @@ def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
     Raises:
         DataError: The content is not a list of records with equal keys that include the required ones.
     """
-    found: list[dict[str, Any]] = json.loads(w.tree(f"{name}.7z", inside="data/processed").read(name))
-    keys = set(found[0]) if found else set()
-    if not needed <= keys or any(set(record) != keys for record in found):
+    items: list[dict[str, Any]] = json.loads(w.tree(f"{name}.7z", inside="data/processed").read(name))
+    keys = set(items[0]) if items else set()
+    if not needed <= keys or any(set(record) != keys for record in items):
         raise DataError(
             f"{name} is not a list of records that all have {', '.join(sorted(needed))}.", hint="Get it again."
         )
-    return found
+    return items
 
 
 def prepare(w: Workspace, scenes: bool = False) -> None:

@@ -39,8 +39,8 @@ def submission_rows(test: Table) -> Table:
 def held_out(w: Workspace) -> set[str]:
     """Return a tenth of the articles, found in a separate pass that reads URLs only."""
     with w.path(RECORDS).open("rb") as lines:
-        found = dict.fromkeys(address[1] for line in lines for address in ADDRESS.finditer(line))
-    return {json.loads(b'"' + address + b'"') for address in w.split(list(found), SHARE)[1]}
+        articles = dict.fromkeys(address[1] for line in lines for address in ADDRESS.finditer(line))
+    return {json.loads(b'"' + address + b'"') for address in w.split(list(articles), SHARE)[1]}
 
 
 def write(w: Workspace, seed: int, by_article: bool, *files: IO[bytes]) -> None:

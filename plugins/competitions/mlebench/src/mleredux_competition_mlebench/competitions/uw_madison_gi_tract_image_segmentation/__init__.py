@@ -50,8 +50,8 @@ def prepare(w: Workspace) -> None:
     w.public("train.csv", train)
     w.public("test.csv", test[["id", "class"]])
     w.public("sample_submission.csv", test[["id", "class"]].assign(predicted="1 1 5 2"))
-    found = sizes(tree, test["id"])
-    w.private("test.csv", test.assign(**{size: found[size].to_numpy() for size in SIZES}))
+    shapes = sizes(tree, test["id"])
+    w.private("test.csv", test.assign(**{size: shapes[size].to_numpy() for size in SIZES}))
 
 
 COMPETITION = competition(
