@@ -262,3 +262,19 @@ def test_power_tells_what_is_lacking(runs: Path) -> None:
         beyond = power("--between", "1", "--difference", most, "--measure", name)
         assert beyond.exit_code == 2 and f"differ in {name} by 1" in beyond.output
     assert power("--between", "1", "--tasks", "1").output.startswith("1 task with 3 seeds detects no possible")
+
+
+def test_tasks_without_a_leaderboard_have_scores_but_no_summary(add_run: AddRun, tmp_path: Path) -> None:
+    compare = ["compare", "x", "y", "--runs-dir", str(tmp_path / "runs")]
+    for task, lower in (("up", False), ("down", True)):
+        graded = {"percentile": None, "metric": task, "is_lower_better": lower}
+        graded |= {f"{name}_threshold": None for name in ("gold", "silver", "bronze", "median")}
+        add_run(task, "x", 0, score=0.5, graded=graded)
+        add_run(task, "y", 0, score=0.6, graded=graded)
+    done = CliRunner().invoke(root, compare)
+    assert done.exit_code == 1 and "wins" not in done.output, "medals that do not exist are not compared"
+    lines = [line.split()[:6] for line in done.output.splitlines() if line.startswith(("up", "down"))]
+    assert lines == [["down", "*", "0.50000", "(1)", "0.60000", "(1)"], ["up", "0.50000", "(1)", "*", "0.60000", "(1)"]]
+    assert "These tasks have no leaderboard" in str(done.exception)
+    alone = json.loads(CliRunner().invoke(root, [*compare, "--where", "task=up", "--json"]).output)
+    assert (alone["measure"], alone["wins"]) == ("score", 1)

@@ -365,21 +365,6 @@ def test_with_several_arms_the_corrected_p_decides(add_run: AddRun, tmp_path: Pa
     assert found.arm("good").attempts is None, "of percentiles, several attempts are not asked"
 
 
-def test_tasks_without_a_leaderboard_have_scores_but_no_summary(add_run: AddRun, mleredux: Callable[..., Any]) -> None:
-    for task, lower in (("up", False), ("down", True)):
-        graded = {"percentile": None, "metric": task, "is_lower_better": lower}
-        graded |= {f"{name}_threshold": None for name in ("gold", "silver", "bronze", "median")}
-        add_run(task, "x", 0, score=0.5, graded=graded)
-        add_run(task, "y", 0, score=0.6, graded=graded)
-    done = mleredux("compare", "x", "y")
-    assert done.exit_code == 1 and "wins" not in done.output, "medals that do not exist are not compared"
-    lines = [line.split()[:6] for line in done.output.splitlines() if line.startswith(("up", "down"))]
-    assert lines == [["down", "*", "0.50000", "(1)", "0.60000", "(1)"], ["up", "0.50000", "(1)", "*", "0.60000", "(1)"]]
-    assert "These tasks have no leaderboard" in str(done.exception)
-    alone = json.loads(mleredux("compare", "x", "y", "--where", "task=up", "--json").output)
-    assert (alone["measure"], alone["wins"]) == ("score", 1)
-
-
 @pytest.mark.parametrize("known", ["percentile", "score", "any_medal", "reward"])
 def test_all_commands_have_the_same_default_measure(
     add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path, known: str

@@ -65,10 +65,8 @@ def command(
     if asked["chosen"] is None and found.measure == "any_medal" and no_medals:
         if not as_json:
             echo(score_table(found.table))
-        raise MlereduxError(
-            "These tasks have no leaderboard, and scores of different metrics can't be averaged.",
-            hint="Choose a task with --where task=TASK, or another measure with --measure.",
-        )
+        message = "These tasks have no leaderboard, and scores of different metrics can't be averaged."
+        raise MlereduxError(message, hint="Choose a task with --where task=TASK, or another measure with --measure.")
     if as_json:
         print_json(found.record())
     else:
