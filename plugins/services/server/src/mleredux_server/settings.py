@@ -17,70 +17,77 @@ if TYPE_CHECKING:
 class Settings(BaseModel):
     """The settings of a service; `mleredux serve --help` describes each."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
     runs_dir: Path
     data_dir: Path | None = None
-    database: str | None = None
-    """SQLAlchemy URL; None: SQLite in the state folder."""
     host: str = "127.0.0.1"
+    """Address to listen on."""
     port: int = Field(default=8000, ge=0, le=65535)
+    """Port; 0 chooses a free one."""
+    database: str | None = None
+    """postgresql://USER:PASSWORD@HOST/NAME; MLEREDUX_DATABASE is safer.  [default: SQLite in the runs directory]"""
     workers: int = Field(default=0, ge=0)
-    """Processes that execute runs; 0: one per CPU."""
+    """Maximum number of concurrent runs.  [default: one per CPU; with --executor, one per CPU of its nodes and at least
+    256, including waiting ones]
+    """
     executor: str = "local"
-    """What executes runs: `local` is this server's own worker processes."""
+    """Executor that places the runs on machines, e.g. slurm.  [default: local, processes of this server]"""
     store: str | None = None
-    """URL of the object store through which the executor's nodes get runs and data; None: they share a file system."""
+    """Object store for the executor's nodes, s3://BUCKET/PREFIX.  [default: they share the file system]"""
     base_image: str | None = None
+    """Base image to build images from."""
+    log_format: Literal["text", "json"] = "text"
+    """Format of the server's log."""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Minimum level to log."""
+    requests_per_minute: int = Field(default=1200, ge=1)
+    """Rate limit per user; further requests get 429."""
     max_upload_mb: int = Field(default=2048, ge=1)
+    """Maximum size of a submitted file."""
     max_agent_mb: int = Field(default=100, ge=1)
-    """Maximum size of an uploaded agent, unpacked."""
+    """Maximum size of an uploaded agent."""
+    min_free_mb: int = Field(default=512, ge=0)
+    """Free disk space below which the server reports that it is not ready."""
+    lease: float = Field(default=30.0, ge=3)
+    """Time after which a worker that stopped renewing its lease is killed and replaced.  [default: 30s]"""
+    stall_limit: float = Field(default=900.0, ge=3)
+    """Time without any CPU use after which a worker is killed and replaced, except for builds.  [default: 15m]"""
+    stage_limit: float = Field(default=12 * 3600.0, ge=10)
+    """Time limit of each stage of a run; the agent has its own.  [default: 12h]"""
+    verify: bool = True
+    """Execute the final code of runs again to verify their results, unless a request says otherwise."""
+    repo_hosts: tuple[str, ...] = ()
+    """Fetch users' agent repositories from these hosts only.  [default: any public host]"""
+    agent_images: tuple[str, ...] = ()
+    """Images that users may name."""
+    agent_variables: tuple[str, ...] = ()
+    """Environment variables of the server that users' agents may use."""
+    agent_hosts: tuple[str, ...] = ()
+    """Hosts that users' agents may reach while they run (or in builds)."""
+    agent_llm_fields: tuple[str, ...] = ()
+    """Fields of requests to language models that users may grant to agents; a pattern is allowed."""
+    agent_llm_models: tuple[str, ...] = ()
+    """Language models that users may grant to agents besides those that the gateway offers; a pattern is allowed."""
+    agent_tools: tuple[str, ...] = ()
+    """MCP servers and skills of installed plugins that users may give to agents; a pattern is allowed."""
+    webhook_hosts: tuple[str, ...] = ()
+    """A private host to which webhooks may be sent."""
+    retain: tuple[str, ...] = ()
+    """Delete runs this long after their end, e.g. 90d, team=30d, lab=forever.  [default: keep them]"""
+    half_life: float = Field(default=86400.0, ge=0)
+    """Time after which a user's past use counts half in the fair share.  [default: 1d]"""
+    oidc_issuer: str | None = None
+    """OpenID provider through which users may sign in to the web pages."""
+    oidc_client: str | None = None
+    """Client id at the provider; the secret is read from MLEREDUX_OIDC_SECRET."""
+    oidc_scope: str = "openid profile email"
+    """Scopes to request.  [default: openid profile email]"""
+    oidc_allow: tuple[str, ...] = ()
+    """Who may sign in, e.g. 'groups=ml-*' or 'email=*@example.org' (verified addresses); '*' for everyone."""
     max_body_kb: int = Field(default=1024, ge=16)
     """Maximum body size of requests other than uploads."""
-    requests_per_minute: int = Field(default=1200, ge=1)
-    """Rate limit per user."""
-    log_format: Literal["text", "json"] = "text"
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
-    repo_hosts: tuple[str, ...] = ()
-    """Hosts that repositories may be fetched from for users who are not admins; empty: any public host."""
-    agent_images: tuple[str, ...] = ()
-    """Patterns of images that users who are not admins may name in options of agents, and repositories in
-    Dockerfiles."""
-    agent_variables: tuple[str, ...] = ()
-    """Environment variables of the server that agents get if they request them, or if a user grants them."""
-    agent_hosts: tuple[str, ...] = ()
-    """Hosts that agents may reach under the same conditions: `HOST` while they run, `build:HOST` in builds."""
-    agent_llm_fields: tuple[str, ...] = ()
-    """Fields of requests to language models that users may grant to agents: names or patterns."""
-    agent_llm_models: tuple[str, ...] = ()
-    """Language models that users may grant to agents besides those that the gateway offers: names or patterns."""
-    agent_tools: tuple[str, ...] = ()
-    """MCP servers and skills of installed plugins that users may give to agents: ids or patterns."""
-    oidc_issuer: str | None = None
-    """URL of an OpenID provider with which people may sign in to the pages."""
-    oidc_client: str | None = None
     oidc_secret: str | None = Field(default=None, repr=False)
-    oidc_scope: str = "openid profile email"
-    oidc_allow: tuple[str, ...] = ()
-    """Rules for who may sign in with it: `CLAIM=PATTERN`, or `*`."""
-    webhook_hosts: tuple[str, ...] = ()
-    """Hosts, with or without a port, of webhooks that may be private, and use http."""
-    retain: tuple[str, ...] = ()
-    """How long ended runs are kept: `90d`, `PROJECT=30d`, `PROJECT=forever`; empty: forever."""
-    half_life: float = Field(default=86400.0, ge=0)
-    """Seconds after which a user's past use of the machine counts half as much in the fair share; 0: it does not
-    count.
-    """
-    verify: bool = True
-    """Whether the final code of runs is executed again to verify their results, unless a request overrides it."""
-    lease: float = Field(default=30, ge=3)
-    """Seconds after which a worker that does not renew its lease is killed, and its job given to another one."""
-    stall_limit: float = Field(default=900, ge=3)
-    """Seconds without CPU use after which a worker stops renewing its lease, except while it builds."""
-    stage_limit: float = Field(default=12 * 3600, ge=10)
-    """Maximum seconds for each stage of a run, except its agent, which has its own limit, and for other jobs."""
-    min_free_mb: int = Field(default=512, ge=0)
-    """Free disk space in MiB for the runs directory below which the service reports that it is not ready."""
 
     @property
     def agent_grants(self) -> Grants:

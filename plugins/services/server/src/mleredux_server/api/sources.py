@@ -16,6 +16,7 @@ from mleredux_server.protocol.problems import not_found
 from mleredux_server.runs.lists import of_project
 from mleredux_server.runs.sources import delete_source, store_source
 from mleredux_server.runs.uploaded import sources_dir
+from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.sources import SourceView
 from mleredux_server.service import service_of
@@ -79,5 +80,4 @@ def _visible(session: Session, caller: Caller, source_id: str, project: str | No
 
 
 def _view(row: Source) -> SourceView:
-    told = {name: getattr(row, name) for name in ("id", "name", "size", "files", "created_at")}
-    return SourceView(**told, project=row.project_id, agent=f"upload:{row.name}@{row.id}")
+    return as_view(SourceView, row, agent=f"upload:{row.name}@{row.id}")

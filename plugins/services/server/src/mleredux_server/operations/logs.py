@@ -13,7 +13,6 @@ import threading
 import traceback
 from collections.abc import Mapping, MutableMapping
 from contextvars import ContextVar
-from datetime import UTC, datetime
 from typing import Any, Literal, TextIO
 
 import structlog
@@ -44,7 +43,11 @@ def configure(form: Format = "text", level: str = "info", stream: TextIO | None 
         level: The minimum level that is written, one of `LEVELS`.
         stream: Output stream; None means standard error.
     """
-    shared: list[structlog.typing.Processor] = [structlog.stdlib.add_log_level, _add_time, _add_request]
+    shared: list[structlog.typing.Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", key="time"),
+        _add_request,
+    ]
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,
@@ -126,11 +129,6 @@ def _masked_value(value: Any) -> Any:
     if isinstance(value, int | float):
         return value
     return masked(str(value)[:_LONGEST])
-
-
-def _add_time(_logger: Any, _method: str, event: _EventDict) -> _EventDict:
-    event["time"] = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return event
 
 
 def _add_request(_logger: Any, _method: str, event: _EventDict) -> _EventDict:

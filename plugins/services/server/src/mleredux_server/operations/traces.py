@@ -7,7 +7,7 @@ Spans contain ids, names, states and times, but no contents, prompts or values o
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextvars import ContextVar
 from datetime import datetime
 from itertools import pairwise
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
 _PARENT = "traceparent"
+_SHOWN = ("task", "agent", "sandbox", "seed", "experiment")
 _here: ContextVar[str | None] = ContextVar("mleredux_traceparent", default=None)
 
 
@@ -141,18 +142,9 @@ class Tracing:
 
 
 def _facts(run: Run) -> dict[str, Any]:
-    spec = run.spec
-    known: Iterable[tuple[str, Any]] = (
-        ("run", run.id),
-        ("task", spec.task),
-        ("agent", spec.agent),
-        ("sandbox", spec.sandbox),
-        ("seed", spec.seed),
-        ("experiment", spec.experiment),
-        ("status", str(run.state)),
-        ("cause", str(run.cause) if run.cause is not None else None),
-    )
-    return {f"mleredux.{name}": value for name, value in known if value is not None}
+    known: dict[str, Any] = {name: getattr(run.spec, name) for name in _SHOWN}
+    known |= {"run": run.id, "status": str(run.state), "cause": run.cause and str(run.cause)}
+    return {f"mleredux.{name}": value for name, value in known.items() if value is not None}
 
 
 def _nanoseconds(time: datetime) -> int:

@@ -63,7 +63,7 @@ def terms_of(service: Service, task: str) -> Terms | None:
     return Terms(datetime.fromisoformat(until), *others)
 
 
-def set_terms(service: Service, task: str, until: str | None, *, public: bool = False, daily: str | None = None) -> str:
+def set_terms(service: Service, task: str, until: str | None, *, public: bool = False, daily: str = "") -> str:
     """Hold back feedback on a task until a time or, if it is empty, until it is released; None releases it now.
 
     Returns:
@@ -76,7 +76,7 @@ def set_terms(service: Service, task: str, until: str | None, *, public: bool = 
         end = datetime.now(UTC) if until is None else datetime.fromisoformat(until).astimezone() if until else _RELEASED
     except ValueError:
         raise MlereduxError(f"{until!r} is not a valid time.", hint="Write it as 2026-06-30T18:00.") from None
-    if daily and not re.fullmatch("[1-9][0-9]{0,4}", daily):
+    if not re.fullmatch("([1-9][0-9]{0,4})?", daily):
         raise MlereduxError(f"{daily!r} is not a number of submissions.", hint="Write a number from 1 to 99999.")
     before = terms_of(service, task) if until is None else None  # a release changes nothing else
     terms = before._replace(until=end) if before else Terms(end, public, int(daily) if daily else None)

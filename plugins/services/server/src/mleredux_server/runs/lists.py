@@ -81,16 +81,8 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
         Problem: A label is malformed, or there is no such project.
     """
     found = [*of_project(session, caller, RunRow.project_id, wanted.project)]
-    for column, value in (
-        (RunRow.task, wanted.task),
-        (RunRow.agent, wanted.agent),
-        (RunRow.cause, wanted.cause),
-        (RunRow.medal, wanted.medal),
-        (RunRow.verdict, wanted.verdict),
-        (RunRow.experiment_id, wanted.experiment),
-    ):
-        if value is not None:
-            found.append(column == value)
+    equal = ((name, getattr(wanted, name)) for name in ("task", "agent", "cause", "medal", "verdict", "experiment"))
+    found += [column_named(name) == value for name, value in equal if value is not None]
     if wanted.ids is not None:
         found.append(RunRow.id.in_(wanted.ids))
     if wanted.statuses:
@@ -105,6 +97,12 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
         found.append(RunRow.created_at > utc(wanted.after))
     if wanted.before is not None:
         found.append(RunRow.created_at < utc(wanted.before))
+    return found
+
+
+def column_named(name: str) -> InstrumentedAttribute[Any]:
+    """Return a column of runs by the name of a field."""
+    found: InstrumentedAttribute[Any] = getattr(RunRow, "experiment_id" if name == "experiment" else name)
     return found
 
 

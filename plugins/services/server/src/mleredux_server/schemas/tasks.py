@@ -14,6 +14,7 @@ class _Told(BaseModel):
 
     id: str
     title: str = ""
+    plugin: str | None = None
 
 
 class TaskView(_Told):
@@ -29,7 +30,6 @@ class TaskView(_Told):
     direction: str | None = None
     size_gb: float | None = None
     variants: list[str] = []
-    plugin: str | None = None
     prepared: bool
     """Whether its files appear to be prepared on the server."""
 
@@ -50,7 +50,6 @@ class TechniqueView(_Told):
     """Names that can follow `+`; a placeholder in capitals if there are many."""
     categories: list[str] = []
     """Categories of tasks that it applies to; empty: all."""
-    plugin: str | None = None
 
 
 class AgentView(_Told):
@@ -61,7 +60,6 @@ class AgentView(_Told):
     sandboxes: list[str] = []
     """Sandboxes installed on the server that can run it, best first."""
     tags: list[str] = []
-    plugin: str | None = None
 
 
 class AgentDetail(AgentView):
@@ -80,7 +78,6 @@ class GraderView(_Told):
 
     version: str | None = None
     direction: str | None = None
-    plugin: str | None = None
 
 
 class SandboxView(_Told):
@@ -93,4 +90,3 @@ class SandboxView(_Told):
     networks: list[str] = []
     gpus: bool | None = None
     writable_root: bool | None = None
-    plugin: str | None = None

@@ -18,7 +18,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, RunLabel, RunRow
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.lists import cursor_value, in_order, one_of, seen_by, told_value
+from mleredux_server.runs.lists import column_named, cursor_value, in_order, one_of, seen_by, told_value
 from mleredux_server.schemas.pages import bad_cursor
 
 _SHOWN = (
@@ -49,11 +49,11 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
         "like" if session.get_bind().dialect.name == "sqlite" else "ilike"
     )  # SQLite's LIKE ignores case, and is faster than lower
     searched = [*seen_by(caller, RunRow.project_id), *(_has(word, like) for word in query.search.split())]
-    chosen = {name: _accepted(_column(name), values) for name, values in query.wanted.items()}
+    chosen = {name: _accepted(column_named(name), values) for name, values in query.wanted.items()}
     total, facets = _kept_counts(session, caller, query, searched, chosen)
     columns = [getattr(RunRow, name) for name in _SHOWN]
     found = select(*columns, RunRow.experiment_id.label("experiment")).where(*searched, *chosen.values())
-    order, at = _column(query.sort), None
+    order, at = column_named(query.sort), None
     if query.after is not None:
         at = _place(order, query.after)
     shown = in_order(session, found, order, not query.ascending, at, query.limit + 1)
@@ -68,11 +68,6 @@ def version_of_runs(session: Session, caller: Caller) -> str:
     """Return a text that changes when a run that a user may see is added or removed, or its row changes."""
     told = (func.count(), func.max(RunRow.updated_at), func.sum(RunRow.log_bytes))
     return "-".join(map(str, session.execute(select(*told).where(*seen_by(caller, RunRow.project_id))).one()))
-
-
-def _column(name: str) -> _Column:
-    found: _Column = getattr(RunRow, "experiment_id" if name == "experiment" else name)
-    return found
 
 
 def _has(word: str, like: str) -> _Condition:
@@ -127,7 +122,7 @@ def _counted(
     session: Session, searched: Sequence[_Condition], chosen: Mapping[str, _Condition], facets: Sequence[str]
 ) -> _Counts:
     """Count the matching runs and, for each facet, its values without its own filter, in one query."""
-    columns: dict[str, Any] = {name: cast(_column(name), Text).label(name) for name in facets}
+    columns: dict[str, Any] = {name: cast(column_named(name), Text).label(name) for name in facets}
     matching = select(*columns.values() or [RunRow.id]).where(*searched, *chosen.values()).cte("matching")
     parts: list[Select[*tuple[Any, ...]]] = [select(literal(""), null(), func.count()).select_from(matching)]
     for name, column in columns.items():

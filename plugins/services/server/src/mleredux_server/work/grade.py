@@ -8,7 +8,9 @@ import hmac
 import json
 import shutil
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from mleredux.errors import DataError, MlereduxError, TaskBroken
@@ -48,7 +50,8 @@ def work(context: WorkContext) -> dict[str, Any]:
         )
         found = json.loads(report.model_dump_json())
         if asked.get("halves") and report.valid_submission:
-            found["details"]["halves"] = halves(context, task, prepared, report)
+            with suppress(TaskBroken, KeyError):  # the task can't be graded by halves
+                found["details"]["halves"] = halves(context, task, prepared, report)
     except (DataError, TaskBroken) as error:
         write_atomically(context.folder / FAULT_FILE, f"{error}\n")
         what = "has no data on this server" if isinstance(error, DataError) else "is broken"
@@ -66,23 +69,18 @@ def halves(context: WorkContext, task: Task, prepared: Prepared, report: Report)
         return {name: _mean(parts[first::2]) for name, first in (("public", 1), ("private", 0))}
     submission, answers = context.folder / str(context.request["file"]), prepared.private / task.answers
     columns = task.submission.id_columns
-    if not columns or not {*columns} <= {*_header(answers)} & {*_header(submission)}:
+    if not columns or answers.suffix != ".csv":
         return {}
     key, found = hashlib.sha256(answers.read_bytes()).digest(), dict[str, float | None]()  # secret, as the answers are
     for number, name in enumerate(("private", "public")):
-        folder = context.folder / name
-        shutil.copytree(prepared.private.parent, folder, ignore=lambda *_: {"public", answers.name}, dirs_exist_ok=True)
-        for source, target in ((submission, folder / submission.name), (answers, folder / "private" / answers.name)):
-            _choose(source, target, columns, key, number)
-        half = grade(task, folder / submission.name, folder / "private", context.catalogue, cancelled=context.cancelled)
-        found[name] = half.score
-        shutil.rmtree(folder)
+        with TemporaryDirectory(dir=context.folder) as place:
+            part = Path(place, submission.name)
+            shutil.copytree(prepared.private.parent, place, ignore=lambda *_: {"public"}, dirs_exist_ok=True)
+            _choose(submission, part, columns, key, number)
+            _choose(answers, Path(place, "private", answers.name), columns, key, number)
+            half = grade(task, part, Path(place, "private"), context.catalogue, cancelled=context.cancelled)
+            found[name] = half.score
     return found
-
-
-def _header(path: Path) -> list[str]:
-    with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
-        return next(csv.reader(file), [])
 
 
 def _mean(parts: list[dict[str, Any]]) -> float | None:

@@ -4,8 +4,6 @@ from mleredux_server.database.described import create_tables, drop_tables
 
 revision = "0001"
 down_revision = None
-branch_labels = None
-depends_on = None
 
 
 def upgrade() -> None:
