@@ -322,10 +322,10 @@ def pilots(draw: Draw, share: bool, tasks: int, seeds: int, experiments: int) ->
     for _ in range(experiments):
         sample = replace(plan, variance=variance_of(*draw(generator, tasks, seeds)))
         if sample.variance.of_mean(3):
-            limits = [one.chance(effect) for one in sample.range or ()]
             said.append(sample.chance(effect))
-            hits.append(min(limits) - 0.005 <= actual <= max(limits) + 0.005)
-    return actual, np.array(said), float(np.mean(hits))
+            if limits := [one.chance(effect) for one in sample.range or ()]:
+                hits.append(min(limits) - 0.005 <= actual <= max(limits) + 0.005)
+    return actual, np.array(said), float(np.mean(hits)) if hits else math.nan
 
 
 def piloted(count: int) -> None:
@@ -337,7 +337,8 @@ def piloted(count: int) -> None:
                 actual, said, hits = pilots(draw, share, tasks, seeds, count)
                 low, middle, high = np.quantile(said, (0.1, 0.5, 0.9))
                 unknown = 1 - len(said) / count
-                told = (f"{actual:.0%}", f"{middle:.0%}", f"{low:.0%} to {high:.0%}", f"{hits:.0%}", f"{unknown:.0%}")
+                held = "no range" if math.isnan(hits) else f"{hits:.0%}"
+                told = (f"{actual:.0%}", f"{middle:.0%}", f"{low:.0%} to {high:.0%}", held, f"{unknown:.0%}")
                 rows.append((label, tasks, seeds, *told))
     heads = (
         "measure",
