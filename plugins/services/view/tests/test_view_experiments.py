@@ -43,6 +43,7 @@ def test_an_experiment_as_it_fills(filled: Any, pages: Any) -> None:
     page.get_by_text("The experiment has not ended.").wait_for(timeout=90_000)
     text = page.inner_text("main")
     assert "10 of 12 runs ended" in text and "missing" in text
+    assert re.search(r"cannot tell with so few tasks: a decision needs \d tasks or more", text)
     opened(pages, page.url)
     page.click("text=Compare its arms")
     assert "2 tasks: 2 arms" in page.inner_text("h1")

@@ -45,21 +45,12 @@ class Standing:
 
     def record(self) -> dict[str, Any]:
         """Return the record that `--json` prints."""
-        splits = {
-            split: {
-                name: {key: value for key, value in asdict(one).items() if key != "seeds"}
-                for name, one in there.items()
-            }
-            for split, there in self.splits.items()
-        }
-        return {
-            "name": self.name,
-            "runs": self.runs,
-            "complete": self.complete,
-            "deterministic": self.deterministic,
-            "left_out": self.left_out,
-            "splits": {split: splits.get(split) for split in COLUMNS},
-        }
+        told = asdict(self)
+        for estimate in (one for there in told["splits"].values() for one in there.values()):
+            del estimate["seeds"]
+        splits = told.pop("splits")
+        del told["covers"]
+        return {**told, "splits": {split: splits.get(split) for split in COLUMNS}}
 
 
 def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str | None = None) -> list[Standing]:
