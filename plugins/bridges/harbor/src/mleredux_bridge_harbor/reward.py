@@ -44,7 +44,7 @@ def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
         try:
             found = json.loads(text) if name.endswith(".json") else {"reward": float(text.strip())}
             rewards = {str(key): float(value) for key, value in found.items()}
-        except (ValueError, TypeError, AttributeError, RecursionError):
+        except (ValueError, OverflowError, TypeError, AttributeError, RecursionError):
             return None, f"The verifier's {name} is not valid."
         if not rewards or not all(math.isfinite(value) for value in rewards.values()):
             return None, f"The verifier's {name} does not contain finite numbers."
