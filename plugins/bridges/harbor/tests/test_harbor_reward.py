@@ -23,7 +23,7 @@ from mleredux_bridge_harbor.reward import read_rewards
         ("reward.json", "[" * 100_000, None),
     ],
 )
-def test_only_finite_numbers_are_rewards(tmp_path: Path, name: str, text: str, rewards: dict[str, float] | None) -> None:
+def test_only_finite_numbers_count(tmp_path: Path, name: str, text: str, rewards: dict[str, float] | None) -> None:
     (tmp_path / name).write_text(text)
     found, message = read_rewards(tmp_path)
     assert found == rewards
