@@ -45,7 +45,7 @@ def redirected(origin: str, location: str) -> tuple[str, tuple[str, ...]]:
 
 
 def host_addresses(host: str, port: int | str, *, private: bool = False) -> tuple[str, ...]:
-    """Return the only addresses of a host to connect to.
+    """Return the addresses of a host that may be connected to.
 
     Args:
         host: Its name or address.

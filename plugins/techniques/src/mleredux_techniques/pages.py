@@ -98,9 +98,7 @@ def own(visit: Visit) -> str:
     name, task = ((visit.form.get(field) or [""])[-1].strip() for field in ("name", "task"))
     if not is_name(name):
         raise MlereduxError(f"{name!r} is not a valid name.", hint="Use letters, digits, `.`, `_`, `@` and `-`.")
-    refused: MlereduxError = NotApplicable(
-        f"{task} does not apply to any variant of {name}.", hint="Choose another task."
-    )
+    refused: MlereduxError = NotApplicable(f"{task} applies to no variant of {name}.", hint="Choose another task.")
     for variant in _variants(visit, name, task):
         try:
             mleredux.prepare(variant, data_dir=visit.data_dir)

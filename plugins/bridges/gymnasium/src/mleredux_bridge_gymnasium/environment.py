@@ -36,7 +36,7 @@ class UnicodeText(spaces.Text):
 
 
 class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
-    """An environment for one task or several, of which each episode uses one.
+    """An environment for one or more tasks; each episode runs on one of them.
 
     The reward is 0 until the end of an episode; `info` then contains `run`, `valid` and `message`, and also `score` and
     `medal`. All rewards except `valid` reveal test scores: the verdict on these runs is `score given`, and leaderboards

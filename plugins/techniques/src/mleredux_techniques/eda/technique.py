@@ -21,7 +21,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     a different mean or spread in the test set.
 
     Raises:
-        NotApplicable: The competition has fewer than two lively numbers.
+        NotApplicable: The competition has fewer than two numeric features with enough values.
     """
     made = clean(dataset, "eda", rng, noise=2.0, texts=True)
     own = [name for name in made.of_kind("number") if name not in ("size", "rate")]
