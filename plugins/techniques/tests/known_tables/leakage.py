@@ -11,6 +11,7 @@ from mleredux_techniques.kit import Dataset
 from sklearn.datasets import load_breast_cancer
 
 from known_tables import ROWS, Array, Known, Rng, base, random_test
+from known_tables.others import OF_OTHERS
 from known_tables.pictures import LEAKAGE
 
 ROW_LEAK = "rows"
@@ -360,38 +361,6 @@ def honest_pair(rng: Rng) -> Known:
     return Known(rows, test, [], [["f0", "f1"]])
 
 
-def _of_others(rng: Rng, problem: str, *, total: bool, metric: str) -> Known:
-    """A statistic of the target in other training rows of a shop, a number; test rows have that of all of them."""
-    rows, test = base(rng, problem), random_test(rng)
-    shop, y = pd.Series(7 * rng.integers(1, 40, len(rows))), rows["y"].astype(float)
-    sums, sizes = (y[~test].groupby(shop[~test]).agg(how) for how in ("sum", "count"))
-    others, count = shop.map(sums) - np.where(test, 0.0, y), shop.map(sizes) - np.where(test, 0, 1)
-    rows = _with(rows, "shop", shop)
-    return Known(
-        _with(rows, "past", (others if total else others / count).round(4)), test, [["past"]], [["shop"]], metric
-    )
-
-
-def mean_of_others(rng: Rng) -> Known:
-    return _of_others(rng, "binary", total=False, metric="roc-auc")
-
-
-def sum_of_others(rng: Rng) -> Known:
-    return _of_others(rng, "regression", total=True, metric="rmse")
-
-
-def honest_mean_of_shop(rng: Rng) -> Known:
-    """The mean of a shop in years before, of which all rows of it have the same."""
-    rows = base(rng, "regression")
-    level = rng.normal(size=40)
-    shop = rng.integers(0, 40, len(rows))
-    rows["y"] += level[shop]
-    rows = _with(rows, "shop", 7 * shop)
-    return Known(
-        _with(rows, "past", (level + 0.3 * rng.normal(size=40))[shop].round(3)), random_test(rng), [], [["past"]]
-    )
-
-
 KINDS = {
     kind.__name__: kind
     for kind in (
@@ -409,11 +378,9 @@ KINDS = {
             ids_in_order,
             declared,
             persisting,
-            mean_of_others,
-            sum_of_others,
         ),
         *(honest_threshold, honest_text, honest_new_customers, honest_drift, honest_shift, honest_rare_in_test),
         *(pair_of_many, pair_beside_measurements, honest_measurements),
-        *(honest_pair, many_rare_words, honest_prose, honest_mean_of_shop, *LEAKAGE),
+        *(honest_pair, many_rare_words, honest_prose, *OF_OTHERS, *LEAKAGE),
     )
 }
