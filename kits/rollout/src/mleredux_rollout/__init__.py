@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from mleredux.models.export import Format
 
-from mleredux_rollout.beside import LEFT_OUT, Beside, find_beside
+from mleredux_rollout.beside import LEFT_OUT, Beside, files_beside, find_beside
 from mleredux_rollout.documents import (
     MAX_BYTES,
     InvalidRollout,
@@ -120,6 +120,7 @@ __all__ = [
     "code_of",
     "dump_rollout",
     "export",
+    "files_beside",
     "find_beside",
     "function_tool",
     "notebook_runner",

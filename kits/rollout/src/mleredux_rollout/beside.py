@@ -80,6 +80,11 @@ def find_beside(script: Path) -> Beside:
     return Beside(frozenset(names), {name: _OMITTED.format(name=name, script=script.name) for name in omitted})
 
 
+def files_beside(script: Path) -> frozenset[str]:
+    """Return the names of the files and folders that belong to a script, as `find_beside` finds them."""
+    return find_beside(script).names
+
+
 def _belongs(path: Path) -> bool:
     """Return whether a path is a file or folder; for a link out of its folder, whether it is a program or package."""
     target = Path(os.path.realpath(path))  # `resolve` refuses circles
