@@ -63,9 +63,15 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
             raise MlereduxError(f"{task} needs seeds.", hint="Specify a range, such as --seeds 1..100.")
         parts["train"] += [task.replace("SEED", f"public-{seed}") for seed in seeds[:cut]]
         parts["evaluation"] += [task.replace("SEED", str(seed)) for seed in seeds[cut:]]
-    for task in (*parts["train"], *parts["evaluation"]):
+    return Plan(name, {part: [task for task in names if _applies(task)] for part, names in parts.items()})
+
+
+def _applies(task: str) -> bool:
+    try:
         current().task(task)
-    return Plan(name, parts)
+    except NotApplicable:  # the technique, to the metric of a seed
+        return False
+    return True
 
 
 def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | None = None) -> dict[str, Any]:
