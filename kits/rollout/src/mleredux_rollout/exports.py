@@ -140,17 +140,15 @@ def export(
     hidden = {value for name, value in os.environ.items() if name in keys or _SECRET.search(name)}
     hidden |= {_password(address) for value in os.environ.values() for address in value.split()}
     candidates = [ExportedRun(run, catalogue, hidden) for run in {run.id: run for run in runs}.values()]
-    left_out = {
-        exported.run.id: why for exported in candidates if (why := _why_not(exported, chosen, filters or Filters()))
-    }
-    left = [exported for exported in candidates if exported.run.id not in left_out]
+    left_out = {item.run.id: why for item in candidates if (why := _why_not(item, chosen, filters or Filters()))}
+    left = [item for item in candidates if item.run.id not in left_out]
     if not left:
         reasons = " ".join(f"{name}: {why}." for name, why in left_out.items())
         raise MlereduxError(f"There are no runs to export. {reasons}", hint="Choose other runs or filters.")
     if chosen.together or (len(candidates) == 1 and path.suffix and not path.is_dir()):
         files = {path: left}
     else:
-        files = {path / f"{exported.run.id}{chosen.suffix}": [exported] for exported in left}
+        files = {path / f"{item.run.id}{chosen.suffix}": [item] for item in left}
     settings = {**chosen.options, **(options or {})}
     for place, members in files.items():
         _write(place, chosen, members, settings)
@@ -164,19 +162,19 @@ def _password(address: str) -> str:
         return ""
 
 
-def _why_not(exported: ExportedRun, chosen: Format, filters: Filters) -> str | None:
+def _why_not(item: ExportedRun, chosen: Format, filters: Filters) -> str | None:
     """Return the reason for excluding a run."""
-    if not exported.run.state.final:
-        raise MlereduxError(f"Run {exported.run.id} is {exported.run.state}.", hint="Wait until it has ended.")
+    if not item.run.state.final:
+        raise MlereduxError(f"Run {item.run.id} is {item.run.state}.", hint="Wait until it has ended.")
     for need in chosen.needs:
-        if getattr(exported, need) is None:
+        if getattr(item, need) is None:
             return {"public": "the public files of its task are not prepared here"}.get(need, f"it has no {need}")
-    if exported.quotes_canary():
+    if item.quotes_canary():
         return "it quotes the canary, which is stored next to the answers"
-    report, score = exported.report, exported.score
+    report, score = item.report, item.score
     if chosen.trusted and report is not None and not report.verdict.trusted:
         return f"its result is {report.verdict.status}"
-    if chosen.trusted and not filters.everything and (why := _why_not_by_default(exported, chosen)) is not None:
+    if chosen.trusted and not filters.everything and (why := _why_not_by_default(item, chosen)) is not None:
         return f"{why} (--all includes it)"
     if filters.verified and (report is None or report.verdict.status != "verified"):
         return "its result is not verified"
@@ -185,22 +183,18 @@ def _why_not(exported: ExportedRun, chosen: Format, filters: Filters) -> str | N
             return "it has no score"
         if score > filters.min_score if report.is_lower_better else score < filters.min_score:
             return f"its score {plain(score, 6)} is worse than {plain(filters.min_score, 6)}"
-    if filters.licenses and exported.license not in filters.licenses:
-        return f"the license of its task's data is {exported.license or 'not declared'}"
+    if filters.licenses and item.license not in filters.licenses:
+        return f"the license of its task's data is {item.license or 'not declared'}"
     return None
 
 
-def _why_not_by_default(exported: ExportedRun, chosen: Format) -> str | None:
+def _why_not_by_default(item: ExportedRun, chosen: Format) -> str | None:
     """Return the reason for excluding a run from training data or published results, unless all are requested."""
     if "rollout" not in chosen.needs:
-        return (
-            "its test score was revealed"
-            if exported.report is not None and not exported.report.verdict.ranked
-            else None
-        )
-    if exported.run.state is State.CANCELLED:
+        return "its test score was revealed" if item.report is not None and not item.report.verdict.ranked else None
+    if item.run.state is State.CANCELLED:
         return "it was cancelled"
-    steps = exported.rollout.steps if exported.rollout is not None else []
+    steps = item.rollout.steps if item.rollout is not None else []
     return None if any(step.source == "agent" for step in steps) else "its agent did nothing"
 
 

@@ -25,9 +25,7 @@ def show(as_json: bool) -> None:
 
 
 @command.command("reveal")
-@click.option(
-    "--yes", is_flag=True, help="Confirm; this makes the answers of planted tasks of this installation public."
-)
+@click.option("--yes", is_flag=True, help="Confirm; this reveals the answers of planted tasks.")
 @json_option
 def reveal(yes: bool, as_json: bool) -> None:
     """Print the secret of planted seeds, for others to verify. It reveals nothing about the installation's salt."""

@@ -128,6 +128,4 @@ def _here(visit: Visit) -> bool:
 
 def _check_here(visit: Visit) -> None:
     if not _here(visit):
-        raise MlereduxError(
-            "Workspaces are opened on a local machine, in the process sandbox.", hint="Run `mleredux view` there."
-        )
+        raise MlereduxError("Workspaces open on a local machine only.", hint="Run `mleredux view` there.")

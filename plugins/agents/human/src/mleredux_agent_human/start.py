@@ -72,14 +72,7 @@ class Feedback(click.ParamType[Any]):
 @click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs.")
 @click.option("--memory", "memory_mb", type=Megabytes(), help="Memory: 512m, 4g.")
 @click.option("--disk", "disk_mb", type=Megabytes(), help="Disk space: 512m, 10g.")
-@click.option(
-    "-O",
-    "--option",
-    "options",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Set an option of the agent `human`; can be repeated.",
-)
+@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent `human`.")
 @click.option("--jupyter", is_flag=True, help="Also open JupyterLab in the sandbox, on this machine's loopback.")
 @click.option("--feedback", type=Feedback(), default="now", show_default=True, help="When the run is graded.")
 @click.option("--detach", "-d", is_flag=True, help="Open the workspace and return; no shell in this terminal.")
@@ -130,19 +123,19 @@ def command(
     follow(there, run)
 
 
-def _request(task: str, settings: dict[str, Any]) -> RunRequest:
-    agent = f"human:{settings['name']}" if settings["name"] else "human"
-    here = settings["sandbox"] in (None, "process")
-    if settings["jupyter"] and here and find_spec("jupyterlab") is None:
+def _request(task: str, asked: dict[str, Any]) -> RunRequest:
+    agent = f"human:{asked['name']}" if asked["name"] else "human"
+    here = asked["sandbox"] in (None, "process")
+    if asked["jupyter"] and here and find_spec("jupyterlab") is None:
         raise MlereduxError("JupyterLab is not installed.", hint='`pip install "mleredux-agent-human[jupyter]"`')
     names = ("time_limit", "cpus", "memory_mb", "disk_mb")
-    limits = {name: settings[name] for name in names if settings[name] is not None}
+    limits = {name: asked[name] for name in names if asked[name] is not None}
     options = {
         **({} if here else _LIBRARIES),
-        **({"jupyter": True} if settings["jupyter"] else {}),
-        **read_options(settings["options"]),
+        **({"jupyter": True} if asked["jupyter"] else {}),
+        **read_options(asked["options"]),
     }
-    return RunRequest(runs=Request.single(task, agent, sandbox=settings["sandbox"], limits=limits, options=options))
+    return RunRequest(runs=Request.single(task, agent, sandbox=asked["sandbox"], limits=limits, options=options))
 
 
 def _open(ctx: click.Context, run: Run) -> str:
@@ -153,7 +146,7 @@ def _open(ctx: click.Context, run: Run) -> str:
     """
     if not run.alive:
         _start_worker(ctx, run)
-    started, state = time.monotonic(), ""
+    started, said = time.monotonic(), ""
     while True:
         try:
             return str(ask(run.output_dir, "clock")["message"])
@@ -165,14 +158,14 @@ def _open(ctx: click.Context, run: Run) -> str:
                 hint=f"See `mleredux runs show {run.id}`.",
             )
         if not run.alive and time.monotonic() - started > _WORKER_SECONDS:
-            lines = _worker_log(run).read_text(errors="replace").strip().splitlines()
+            told = _worker_log(run).read_text(errors="replace").strip().splitlines()
             raise MlereduxError(
-                f"The workspace could not be opened: {lines[-1] if lines else 'its process ended.'}",
+                f"The workspace could not be opened: {told[-1] if told else 'its process ended.'}",
                 hint=f"Try again with `mleredux human start --attach {run.id}`.",
             )
-        if str(run.state) != state:
-            state = str(run.state)
-            click.echo(f"{state} …", err=True)
+        if str(run.state) != said:
+            said = str(run.state)
+            click.echo(f"{said} …", err=True)
         time.sleep(_POLL)
 
 
@@ -183,9 +176,9 @@ def _over(run: Run) -> bool:
 
 def _start_worker(ctx: click.Context, run: Run) -> None:
     """Start `mleredux run --resume`, which outlives this terminal."""
-    parameters = ctx.find_root().params
-    plugins = [word for name in parameters.get("load") or () for word in ("--plugin", name)]
-    plugins += [word for name in parameters.get("block") or () for word in ("--block", name)]
+    given = ctx.find_root().params
+    plugins = [word for name in given.get("load") or () for word in ("--plugin", name)]
+    plugins += [word for name in given.get("block") or () for word in ("--block", name)]
     command = ["run", "--resume", str(run.path.resolve()), "--runs-dir", str(run.path.parent.resolve())]
     with _worker_log(run).open("ab") as log:
         subprocess.Popen(

@@ -64,9 +64,9 @@ class Pattern:
             return
         lines = text.content.splitlines()
         for number, form, content in units:
-            match = self.pattern.search(content) if form != "string" or self.strings else None
+            found = self.pattern.search(content) if form != "string" or self.strings else None
             # arguments alone prove nothing: `print('requests.get')`
-            named = match and (form != "name" or not re.search("['\"]", content[: match.start()]))
+            named = found and (form != "name" or not re.search("['\"]", content[: found.start()]))
             if named and not _OURS.search(content):
                 yield number, lines[number - 1][:MAX_LINE] if number <= len(lines) else content
 
@@ -76,9 +76,7 @@ def _patterns() -> tuple[Pattern, ...]:
     read = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
     patterns = []
     for item in read["patterns"]:
-        joined = "|".join(f"(?:{alternative})" for alternative in item["alternatives"]).replace(
-            "{secret}", read["secret"]
-        )
+        joined = "|".join(f"(?:{one})" for one in item["alternatives"]).replace("{secret}", read["secret"])
         kinds, strings = tuple(item.get("kinds", ("code", "action"))), item.get("strings", False)
         patterns.append(Pattern(item["rule"], item["severity"], item["why"], re.compile(joined), kinds, strings))
     return tuple(patterns)
@@ -93,7 +91,7 @@ def by_patterns(texts: Iterable[Text]) -> Iterator[Finding]:
     texts = list(texts)
     for pattern in PATTERNS:
         seen: set[str] = set()
-        findings: list[Finding] = []
+        found: list[Finding] = []
         more = 0
         for text in texts:
             if text.kind not in pattern.kinds:
@@ -103,13 +101,11 @@ def by_patterns(texts: Iterable[Text]) -> Iterator[Finding]:
                 if shown in seen:
                     continue
                 seen.add(shown)
-                if len(findings) < MOST_OF_A_RULE:
-                    findings.append(
-                        Finding(pattern.rule, pattern.severity, text.where, number, shown[:300], pattern.why)
-                    )
+                if len(found) < MOST_OF_A_RULE:
+                    found.append(Finding(pattern.rule, pattern.severity, text.where, number, shown[:300], pattern.why))
                 else:
                     more += 1
-        if findings and more:
-            last = findings.pop()
-            findings.append(Finding(**{**vars(last), "more": more}))
-        yield from findings
+        if found and more:
+            last = found.pop()
+            found.append(Finding(**{**vars(last), "more": more}))
+        yield from found

@@ -22,12 +22,7 @@ _MAX_POINTS = 20_000
 _NOT_IN_KEYS = re.compile(r"[^\w.\- /]", re.ASCII)
 _COUNTS = ("calls", "failed", "refused", "prompt_tokens", "cached_tokens", "completion_tokens")
 _VERDICTS = ("any_medal", "gold_medal", "silver_medal", "bronze_medal", "above_median", "valid_submission")
-STATUSES = {
-    State.DONE: "FINISHED",
-    State.FAILED: "FAILED",
-    State.TIMED_OUT: "FAILED",
-    State.CANCELLED: "KILLED",
-}
+STATUSES = {State.DONE: "FINISHED", State.FAILED: "FAILED", State.TIMED_OUT: "FAILED", State.CANCELLED: "KILLED"}
 """MLflow's status for each final state; an unfinished run is RUNNING."""
 
 

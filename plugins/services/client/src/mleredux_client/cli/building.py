@@ -19,9 +19,7 @@ _POLL_SECONDS = 1.0
 @click.command(cls=ServerCommand, place="server")
 @click.argument("agent", metavar="AGENT|repo:REFERENCE")
 @click.option("--sandbox", metavar="ID", help="Sandbox to build the image for.  [default: the best isolated one]")
-@click.option(
-    "-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the agent; can be repeated."
-)
+@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the agent.")
 @click.option(
     "--secret", "secrets", multiple=True, metavar="NAME", help="Name of a secret, yours or the project's: GIT_TOKEN."
 )
