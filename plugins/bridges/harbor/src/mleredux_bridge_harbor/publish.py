@@ -272,6 +272,8 @@ def _card(wanted: Plan, facts: dict[str, Any]) -> str:
 def _write_packages(wanted: Plan, folder: Path) -> None:
     words, train = wanted.words, wanted.parts["train"]
     module, space = folder / "verifiers" / words["module"], folder / "openenv"
+    for written in (module.parent, space):
+        shutil.rmtree(written, ignore_errors=True)
     module.mkdir(parents=True)
     space.mkdir()
     (module.parent / "pyproject.toml").write_text(_filled("pyproject", wanted), encoding="utf-8")
