@@ -170,15 +170,14 @@ def reference(instance: Instance) -> dict[str, Any]:
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    method, decision = truth["strong"]
+    method, decision = instance.truth["strong"]
     models = [
         {
             "model": name,
-            **{key: fact[key] for key in ("accuracy", "confidence", "error", "verdict")},
+            **{key: fact[key] for key in (*FIGURES, "verdict")},
             "classes": [{"name": item, "side": side} for item, side in fact["classes"].items()],
             "method": method,
         }
-        for name, fact in truth["models"].items()
+        for name, fact in instance.truth["models"].items()
     ]
     return {"models": models, "decision": decision}

@@ -9,13 +9,7 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Frame, GroupColumn, Series
 from mleredux_techniques._kit.data.structure import in_time
-from mleredux_techniques.cv.document import (
-    CvMethod,
-    GroupKFold,
-    GroupTimeSeriesSplit,
-    StratifiedGroupKFold,
-    TimeSeriesSplit,
-)
+from mleredux_techniques.cv import document as forms
 
 Fold = tuple[Array, Array]
 
@@ -27,7 +21,7 @@ class CannotSplit(ValueError):
     """The method can't be executed on these rows; the message says why."""
 
 
-def folds(method: CvMethod, frame: Frame, target: Array, *, classes: bool, seed: int) -> list[Fold]:
+def folds(method: forms.CvMethod, frame: Frame, target: Array, *, classes: bool, seed: int) -> list[Fold]:
     """Return row numbers for training and evaluation in each fold.
 
     Args:
@@ -45,7 +39,7 @@ def folds(method: CvMethod, frame: Frame, target: Array, *, classes: bool, seed:
             found = list(tool.split(np.zeros(len(order)), strata, groups))
         except ValueError as error:
             raise CannotSplit(f"{method.name} can't split these rows: {error}") from error
-    if isinstance(method, GroupTimeSeriesSplit):
+    if isinstance(method, forms.GroupTimeSeriesSplit):
         groups = _groups(frame, method)
         own = [np.isin(groups[order[rest]], groups[order[held]]) for rest, held in found]
         found = [(rest[~same], held) for (rest, held), same in zip(found, own, strict=True)]
@@ -55,7 +49,7 @@ def folds(method: CvMethod, frame: Frame, target: Array, *, classes: bool, seed:
 
 
 def _splitter(
-    method: CvMethod, frame: Frame, target: Array, classes: bool, seed: int
+    method: forms.CvMethod, frame: Frame, target: Array, classes: bool, seed: int
 ) -> tuple[Any, Array, Array, Array | None]:
     """Return scikit-learn's splitter, the rows in the order it expects, their strata, and their groups, if any."""
     from sklearn import model_selection
@@ -63,19 +57,19 @@ def _splitter(
     options = method.model_dump(exclude={"name", "groups", "time_column", "descending"})
     order, groups = np.arange(len(frame)), None
     name = method.name
-    if isinstance(method, (TimeSeriesSplit, GroupTimeSeriesSplit)):
+    if isinstance(method, (forms.TimeSeriesSplit, forms.GroupTimeSeriesSplit)):
         name = "TimeSeriesSplit"
         order = _in_time(_column(frame, method.time_column), method.descending)
-    elif isinstance(method, GroupKFold | StratifiedGroupKFold):
+    elif isinstance(method, forms.GroupKFold | forms.StratifiedGroupKFold):
         groups = _groups(frame, method)
-        if isinstance(method, StratifiedGroupKFold):
+        if isinstance(method, forms.StratifiedGroupKFold):
             options |= {"shuffle": True, "random_state": seed}
     elif getattr(method, "shuffle", True):
         options["random_state"] = seed
     return getattr(model_selection, name)(**options), order, _strata(target, classes), groups
 
 
-def _groups(frame: Frame, method: GroupKFold | StratifiedGroupKFold | GroupTimeSeriesSplit) -> Array:
+def _groups(frame: Frame, method: forms.GroupKFold | forms.StratifiedGroupKFold | forms.GroupTimeSeriesSplit) -> Array:
     key = GroupColumn(**method.groups.model_dump())
     for name in (key.column, key.second):
         if name is not None:

@@ -27,21 +27,11 @@ from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Figure, Shee
 from mleredux_techniques._kit.judging.plans import loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.scorer import scorer
-from mleredux_techniques.cv.document import (
-    CvAnalysis,
-    CvMethod,
-    GroupKey,
-    GroupKFold,
-    GroupTimeSeriesSplit,
-    KFold,
-    StratifiedGroupKFold,
-    StratifiedKFold,
-    TimeSeriesSplit,
-)
+from mleredux_techniques.cv import document as forms
 from mleredux_techniques.cv.folds import CannotSplit, folds
 
 MEASURE = "distance of the estimated score from that of the test; 0 is best; score: {metric}"
-NAIVE = KFold(name="KFold")
+NAIVE = forms.KFold(name="KFold")
 MODELS: tuple[Model, ...] = ("trees", "neighbors")
 """The models that memorize rows, and are therefore misled by unsuitable methods."""
 TESTS = 6
@@ -110,7 +100,7 @@ def _groups(dataset: Dataset, groups: Sequence[GroupColumn]) -> list[dict[str, A
     ]
 
 
-def assess(document: CvAnalysis, truth: dict[str, Any]) -> Facts:
+def assess(document: forms.CvAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the tables."""
     sheet = Sheet(__file__)
     for name in ("train", "test"):
@@ -135,7 +125,7 @@ def _with_key(groups: list[dict[str, Any]], key: dict[str, Any] | None) -> dict[
     return next((one for one in groups if one["key"] == key), None)
 
 
-def _assess_groups(sheet: Sheet, document: CvAnalysis, truth: dict[str, Any]) -> Figure:
+def _assess_groups(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, Any]) -> Figure:
     groups, true = document.groups, truth["groups"]
     given = groups.model_dump() if groups else None
     key = groups.key.model_dump() if groups else None
@@ -160,12 +150,12 @@ def _is_part(key: dict[str, Any] | None, true: dict[str, Any]) -> bool:
     return key is not None and true["second"] is not None and key["column"] in (true["column"], true["second"])
 
 
-def _ordered_by(document: CvAnalysis) -> str | None:
+def _ordered_by(document: forms.CvAnalysis) -> str | None:
     time = document.time
     return time.column if time and (time.test_after_train or time.within) else None
 
 
-def _assess_time(sheet: Sheet, document: CvAnalysis, truth: dict[str, Any]) -> Figure:
+def _assess_time(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, Any]) -> Figure:
     given, times = _ordered_by(document), truth["times"]
     if truth["within"] and document.time is not None:
         given = document.time.column
@@ -182,7 +172,7 @@ def _assess_time(sheet: Sheet, document: CvAnalysis, truth: dict[str, Any]) -> F
     return sheet.figure("time", score, given, times, of=(1, 1), listed=listed, within=within)
 
 
-def measure(document: CvAnalysis, instance: Instance) -> Efficacy:
+def measure(document: forms.CvAnalysis, instance: Instance) -> Efficacy:
     """Execute the recommended method, and compare its estimate with the private test score."""
     dataset = instance.dataset
     methods = [NAIVE, best := strong(dataset), _alike(document.method, best)]
@@ -225,24 +215,24 @@ def _distance(differences: Array) -> Array:
     return differences * (1.0 if differences.mean() >= 0 else -1.0)
 
 
-def strong(dataset: Dataset) -> CvMethod:
+def strong(dataset: Dataset) -> forms.CvMethod:
     """Return the method that matches how the test set was split off."""
     classes = dataset.problem != "regression"
     if dataset.group is not None:
-        key = GroupKey(**asdict(dataset.group))
+        key = forms.GroupKey(**asdict(dataset.group))
         if dataset.time is not None:
-            return GroupTimeSeriesSplit(name="GroupTimeSeriesSplit", groups=key, **_in_order(dataset))
+            return forms.GroupTimeSeriesSplit(name="GroupTimeSeriesSplit", groups=key, **_in_order(dataset))
         if classes:
-            return StratifiedGroupKFold(name="StratifiedGroupKFold", groups=key)
-        return GroupKFold(name="GroupKFold", groups=key)
+            return forms.StratifiedGroupKFold(name="StratifiedGroupKFold", groups=key)
+        return forms.GroupKFold(name="GroupKFold", groups=key)
     if dataset.time is not None:
-        return TimeSeriesSplit(name="TimeSeriesSplit", **_in_order(dataset))
+        return forms.TimeSeriesSplit(name="TimeSeriesSplit", **_in_order(dataset))
     if classes:
-        return StratifiedKFold(name="StratifiedKFold")
+        return forms.StratifiedKFold(name="StratifiedKFold")
     return NAIVE
 
 
-def _alike(method: CvMethod, best: CvMethod) -> CvMethod:
+def _alike(method: forms.CvMethod, best: forms.CvMethod) -> forms.CvMethod:
     """Return the best method if the given one treats rows in the same way: the number of folds is a question of cost,
     which a few test sets could decide only by chance.
     """
@@ -250,7 +240,7 @@ def _alike(method: CvMethod, best: CvMethod) -> CvMethod:
     return best if alike else method
 
 
-def _treatment(method: CvMethod) -> tuple[Any, ...]:
+def _treatment(method: forms.CvMethod) -> tuple[Any, ...]:
     """Return how a method treats groups and time, and whether it shuffles rows."""
     told = {"shuffle": True, **method.model_dump()}
     return tuple(str(told.get(name)) for name in ("groups", "time_column", "descending", "shuffle"))
@@ -286,7 +276,7 @@ def _rows(dataset: Dataset, number: int) -> tuple[Frame, Array, Array]:
     return whole, np.flatnonzero(~test), np.flatnonzero(test)
 
 
-def _once(instance: Instance, methods: list[CvMethod], number: int) -> list[float]:
+def _once(instance: Instance, methods: list[forms.CvMethod], number: int) -> list[float]:
     """Return the loss on one test set minus each method's estimate of it, averaged over the models."""
     dataset = instance.dataset
     whole, rows, test = remembered(dataset, f"rows {number}", lambda: _rows(dataset, number))
@@ -298,7 +288,7 @@ def _once(instance: Instance, methods: list[CvMethod], number: int) -> list[floa
     def loss_of(rest: Array, held: Array) -> float:
         return float(loss(instance, one, Split(rest, held, number), {}, MODELS).mean())
 
-    def estimate(method: CvMethod) -> float:
+    def estimate(method: forms.CvMethod) -> float:
         parts = folds(method, train, codes[rows], classes=classes, seed=number)
         chosen = [parts[place] for place in _spread(len(parts))]
         found = [loss_of(rows[rest], rows[held]) for rest, held in chosen]
@@ -313,7 +303,7 @@ def _spread(count: int) -> list[int]:
     return [int(place) for place in np.unique(np.linspace(0, count - 1, min(count, MAX_FOLDS)).round())]
 
 
-def _told(method: CvMethod) -> str:
+def _told(method: forms.CvMethod) -> str:
     options = ", ".join(f"{key}={value}" for key, value in method.model_dump(exclude={"name"}).items())
     return f"{method.name}({options})"
 
@@ -321,14 +311,12 @@ def _told(method: CvMethod) -> str:
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     truth = instance.truth
-    groups = truth["groups"]
-    told = groups[0] if groups else None
-    plain = ("groups", "time", "times", "falling", "within", "either")
+    plain = ("target", "problem", "train_rows", "test_rows", "smallest_class", "duplicate_rows", "shared_rows")
     time = {"column": truth["time"], "test_after_train": not truth["within"], "within": truth["within"]}
     time["descending"] = truth["time"] in truth["falling"]
     return {
-        **{name: value for name, value in truth.items() if name not in plain},
-        "groups": told,
+        **{name: truth[name] for name in plain},
+        "groups": next(iter(truth["groups"]), None),
         "time": time if truth["time"] else None,
         "method": strong(instance.dataset).model_dump(),
     }

@@ -9,18 +9,8 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Dataset, Frame, GroupColumn, Kind
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.planting import instances
 from mleredux_techniques._kit.planting.generation import reworded
-from mleredux_techniques._kit.planting.instances import (
-    TEST_SHARE,
-    fresh_names,
-    levels,
-    lively,
-    merged,
-    pooled,
-    resized,
-    with_columns,
-    with_level,
-)
 
 DATES = ("recorded", "logged", "entered", "noted", "filed")
 START = np.datetime64("2019-01-01")
@@ -29,23 +19,23 @@ START = np.datetime64("2019-01-01")
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Plant groups (in 2 of 5 instances), drift over time (in 2 of 5) or neither; times are dates or numbers."""
     kind = str(rng.choice(["groups", "groups", "drift", "drift", "none"]))
-    rows = pooled(dataset)
+    rows = instances.pooled(dataset)
     group = time = None
-    names = fresh_names(dataset, rng, 2)
+    names = instances.fresh_names(dataset, rng, 2)
     dates = [str(name) for name in rng.permutation([name for name in DATES if name not in dataset.train.columns])]
     if kind == "groups":
         rows, codes = _grouped(dataset, rows, rng)
         drawn = rng.permutation(codes.max() + 1)
-        test = np.isin(codes, drawn[: max(2, round(TEST_SHARE * len(drawn)))])
+        test = np.isin(codes, drawn[: max(2, round(instances.TEST_SHARE * len(drawn)))])
         group = names[0]
         members = _labels(codes, rng)
     else:
         members = _labels(rng.integers(0, max(8, len(rows) // 8), len(rows)), rng)
         test = np.zeros(len(rows), dtype=bool)
-        test[rng.permutation(len(rows))[: round(TEST_SHARE * len(rows))]] = True
+        test[rng.permutation(len(rows))[: round(instances.TEST_SHARE * len(rows))]] = True
     moments = rng.random(len(rows))
     if kind == "drift":
-        test = moments >= np.quantile(moments, 1 - TEST_SHARE)
+        test = moments >= np.quantile(moments, 1 - instances.TEST_SHARE)
         time = dates[0]
     order, numbered = rng.permutation(len(rows)), bool(rng.random() < 0.5)
     columns: dict[str, tuple[Any, Kind]] = {
@@ -55,15 +45,15 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         dates[1]: _moments(rng.random(len(rows)), numbered),
     }
     if kind == "drift":
-        drifting = fresh_names(dataset, rng, 5)[2:]
+        drifting = instances.fresh_names(dataset, rng, 5)[2:]
         columns |= {name: (_drifting(dataset, rows, moments, rng), "number") for name in drifting}
     ours, theirs = order[~test[order]], order[test[order]]
     made = replace(dataset, train=rows.iloc[ours].reset_index(drop=True), test=rows.iloc[theirs].reset_index(drop=True))
-    made = with_columns(
+    made = instances.with_columns(
         made, {name: (values[ours], values[theirs], held) for name, (values, held) in columns.items()}, rng
     )
-    made = replace(with_level(made, rng), group=GroupColumn(group) if group else None, time=time)
-    return merged(resized(made), [] if kind == "none" else [kind])
+    made = replace(instances.with_level(made, rng), group=GroupColumn(group) if group else None, time=time)
+    return instances.merged(instances.resized(made), [] if kind == "none" else [kind])
 
 
 def _grouped(dataset: Dataset, rows: Frame, rng: np.random.Generator) -> tuple[Frame, Any]:
@@ -73,7 +63,7 @@ def _grouped(dataset: Dataset, rows: Frame, rng: np.random.Generator) -> tuple[F
     sizes = np.maximum(2, rng.poisson(size, len(things)))
     codes = np.repeat(np.arange(len(things)), sizes)
     made = reworded(dataset, rows.iloc[things[codes]].reset_index(drop=True), rng)
-    for name in lively(dataset):
+    for name in instances.lively(dataset):
         values = made[name].to_numpy(dtype=float)
         noisy = values + rng.normal(0, 0.05 * (float(np.nanstd(values)) or 1.0), len(values))
         whole = bool((dataset.train[name].dropna() % 1 == 0).all())
@@ -84,7 +74,7 @@ def _grouped(dataset: Dataset, rows: Frame, rng: np.random.Generator) -> tuple[F
 def _drifting(dataset: Dataset, rows: Frame, moments: Any, rng: np.random.Generator) -> Any:
     """Return a column whose relation with the target reverses over time."""
     apart = replace(dataset, train=rows, test=rows.iloc[:0])
-    level = levels(apart, rng, noise=0.3)
+    level = instances.levels(apart, rng, noise=0.3)
     pace = float(rng.uniform(0.9, 1.0))
     turned = level * np.cos(np.pi * pace * moments) + 0.3 * rng.standard_normal(len(rows))
     return np.round(turned * float(rng.uniform(0.5, 20)) + float(rng.uniform(-30, 30)), 3)

@@ -145,6 +145,5 @@ def _left(found: Array, known: dict[str, Any]) -> Array:
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    faults = [{"kind": fault["kind"], "line": fault["line"]} for fault in truth["faults"]]
-    return {"faults": faults, "script": truth["repaired"]}
+    faults = [{key: fault[key] for key in ("kind", "line")} for fault in instance.truth["faults"]]
+    return {"faults": faults, "script": instance.truth["repaired"]}

@@ -169,13 +169,13 @@ def _changed(one: Pool, changes: Changes) -> Pool:
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    values = {name: value for kind, name, value in truth["strong"] if kind == "add_distance"}
+    strong = instance.truth["strong"]
+    values = {name: value for kind, name, value in strong if kind == "add_distance"}
     columns = []
-    for name, told in truth["columns"].items():
-        relation = (told["relation"] or ["none"])[-1]
-        found = {"column": name, **{key: told[key] for key in ("type", "distinct", "drift")}, "relation": relation}
-        found |= {"sentinel": next(iter(told["sentinel"]), None), "like": next(iter(told["like"]), None)}
-        actions = [kind for kind, column, _value in truth["strong"] if column == name]
-        columns.append({**found, "actions": actions, "center": values.get(name)})
+    for name, told in instance.truth["columns"].items():
+        found = {"column": name, **{key: told[key] for key in ("type", "distinct", "drift")}}
+        found |= {"relation": (told["relation"] or ["none"])[-1], "sentinel": next(iter(told["sentinel"]), None)}
+        actions = [kind for kind, column, _value in strong if column == name]
+        found |= {"like": next(iter(told["like"]), None), "actions": actions, "center": values.get(name)}
+        columns.append(found)
     return {"columns": columns}

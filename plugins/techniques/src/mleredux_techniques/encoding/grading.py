@@ -17,26 +17,18 @@ from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.structure import looks_like_time
 from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, shortened
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
-from mleredux_techniques._kit.vocabulary.encoders import (
-    DatetimeEncoder,
-    DropFeature,
-    Encoding,
-    NoEncoding,
-    OneHotEncoder,
-    OrdinalEncoder,
-    TargetEncoder,
-    TfidfVectorizer,
-)
+from mleredux_techniques._kit.vocabulary import encoders
 from mleredux_techniques.encoding.document import EncodedFeature, EncodingAnalysis
 from mleredux_techniques.encoding.types import describe, levels_of
 
 FEW = 15
 """Up to this number of distinct values counts as few."""
 NEARLY_ALL_DIFFER = 0.9
-_NONE, _DROP = NoEncoding(name="none"), DropFeature(name="drop")
-_ONE_HOT, _CAPPED = (OneHotEncoder(name="OneHotEncoder", max_categories=most) for most in (None, 50))
-_ORDINAL, _TARGET = OrdinalEncoder(name="OrdinalEncoder"), TargetEncoder(name="TargetEncoder")
-_DATES, _WORDS = DatetimeEncoder(name="DatetimeEncoder"), TfidfVectorizer(name="TfidfVectorizer", max_features=300)
+_NONE, _DROP = encoders.NoEncoding(name="none"), encoders.DropFeature(name="drop")
+_ONE_HOT, _CAPPED = (encoders.OneHotEncoder(name="OneHotEncoder", max_categories=most) for most in (None, 50))
+_ORDINAL, _TARGET = encoders.OrdinalEncoder(name="OrdinalEncoder"), encoders.TargetEncoder(name="TargetEncoder")
+_DATES = encoders.DatetimeEncoder(name="DatetimeEncoder")
+_WORDS = encoders.TfidfVectorizer(name="TfidfVectorizer", max_features=300)
 
 UNDECIDED = 0.25
 """Weight of a feature whose type the rows can't decide."""
@@ -107,7 +99,7 @@ def _is_right(given: EncodedFeature, fact: dict[str, Any]) -> bool:
     """Return whether a type is accepted; the executed order of words (alphabetical by default) is right unless the
     target contradicts it.
     """
-    if given.type == "ordinal" and isinstance(given.encoding, OrdinalEncoder):
+    if given.type == "ordinal" and isinstance(given.encoding, encoders.OrdinalEncoder):
         levels = levels_of(fact)
         if levels is not None and levels.shape(given.encoding.categories or sorted(levels.names)) == "rough":
             return False
@@ -129,7 +121,7 @@ class Encodings(OfColumns):
                 _by_type(dataset, many, unique)
                 for many, unique in ((_TARGET, _TARGET), (_CAPPED, _DROP), (_DROP, _DROP))
             ]
-        codes: dict[str, Encoding] = dict.fromkeys(_few_whole_numbers(dataset), _ONE_HOT)
+        codes: dict[str, encoders.Encoding] = dict.fromkeys(_few_whole_numbers(dataset), _ONE_HOT)
         return [*panel, *({**plan, **codes} for plan in panel if codes)]
 
     def quick(self, instance: Instance) -> Sequence[Treatments]:
@@ -140,11 +132,11 @@ class Encodings(OfColumns):
         return {**unlisted, **{one.column: one.encoding for one in document.features if one.column in unlisted}}
 
 
-def _texts(dataset: Dataset, how: Encoding) -> dict[str, Encoding]:
+def _texts(dataset: Dataset, how: encoders.Encoding) -> dict[str, encoders.Encoding]:
     return {name: how if dataset.kinds[name] == "text" else _NONE for name in dataset.features}
 
 
-def _by_type(dataset: Dataset, many: Encoding, unique: Encoding) -> dict[str, Encoding]:
+def _by_type(dataset: Dataset, many: encoders.Encoding, unique: encoders.Encoding) -> dict[str, encoders.Encoding]:
     """Return the plan that encodes texts by their type.
 
     Args:
@@ -179,14 +171,15 @@ measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    plan = STUDY.strong(instance)
-    features = []
-    for name, fact in instance.truth["features"].items():
-        held = plan.get(name)
-        if "numeric" in fact["types"] and held is None:
-            continue
-        chosen = held.model_dump() if held is not None else {"name": "drop"}
-        features.append(
-            {"column": name, "type": fact["types"][0], "cardinality": fact["cardinality"], "encoding": chosen}
-        )
+    plan = STUDY.recommended(instance)
+    features = [
+        {
+            "column": name,
+            "type": fact["types"][0],
+            "cardinality": fact["cardinality"],
+            "encoding": plan.get(name, _DROP.model_dump()),
+        }
+        for name, fact in instance.truth["features"].items()
+        if name in plan or "numeric" not in fact["types"]
+    ]
     return {"features": features}

@@ -184,10 +184,9 @@ def _greedy(instance: Instance) -> dict[str, float]:
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    total = sum(truth["strong"].values())
+    truth, weights = instance.truth, instance.truth["strong"]
+    total = sum(weights.values())
     models = [
-        {"model": name, **fact, "weight": truth["strong"].get(name, 0.0) / total}
-        for name, fact in truth["models"].items()
+        {"model": name, **fact, "weight": weights.get(name, 0.0) / total} for name, fact in truth["models"].items()
     ]
     return {"models": models, "copies": truth["copies"]}

@@ -334,14 +334,10 @@ def changes(transform: Transform, known: Array) -> tuple[Change, Change]:
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    dropped, transform = truth["strong"]
+    truth, (dropped, transform) = instance.truth, instance.truth["strong"]
     features = [
         {"column": name, "strength": told, "tells": truth["tells"].get(name, "alone"), "keep": name not in dropped}
         for name, told in truth["strengths"].items()
     ]
-    return {
-        "features": features,
-        "transform": transform,
-        **{key: truth[key] for key in ("pairs", "copies", "skewness")},
-    }
+    found = {key: truth[key] for key in ("pairs", "copies", "skewness")}
+    return {"features": features, "transform": transform, **found}

@@ -29,24 +29,16 @@ from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques._kit.vocabulary.preprocessing import matrices
-from mleredux_techniques.imbalance.document import (
-    SEVERITIES,
-    ClassWeight,
-    ImbalanceAnalysis,
-    ImbalanceStrategy,
-    NoStrategy,
-    RandomUnderSampler,
-    TunedThresholdClassifierCV,
-)
+from mleredux_techniques.imbalance import document as forms
 from mleredux_techniques.imbalance.samplers import Sampler, resample, row_weights
 
-_NONE, _WEIGHTS = NoStrategy(name="none"), ClassWeight(name="class_weight")
-_UNDER = RandomUnderSampler(name="RandomUnderSampler")
-PANEL: tuple[ImbalanceStrategy, ...] = (
+_NONE, _WEIGHTS = forms.NoStrategy(name="none"), forms.ClassWeight(name="class_weight")
+_UNDER = forms.RandomUnderSampler(name="RandomUnderSampler")
+PANEL: tuple[forms.ImbalanceStrategy, ...] = (
     _NONE,
     _WEIGHTS,
-    TunedThresholdClassifierCV(name="TunedThresholdClassifierCV", scoring="f1"),
-    TunedThresholdClassifierCV(name="TunedThresholdClassifierCV"),
+    forms.TunedThresholdClassifierCV(name="TunedThresholdClassifierCV", scoring="f1"),
+    forms.TunedThresholdClassifierCV(name="TunedThresholdClassifierCV"),
     _UNDER,
 )
 """The candidates for the strong choice, simplest first. Oversampling and SMOTE act like weights, but are slower."""
@@ -77,11 +69,11 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         "target": dataset.target,
         "counts": counts,
         "ratio": ratio,
-        "severity": next(word for bound, word in SEVERITIES if ratio < bound),
+        "severity": next(word for bound, word in forms.SEVERITIES if ratio < bound),
     }
 
 
-def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
+def assess(document: forms.ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the counts."""
     sheet = Sheet(__file__)
     counts: dict[str, int] = truth["counts"]
@@ -100,29 +92,29 @@ def assess(document: ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
     return sheet.facts()
 
 
-class Strategies(OnRows[ImbalanceStrategy]):
+class Strategies(OnRows[forms.ImbalanceStrategy]):
     """Strategies for class imbalance."""
 
-    def naive(self, instance: Instance) -> ImbalanceStrategy:
+    def naive(self, instance: Instance) -> forms.ImbalanceStrategy:
         return contrast(instance)[0]
 
-    def panel(self, instance: Instance) -> Sequence[ImbalanceStrategy]:
+    def panel(self, instance: Instance) -> Sequence[forms.ImbalanceStrategy]:
         return PANEL
 
-    def strong(self, instance: Instance) -> ImbalanceStrategy:
+    def strong(self, instance: Instance) -> forms.ImbalanceStrategy:
         return contrast(instance)[1]
 
-    def given(self, document: ImbalanceAnalysis, instance: Instance) -> ImbalanceStrategy:
+    def given(self, document: forms.ImbalanceAnalysis, instance: Instance) -> forms.ImbalanceStrategy:
         return document.strategies[0]
 
-    def told(self, option: ImbalanceStrategy, instance: Instance) -> str:
+    def told(self, option: forms.ImbalanceStrategy, instance: Instance) -> str:
         options = ", ".join(f"{key}={value}" for key, value in option.model_dump(exclude={"name"}).items())
-        return "the unchanged data" if isinstance(option, NoStrategy) else f"{option.name}({options})"
+        return "the unchanged data" if isinstance(option, forms.NoStrategy) else f"{option.name}({options})"
 
-    def on(self, one: Pool, option: ImbalanceStrategy, instance: Instance, models: Sequence[Model]) -> Array:
+    def on(self, one: Pool, option: forms.ImbalanceStrategy, instance: Instance, models: Sequence[Model]) -> Array:
         """Return the losses; thresholds affect only labels."""
         labels = scorer(one.dataset, instance.base).asked == "labels"
-        how = _NONE if isinstance(option, TunedThresholdClassifierCV) and not labels else option
+        how = _NONE if isinstance(option, forms.TunedThresholdClassifierCV) and not labels else option
         return by_split(one, f"{models} {how!r}", lambda split: _loss(instance, one, split, how, models))
 
     def role(self, instance: Instance) -> str:
@@ -141,7 +133,7 @@ STUDY = Strategies()
 gap = STUDY.gap
 
 
-def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
+def measure(document: forms.ImbalanceAnalysis, instance: Instance) -> Efficacy:
     """Execute the first recommended strategy."""
     given, strong = document.strategies[0], STUDY.strong(instance)
     found = STUDY.measure(document, instance)
@@ -160,7 +152,7 @@ def measure(document: ImbalanceAnalysis, instance: Instance) -> Efficacy:
     return replace(found, score=score, training=score, uncertainty=error, parts=[head, *rest])
 
 
-def _less(instance: Instance, one: Pool, given: ImbalanceStrategy) -> ImbalanceStrategy | None:
+def _less(instance: Instance, one: Pool, given: forms.ImbalanceStrategy) -> forms.ImbalanceStrategy | None:
     """Return the best smaller intervention that the given strategy does not improve on; None if there is none."""
     told, metric = STUDY.on(one, given, instance, MODELS), scorer(instance.dataset, instance.base)
     found = []
@@ -172,17 +164,17 @@ def _less(instance: Instance, one: Pool, given: ImbalanceStrategy) -> ImbalanceS
     return PANEL[min(found)[1]] if found else None
 
 
-def _cost(strategy: ImbalanceStrategy) -> int:
+def _cost(strategy: forms.ImbalanceStrategy) -> int:
     """Return 0 for no intervention, 1 if all rows stay unchanged, and 2 if rows are dropped, copied or synthesized."""
-    if isinstance(strategy, NoStrategy):
+    if isinstance(strategy, forms.NoStrategy):
         return 0
-    return 1 if isinstance(strategy, ClassWeight | TunedThresholdClassifierCV) else 2
+    return 1 if isinstance(strategy, forms.ClassWeight | forms.TunedThresholdClassifierCV) else 2
 
 
-def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
+def contrast(instance: Instance) -> tuple[forms.ImbalanceStrategy, forms.ImbalanceStrategy]:
     """Return the naive choice (a harmful one if doing nothing is strong), and the strong choice."""
 
-    def find() -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
+    def find() -> tuple[forms.ImbalanceStrategy, forms.ImbalanceStrategy]:
         best = STUDY.best(instance, PANEL)
         for other in (choosing_pool(instance), pool(instance.dataset)):
             best = _less(instance, other, best) or best
@@ -195,11 +187,13 @@ def contrast(instance: Instance) -> tuple[ImbalanceStrategy, ImbalanceStrategy]:
     return remembered(instance.dataset, "contrast of strategies", find)
 
 
-def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrategy, models: Sequence[Model]) -> Array:
+def _loss(
+    instance: Instance, one: Pool, split: Split, strategy: forms.ImbalanceStrategy, models: Sequence[Model]
+) -> Array:
     """Return the losses of the models; for thresholds, of values that are largest for the predicted class."""
     key, y, count = f"features {len(one.frame)} {split.seed}", one.codes[split.train], len(one.names)
     x, others = remembered(one.dataset, key, lambda: matrices(rows_of(one, split, {})))
-    weights = row_weights(strategy, y, one.names) if isinstance(strategy, ClassWeight) else None
+    weights = row_weights(strategy, y, one.names) if isinstance(strategy, forms.ClassWeight) else None
     rows, codes = resample(strategy, x, y, split.seed) if isinstance(strategy, Sampler) else (x, y)
     told = []
     for model in models:
@@ -211,7 +205,7 @@ def _loss(instance: Instance, one: Pool, split: Split, strategy: ImbalanceStrate
             told.append(fit(rows, codes, others))
             continue
         shares = remembered(one.dataset, f"shares {key} {model}", partial(fit, x, y, others))
-        if isinstance(strategy, TunedThresholdClassifierCV):
+        if isinstance(strategy, forms.TunedThresholdClassifierCV):
             inner = remembered(one.dataset, f"inner {key} {model}", partial(_inner, fit, x, y, count, split.seed))
             shares = _tuned(inner, y, shares, strategy)
         told.append(shares)
@@ -228,7 +222,7 @@ def _inner(fit: Any, x: Array, y: Array, count: int, seed: int) -> Array:
     return inner
 
 
-def _tuned(inner: Array, y: Array, told: Array, how: TunedThresholdClassifierCV) -> Array:
+def _tuned(inner: Array, y: Array, told: Array, how: forms.TunedThresholdClassifierCV) -> Array:
     """Divide probabilities by the power of the class shares that is best on inner folds."""
     rarity = np.maximum(np.bincount(y, minlength=inner.shape[1]), 1) / len(y)
     reached = [_reached(how.scoring, y, (inner / rarity**power).argmax(axis=1)) for power in POWERS]
@@ -249,17 +243,14 @@ def _reached(scoring: str, truth: Array, guess: Array) -> float:
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    counts: dict[str, int] = truth["counts"]
-    strategy = {"name": "class_weight"}
-    if instance.dataset.features:
-        strategy = STUDY.strong(instance).model_dump()
+    truth, counts = instance.truth, instance.truth["counts"]
+    strategy = STUDY.strong(instance) if instance.dataset.features else _WEIGHTS
     return {
         "target": truth["target"],
         "class_counts": counts,
-        "majority_class": max(counts, key=lambda name: counts[name]),
-        "minority_class": min(counts, key=lambda name: counts[name]),
+        "majority_class": max(counts, key=counts.__getitem__),
+        "minority_class": min(counts, key=counts.__getitem__),
         "imbalance_ratio": truth["ratio"],
         "severity": truth["severity"],
-        "strategies": [strategy],
+        "strategies": [strategy.model_dump()],
     }

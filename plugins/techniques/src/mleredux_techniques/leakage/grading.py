@@ -304,17 +304,15 @@ def _removed(leak: dict[str, object], dropped: set[str], acted: set[str]) -> boo
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     truth = instance.truth
-    strengths = [{"column": name, "strength": value} for name, value in list(truth["strengths"].items())[:5]]
-    risks = []
-    for leak in truth["leaks"]:
-        rows = "duplicate_rows" in leak["kinds"]
-        risks.append(
-            {
-                "kind": leak["kinds"][0],
-                "columns": leak["columns"],
-                "strength": leak["strength"] if leak["strength"] is not None else 1.0,
-                "mitigation": {"name": "drop_duplicates" if rows else "drop_columns"},
-            }
-        )
+    strengths = [{"column": name, "strength": value} for name, value in list(truth["strengths"].items())[:TOP]]
+    risks = [
+        {
+            "kind": leak["kinds"][0],
+            "columns": leak["columns"],
+            "strength": leak["strength"] if leak["strength"] is not None else 1.0,
+            "mitigation": {"name": "drop_duplicates" if "duplicate_rows" in leak["kinds"] else "drop_columns"},
+        }
+        for leak in truth["leaks"]
+    ]
     counts = {name: truth[name] for name in ("duplicate_rows", "shared_rows")}
     return {**counts, "feature_strengths": strengths, "risks": risks}

@@ -14,17 +14,8 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
 from mleredux_techniques._kit.declaration.package import declared
+from mleredux_techniques._kit.planting import instances
 from mleredux_techniques._kit.planting.generation import reworded
-from mleredux_techniques._kit.planting.instances import (
-    fresh_names,
-    levels,
-    lively,
-    merged,
-    resized,
-    standardised,
-    target_signal,
-    with_columns,
-)
 
 HONEST = 3
 """Number of new columns that are equally predictive in both tables."""
@@ -34,7 +25,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Plant one to three leaks of different kinds, and harmless new columns of the same forms."""
     possible = [kind for kind in KINDS if kind != "duplicate_rows" or (dataset.group is None and dataset.time is None)]
     kinds = [str(kind) for kind in rng.permutation(possible)[: int(rng.integers(1, 4))]]
-    names = fresh_names(dataset, rng, 6)
+    names = instances.fresh_names(dataset, rng, 6)
     columns: dict[str, tuple[Any, Any, Kind]] = {}
     leaks: list[dict[str, Any]] = []
     for kind in kinds:
@@ -47,14 +38,14 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     for number, name in enumerate(names):
         columns[name] = _honest(dataset, rng) if number < HONEST else (*_harmless(dataset, rng), "number")
     shuffled = {name: columns[name] for name in rng.permutation(list(columns))}
-    made = with_columns(dataset, shuffled, rng)
+    made = instances.with_columns(dataset, shuffled, rng)
     if "duplicate_rows" in kinds:
         made = _duplicate(made, rng)
         leaks.append({"kinds": ["duplicate_rows"], "columns": [], "planted": True})
     if "id_order" in kinds:
         made = _order(made, rng)
         leaks.append({"kinds": ["id_order"], "columns": list(made.ids), "planted": True})
-    return merged(resized(made), kinds, leaks=leaks)
+    return instances.merged(instances.resized(made), kinds, leaks=leaks)
 
 
 def _named(kind: str) -> list[str]:
@@ -64,7 +55,7 @@ def _named(kind: str) -> list[str]:
 
 def _honest(dataset: Dataset, rng: np.random.Generator) -> tuple[Any, Any, Kind]:
     """Return a column that looks like a leak but is equally predictive in both tables."""
-    parts = np.split(levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0))), [len(dataset.train)])
+    parts = np.split(instances.levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0))), [len(dataset.train)])
     form = int(rng.integers(3))
     if form == 0:
         codes = _codes_of(rng, 12)
@@ -84,7 +75,7 @@ def _codes_of(rng: np.random.Generator, count: int) -> Array:
 
 def _text_value(dataset: Dataset, rng: np.random.Generator) -> Array:
     """Return codes that each stand for one class, or for high or low targets, with errors."""
-    signal = target_signal(dataset, dataset.train, rng)
+    signal = instances.target_signal(dataset, dataset.train, rng)
     high = signal > (np.median(signal) if dataset.problem == "regression" else 0.5)
     high = high ^ (rng.random(len(high)) < 0.1)
     codes = _codes_of(rng, 24)
@@ -118,7 +109,7 @@ def _smallest_step(codes: Array) -> float:
 
 def _target_encoding(dataset: Dataset, rng: np.random.Generator) -> Array:
     """Return the mean target of small random groups, including the row itself."""
-    signal = target_signal(dataset, dataset.train, rng)
+    signal = instances.target_signal(dataset, dataset.train, rng)
     groups = rng.permutation(np.arange(len(signal)) // 3)
     sums, sizes = np.bincount(groups, weights=signal), np.bincount(groups)
     return np.asarray(np.round((sums / sizes)[groups], 5))
@@ -126,7 +117,7 @@ def _target_encoding(dataset: Dataset, rng: np.random.Generator) -> Array:
 
 def _future_value(dataset: Dataset, rng: np.random.Generator) -> Array:
     """Return an amount recorded after the target is known, for rows of one class, or with high targets."""
-    signal = target_signal(dataset, dataset.train, rng)
+    signal = instances.target_signal(dataset, dataset.train, rng)
     due = signal > (np.quantile(signal, 0.6) if dataset.problem == "regression" else 0.5)
     booked = due & (rng.random(len(signal)) < 0.9)
     amounts = np.exp(rng.normal(3, 0.6, len(signal)))
@@ -135,13 +126,13 @@ def _future_value(dataset: Dataset, rng: np.random.Generator) -> Array:
 
 def _harmless(dataset: Dataset, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return a harmless column: a feature with noise, the same in both tables."""
-    usable = lively(dataset)
+    usable = instances.lively(dataset)
     sizes = len(dataset.train), len(dataset.test)
     noise = rng.normal(0, 1, sum(sizes))
     if usable:
         name = usable[int(rng.integers(len(usable)))]
         values = np.concatenate([dataset.train[name].to_numpy(float), dataset.test[name].to_numpy(float)])
-        noise = 0.5 * standardised(values) + noise
+        noise = 0.5 * instances.standardised(values) + noise
     form = int(rng.integers(3))
     made = (
         np.round(noise, 4) if form == 0 else np.round(np.exp(noise + 2), 2) if form == 1 else np.floor(noise * 3 + 20)
@@ -181,10 +172,11 @@ def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         )
     target = dataset.train[dataset.target]
     if dataset.problem == "regression":
-        level = standardised(target.to_numpy(dtype=float))
+        level = instances.standardised(target.to_numpy(dtype=float))
     else:
         classes = [str(name) for name in rng.permutation(sorted(set(target)))]
-        level = standardised(target.map({name: place for place, name in enumerate(classes)}).to_numpy(dtype=float))
+        codes = target.map({name: place for place, name in enumerate(classes)})
+        level = instances.standardised(codes.to_numpy(dtype=float))
     order = np.argsort(level + rng.normal(0, 0.4, len(level)), kind="stable")
     train, test = dataset.train.iloc[order].reset_index(drop=True), dataset.test.copy()
     numbers = rng.permutation(len(train) + len(test))

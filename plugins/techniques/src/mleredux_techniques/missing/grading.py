@@ -15,22 +15,15 @@ import numpy as np
 from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
 from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
-from mleredux_techniques._kit.vocabulary.imputers import (
-    DropColumn,
-    Imputation,
-    IterativeImputer,
-    KNNImputer,
-    SimpleImputer,
-)
+from mleredux_techniques._kit.vocabulary import imputers
 from mleredux_techniques.missing.document import MissingAnalysis
 from mleredux_techniques.missing.mechanisms import TOGETHER, mechanisms
 
-_FREQUENT = SimpleImputer(name="SimpleImputer", strategy="most_frequent")
-_CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
-_MEAN, _NEAR, _MODEL = (
-    SimpleImputer(name="SimpleImputer"), KNNImputer(name="KNNImputer"), IterativeImputer(name="IterativeImputer")
-)  # fmt: skip
-IMPUTERS: tuple[Imputation, ...] = tuple(
+_FREQUENT = imputers.SimpleImputer(name="SimpleImputer", strategy="most_frequent")
+_CATEGORY = imputers.SimpleImputer(name="SimpleImputer", strategy="constant")
+_MEAN, _NEAR = imputers.SimpleImputer(name="SimpleImputer"), imputers.KNNImputer(name="KNNImputer")
+_MODEL = imputers.IterativeImputer(name="IterativeImputer")
+IMPUTERS: tuple[imputers.Imputation, ...] = tuple(
     how.model_copy(update={"add_indicator": marked}) for how in (_MEAN, _NEAR, _MODEL) for marked in (False, True)
 )
 """Candidate imputations of numbers for the strong choice, the simplest first."""
@@ -177,11 +170,11 @@ class Imputations(OfColumns):
     def given(self, document: MissingAnalysis, instance: Instance) -> Treatments:
         naive, kinds = self.naive(instance), instance.dataset.kinds
         listed = {one.column: one.imputation for one in document.columns if one.column in kinds}
-        dropped = {name: how for name, how in listed.items() if isinstance(how, DropColumn)}
+        dropped = {name: how for name, how in listed.items() if isinstance(how, imputers.DropColumn)}
         return {**naive, **{name: how for name, how in listed.items() if name in naive}, **dropped}
 
 
-def _each(dataset: Dataset, numbers: Imputation, texts: Imputation) -> dict[str, Imputation]:
+def _each(dataset: Dataset, numbers: imputers.Imputation, texts: imputers.Imputation) -> dict[str, imputers.Imputation]:
     features = list(dataset.features)
     gaps = dataset.train[features].isna().any() | dataset.test[features].isna().any()
     return {name: texts if dataset.kinds[name] == "text" else numbers for name in features if gaps[name]}
@@ -193,21 +186,12 @@ measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    plan = STUDY.strong(instance)
+    truth, plan = instance.truth, STUDY.recommended(instance)
     columns = []
     for name, count in truth["counts"].items():
         fact = truth["mechanisms"].get(name, {"mechanism": "MCAR", "depends_on": []})
-        held = plan.get(name)
-        imputation = held.model_dump() if held is not None else {"name": "SimpleImputer", "strategy": "most_frequent"}
-        columns.append(
-            {
-                "column": name,
-                "missing": count,
-                "mechanism": fact["mechanism"],
-                "depends_on": fact["depends_on"][:5] if fact["mechanism"] == "MAR" else [],
-                "imputation": imputation,
-            }
-        )
+        causes = fact["depends_on"][:5] if fact["mechanism"] == "MAR" else []
+        found = {"column": name, "missing": count, "mechanism": fact["mechanism"], "depends_on": causes}
+        columns.append({**found, "imputation": plan.get(name, _FREQUENT.model_dump())})
     together = [{"columns": [a, b], "rows": rows} for a, b, rows in truth["together"]]
     return {"complete_rows": truth["complete_rows"], "columns": columns, "together": together}

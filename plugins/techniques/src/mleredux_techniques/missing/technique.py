@@ -10,14 +10,7 @@ import numpy as np
 from mleredux_techniques._kit.data.association import ranks, separation
 from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
-from mleredux_techniques._kit.planting.instances import (
-    fresh_names,
-    levels,
-    merged,
-    of_the_base,
-    standardised,
-    with_values,
-)
+from mleredux_techniques._kit.planting import instances
 
 MECHANISMS = ("MCAR", "MAR", "U-shaped MAR", "MNAR")
 NOISE, FEWEST = 0.6, 10
@@ -28,13 +21,13 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Remove 10 to 35 % of the values of two to four columns in both tables, each by its own mechanism; one may share
     its missing rows with another column. One or two new columns lack values mostly where they are most predictive.
     """
-    names = fresh_names(dataset, rng, int(rng.integers(1, 3)))
+    names = instances.fresh_names(dataset, rng, int(rng.integers(1, 3)))
     columns: dict[str, Array] = {}
     for name in names:
-        values = levels(dataset, rng, noise=NOISE)
+        values = instances.levels(dataset, rng, noise=NOISE)
         columns[name] = np.round(values * float(rng.uniform(0.5, 20)) + float(rng.uniform(-30, 30)), 3)
-    whole = with_values(dataset, columns, rng)
-    usable = of_the_base(dataset)
+    whole = instances.with_values(dataset, columns, rng)
+    usable = instances.of_the_base(dataset)
     order = [str(name) for name in rng.permutation(usable)]
     driver, rest = (order[0] if order else names[0]), order[1:]
     chosen = rest[: int(rng.integers(1, 3))]
@@ -48,7 +41,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         cause = {"MCAR": None, "MNAR": name}.get(mechanism, driver)
         level = _level(whole, cause)
         if mechanism.startswith("U") and level is not None:
-            mechanism, level = "MAR", standardised(np.abs(level))
+            mechanism, level = "MAR", instances.standardised(np.abs(level))
         gone = _gone(level, share, steepness, len(train) + len(test), rng)
         partners = [name]
         if mechanism == "MCAR" and rng.random() < 0.7:
@@ -61,7 +54,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     for fact in facts:
         if fact["mechanism"] == "MAR":
             fact["depends_on"] = _telling(made, fact["column"], driver)
-    return merged(made, sorted({fact["mechanism"] for fact in facts}), missing=facts)
+    return instances.merged(made, sorted({fact["mechanism"] for fact in facts}), missing=facts)
 
 
 def _rest(mechanism: str, cause: str | None) -> dict[str, Any]:
@@ -74,7 +67,9 @@ def _rest(mechanism: str, cause: str | None) -> dict[str, Any]:
 def _level(dataset: Dataset, cause: str | None) -> Array | None:
     if cause is None:
         return None
-    return standardised(np.concatenate([dataset.train[cause].to_numpy(float), dataset.test[cause].to_numpy(float)]))
+    return instances.standardised(
+        np.concatenate([dataset.train[cause].to_numpy(float), dataset.test[cause].to_numpy(float)])
+    )
 
 
 def _gone(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:

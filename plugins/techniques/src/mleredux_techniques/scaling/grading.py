@@ -16,14 +16,7 @@ from mleredux_techniques._kit.data.association import skewness
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, informed, listing
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
-from mleredux_techniques._kit.vocabulary.scalers import (
-    Log1p,
-    NoScaler,
-    PowerTransformer,
-    QuantileTransformer,
-    Scaler,
-    StandardScaler,
-)
+from mleredux_techniques._kit.vocabulary import scalers
 from mleredux_techniques.scaling.document import ScalingAnalysis
 
 SKEWED = 1.0
@@ -116,26 +109,26 @@ class Scalings(OfColumns):
     models = ("linear", "neighbors", "network")  # trees split a column at the same rows regardless of its scale
 
     def naive(self, instance: Instance) -> Treatments:
-        return _every(instance, StandardScaler(name="StandardScaler"))
+        return _every(instance, scalers.StandardScaler(name="StandardScaler"))
 
     def panel(self, instance: Instance) -> Sequence[Treatments]:
         logs = {
-            name: Log1p(name="log1p")
+            name: scalers.Log1p(name="log1p")
             for name in instance.dataset.of_kind("number")
             if abs(skewness(instance.dataset.train[name].dropna().to_numpy(dtype=float))) > SKEWED
         }
-        naive, power = self.naive(instance), _every(instance, PowerTransformer(name="PowerTransformer"))
+        naive, power = self.naive(instance), _every(instance, scalers.PowerTransformer(name="PowerTransformer"))
         return [naive, {**naive, **logs}, power, *self.quick(instance)]
 
     def quick(self, instance: Instance) -> Sequence[Treatments]:
-        return [_every(instance, QuantileTransformer(name="QuantileTransformer", output_distribution="normal"))]
+        return [_every(instance, scalers.QuantileTransformer(name="QuantileTransformer", output_distribution="normal"))]
 
     def given(self, document: ScalingAnalysis, instance: Instance) -> Treatments:
-        unchanged = _every(instance, NoScaler(name="none"))
+        unchanged = _every(instance, scalers.NoScaler(name="none"))
         return {**unchanged, **{one.column: one.scaler for one in document.features if one.column in unchanged}}
 
 
-def _every(instance: Instance, scaler: Scaler) -> dict[str, Scaler]:
+def _every(instance: Instance, scaler: scalers.Scaler) -> dict[str, scalers.Scaler]:
     return dict.fromkeys(instance.dataset.of_kind("number"), scaler)
 
 
@@ -145,19 +138,16 @@ measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
-    truth = instance.truth
-    plan = STUDY.strong(instance)
-    features = []
-    for name, fact in truth["features"].items():
-        held = plan.get(name)
-        features.append(
-            {
-                "column": name,
-                "mean": fact["mean"],
-                "std": fact["std"],
-                "skewed": abs(fact["skewness"]) > SKEWED,
-                "outliers": fact["outlying"] > OUTLYING,
-                "scaler": held.model_dump() if held is not None else {"name": "none"},
-            }
-        )
+    truth, plan = instance.truth, STUDY.recommended(instance)
+    features = [
+        {
+            "column": name,
+            "mean": fact["mean"],
+            "std": fact["std"],
+            "skewed": abs(fact["skewness"]) > SKEWED,
+            "outliers": fact["outlying"] > OUTLYING,
+            "scaler": plan.get(name, {"name": "none"}),
+        }
+        for name, fact in truth["features"].items()
+    ]
     return {"features": features, "spread": truth["spread"], "not_needed_for": list(INDIFFERENT)}

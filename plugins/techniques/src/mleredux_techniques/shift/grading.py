@@ -299,11 +299,12 @@ def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     truth = instance.truth
     drop, weights, recent = truth["strong"]
+    features = [
+        {"column": name, "distance": value, "broken": name in truth["broken"]}
+        for name, value in truth["distances"].items()
+    ]
     return {
-        "features": [
-            {"column": name, "distance": value, "broken": name in truth["broken"]}
-            for name, value in truth["distances"].items()
-        ],
+        "features": features,
         "target": truth["target"].get("", truth["target"]),
         "changes": truth["changes"] if recent == 1 else truth["moment"],
         "drop": drop,

@@ -9,15 +9,7 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
-from mleredux_techniques._kit.planting.instances import (
-    clean,
-    fresh_names,
-    levels,
-    merged,
-    resized,
-    with_level,
-    with_values,
-)
+from mleredux_techniques._kit.planting import instances
 from mleredux_techniques.shift.grading import KEY
 
 NOISE = 0.8
@@ -28,8 +20,8 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Draw a separate table; each kind of change may be absent, except broken columns in the test set. The numbers of
     harmful and harmless drifting columns are drawn too.
     """
-    made, kinds = clean(dataset, "shift", rng, numbers=4, test_share=0.5), ["broken", "harmless"]
-    made = with_level(made, rng, NOISE)
+    made, kinds = instances.clean(dataset, "shift", rng, numbers=4, test_share=0.5), ["broken", "harmless"]
+    made = instances.with_level(made, rng, NOISE)
     changes = bool(rng.random() < 0.5)
     if not changes or rng.random() < 0.6:
         made = _with_another_target(made, rng)
@@ -42,10 +34,10 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     wanted = [*drifting, "moment", "turning", "turning"]
     columns: dict[str, Array] = {}
     told: dict[str, Any] = {"broken": [], "changes": None, "recent": 1.0}
-    for name, kind in zip(fresh_names(made, rng, len(wanted)), wanted, strict=True):
+    for name, kind in zip(instances.fresh_names(made, rng, len(wanted)), wanted, strict=True):
         values: Array = rng.standard_normal(rows)
         if kind != "harmless":
-            values = levels(made, rng, noise=float(rng.uniform(0.3, 0.5)))
+            values = instances.levels(made, rng, noise=float(rng.uniform(0.3, 0.5)))
         if kind == "broken":
             values = np.where(test & (rng.random() < 0.6), -values, values)
             told["broken"].append(name)
@@ -59,7 +51,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         columns[name] = np.round(values * 10.0 ** float(rng.uniform(-1, 3)), 4)
     if changes:
         kinds, told["recent"] = [*kinds, "changing"], round(1 - turn, 3)
-    return merged(with_values(made, columns, rng), sorted(kinds), **{KEY: told})
+    return instances.merged(instances.with_values(made, columns, rng), sorted(kinds), **{KEY: told})
 
 
 def _with_another_target(dataset: Dataset, rng: np.random.Generator) -> Dataset:
@@ -68,7 +60,7 @@ def _with_another_target(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     found = rng.permutation(codes.max() + 1) if dataset.problem != "regression" else np.arange(codes.max() + 1)
     place = found[codes] / max(codes.max(), 1) * float(rng.choice([-1, 1]))
     kept = rng.random(len(codes)) < np.exp(float(rng.uniform(1.2, 2.0)) * (place - place.max()))
-    return resized(replace(dataset, test=dataset.test[kept]))
+    return instances.resized(replace(dataset, test=dataset.test[kept]))
 
 
 technique = declared(__package__, plant)

@@ -155,6 +155,10 @@ class OfColumns(OnRows[Treatments]):
         panel, known = self.panel(instance), instance.truth.get("strong")
         return self.best(instance, panel) if known is None else panel[known]
 
+    def recommended(self, instance: Instance) -> dict[str, Any]:
+        """Return the strong choice as JSON values."""
+        return {name: how.model_dump() for name, how in self.strong(instance).items()}
+
     def on(self, one: Pool, option: Treatments, instance: Instance, models: Sequence[Model]) -> Array:
         """Return the losses of a plan."""
         plan = {name: Preprocessing(**{self.kind: how}) for name, how in option.items()}

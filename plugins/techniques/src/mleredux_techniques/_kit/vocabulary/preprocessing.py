@@ -15,38 +15,28 @@ import numpy as np
 
 from mleredux_techniques._kit.data.columns import amounts, is_free_text
 from mleredux_techniques._kit.data.dataset import Array, Frame, Kind, Series
-from mleredux_techniques._kit.vocabulary.encoders import (
-    MAX_COLUMNS,
-    DropFeature,
-    Encoding,
-    NoEncoding,
-    OneHotEncoder,
-    TfidfVectorizer,
-    encoder_of,
-)
-from mleredux_techniques._kit.vocabulary.imputers import DropColumn, Imputation, SimpleImputer, fill, fill_texts
-from mleredux_techniques._kit.vocabulary.scalers import NoScaler, Scaler, StandardScaler, scaler_of
+from mleredux_techniques._kit.vocabulary import encoders, imputers, scalers
 
 PLAIN_CATEGORIES = 20
 ALL_COLUMNS = 1_500
 FEWEST_COLUMNS = 5
 """Minimum column limit per feature, within about `ALL_COLUMNS` columns in total; rarer categories share one."""
-_MEDIAN = SimpleImputer(name="SimpleImputer", strategy="median")
-_CATEGORY = SimpleImputer(name="SimpleImputer", strategy="constant")
-_STANDARD = StandardScaler(name="StandardScaler")
-_FEW = OneHotEncoder(name="OneHotEncoder", max_categories=PLAIN_CATEGORIES)
-_WORDS = TfidfVectorizer(name="TfidfVectorizer", max_features=150)
+_MEDIAN = imputers.SimpleImputer(name="SimpleImputer", strategy="median")
+_CATEGORY = imputers.SimpleImputer(name="SimpleImputer", strategy="constant")
+_STANDARD = scalers.StandardScaler(name="StandardScaler")
+_FEW = encoders.OneHotEncoder(name="OneHotEncoder", max_categories=PLAIN_CATEGORIES)
+_WORDS = encoders.TfidfVectorizer(name="TfidfVectorizer", max_features=150)
 
 
 @dataclass(frozen=True)
 class Preprocessing:
     """The treatment of one column; None means the default."""
 
-    imputation: Imputation | None = None
+    imputation: imputers.Imputation | None = None
     """The imputation of missing values."""
-    encoding: Encoding | None = None
+    encoding: encoders.Encoding | None = None
     """The encoding of categories."""
-    scaler: Scaler | None = None
+    scaler: scalers.Scaler | None = None
     """The scaling of numbers."""
 
 
@@ -103,7 +93,7 @@ def _with_amounts(rows: Rows) -> Rows:
 
     read: dict[str, tuple[Series, Series]] = {}
     for name, kind in rows.columns.items():
-        if kind == "text" and isinstance(rows.how.get(name, _PLAIN).encoding, NoEncoding):
+        if kind == "text" and isinstance(rows.how.get(name, _PLAIN).encoding, encoders.NoEncoding):
             found = amounts(pd.concat([rows.train[name], rows.held_out[name]], ignore_index=True))
             if found is not None:
                 ours, theirs = found.iloc[: len(rows.train)], found.iloc[len(rows.train) :]
@@ -119,14 +109,14 @@ def _with_amounts(rows: Rows) -> Rows:
 
 
 def _is_dropped(rows: Rows, name: str, how: Preprocessing) -> bool:
-    if isinstance(how.imputation, DropColumn) or isinstance(how.encoding, DropFeature):
+    if isinstance(how.imputation, imputers.DropColumn) or isinstance(how.encoding, encoders.DropFeature):
         return True
     if rows.columns[name] != "text":
         return False
     # models can't use raw texts
     many = how.encoding is None and rows.train[name].nunique() > PLAIN_CATEGORIES
     many = many and not is_free_text(rows.train[name])
-    return many or isinstance(how.encoding, NoEncoding)
+    return many or isinstance(how.encoding, encoders.NoEncoding)
 
 
 def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple[Frame, Frame]:
@@ -136,10 +126,10 @@ def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple
     texts = {name: how[name].imputation or _CATEGORY for name in kept if rows.columns[name] == "text"}
     numbers = {name: how[name].imputation or _MEDIAN for name in kept if name not in texts}
     parts = zip(
-        fill(
+        imputers.fill(
             rows.train[list(numbers)].astype(float), rows.held_out[list(numbers)].astype(float), numbers, seed=rows.seed
         ),
-        fill_texts(rows.train[list(texts)], rows.held_out[list(texts)], texts),
+        imputers.fill_texts(rows.train[list(texts)], rows.held_out[list(texts)], texts),
         strict=True,
     )
     made = [pd.concat(pair, axis=1)[kept] for pair in parts]
@@ -150,9 +140,9 @@ def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple
     return made[0], made[1]
 
 
-def _encoding(how: Preprocessing) -> Encoding | None:
+def _encoding(how: Preprocessing) -> encoders.Encoding | None:
     """Return the encoding of a numeric column, if any."""
-    return None if isinstance(how.encoding, NoEncoding) else how.encoding
+    return None if isinstance(how.encoding, encoders.NoEncoding) else how.encoding
 
 
 def _columns(rows: Rows, train: Frame, held_out: Frame, how: dict[str, Preprocessing]) -> list[tuple[Array, Array]]:
@@ -162,20 +152,20 @@ def _columns(rows: Rows, train: Frame, held_out: Frame, how: dict[str, Preproces
     with equal scalers are fitted together; constant numbers become 0.
     """
     found: dict[str, tuple[Array, Array]] = {}
-    scaled: dict[Scaler | None, list[str]] = {}
+    scaled: dict[scalers.Scaler | None, list[str]] = {}
     for name in train.columns:
         encoding = _encoding(how[name])
         if rows.columns[name] != "text" and encoding is None:
             scaler = how[name].scaler or _STANDARD
-            varies = isinstance(scaler, NoScaler) or np.ptp(train[name].to_numpy()) > 0
+            varies = isinstance(scaler, scalers.NoScaler) or np.ptp(train[name].to_numpy()) > 0
             scaled.setdefault(scaler if varies else None, []).append(name)
             continue
         encoding = encoding or (_WORDS if is_free_text(rows.train[name]) else _FEW)
-        tool = encoder_of(encoding, rows.codes, classes=rows.classes, seed=rows.seed, most=_most(rows))
-        read = name if isinstance(encoding, TfidfVectorizer) else [name]
+        tool = encoders.encoder_of(encoding, rows.codes, classes=rows.classes, seed=rows.seed, most=_most(rows))
+        read = name if isinstance(encoding, encoders.TfidfVectorizer) else [name]
         found[name] = _transformed(tool, train[read], held_out[read], rows.codes)
     for shared, names in scaled.items():  # no column names, which scikit-learn would check
-        both = _transformed(scaler_of(shared), train[names].to_numpy(), held_out[names].to_numpy(), rows.codes)
+        both = _transformed(scalers.scaler_of(shared), train[names].to_numpy(), held_out[names].to_numpy(), rows.codes)
         found |= {name: (both[0][:, [place]], both[1][:, [place]]) for place, name in enumerate(names)}
     return [found[name] for name in train.columns]
 
@@ -195,8 +185,9 @@ def _indicators(rows: Rows, names: list[str]) -> tuple[Array, Array]:
 
 def _most(rows: Rows) -> int:
     """Return the maximum number of columns per feature, so that the total stays within the models' limit."""
-    many = [how for how in rows.how.values() if isinstance(how.encoding, OneHotEncoder | TfidfVectorizer)]
-    return max(FEWEST_COLUMNS, min(MAX_COLUMNS, ALL_COLUMNS // max(len(many), 1)))
+    wide = encoders.OneHotEncoder | encoders.TfidfVectorizer
+    many = [how for how in rows.how.values() if isinstance(how.encoding, wide)]
+    return max(FEWEST_COLUMNS, min(encoders.MAX_COLUMNS, ALL_COLUMNS // max(len(many), 1)))
 
 
 def _texts_of(values: Array) -> Array:
