@@ -23,8 +23,8 @@ def grade(
     **options: Any,
 ) -> float:
     """The score of the column `y`."""
-    module = importlib.import_module(f"mleredux_graders.{mleredux_graders.GRADERS[grader]}")
-    used: Grader = module.GRADER
+    module, _, attribute = mleredux_graders.GRADERS[grader].partition(":")
+    used: Grader = getattr(importlib.import_module(f"mleredux_graders.{module}"), attribute or "GRADER")
     answers.to_csv(folder / "answers.csv", index=False)
     submission.to_csv(folder / "submission.csv", index=False)
     task = Task(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux_graders.audio.lwlrap import lwlrap
-from mleredux_graders.classification.roc_auc import roc_auc
-from mleredux_graders.classification.weighted_roc_auc import weighted_roc_auc
+from mleredux_graders.classification.curves import roc_auc, weighted_roc_auc
 from mleredux_graders.detection.average_precision_boxes import box_iou
 from mleredux_graders.detection.coco_map import rectangle_iou
 from mleredux_graders.detection.map_boxes_3d import iou_3d

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mleredux.errors import InvalidSubmission
-from mleredux_graders.classification.f1_multilabel import f1_multilabel
+from mleredux_graders.classification.f1 import f1_multilabel
 from mleredux_graders.regression.group_log_mae import group_log_mae
 from mleredux_tables.utf8 import Utf8
 

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux.errors import InvalidSubmission
 from mleredux.models import GradingInput, Metric, Submission, Task
-from mleredux_graders.classification.f1_multilabel import f1_multilabel
-from mleredux_graders.classification.roc_auc import GRADER as ROC_AUC
+from mleredux_graders.classification.curves import ROC_AUC
+from mleredux_graders.classification.f1 import f1_multilabel
 from mleredux_graders.pieces import Pieces, overlap, split_blanks, split_words
-from mleredux_graders.ranking.map_at_k import average_precisions_at_k
-from mleredux_graders.ranking.mrr import reciprocal_ranks
+from mleredux_graders.ranking.lists import average_precisions_at_k, reciprocal_ranks
 from mleredux_graders.regression.correlation import SPEARMAN
-from mleredux_graders.text.word_jaccard import word_jaccard
+from mleredux_graders.text.strings import word_jaccard
 from mleredux_tables import cells, utf8
 from mleredux_tables.cells import Cells, in_blocks
 from mleredux_tables.utf8 import Utf8

@@ -7,7 +7,7 @@ from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Score
 from mleredux_tables import Array, Options, Rows, define, texts
 
-from mleredux_graders.classification.average_precision import average_precision
+from mleredux_graders.classification.curves import average_precision
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits
 
 FIELDS = 6

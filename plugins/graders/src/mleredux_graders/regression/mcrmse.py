@@ -6,7 +6,7 @@ import numpy as np
 from mleredux.plugin.grader import Score
 from mleredux_tables import Array, Rows, define, numbers
 
-from mleredux_graders.regression.rmse import root_mean_squared_error
+from mleredux_graders.regression.errors import root_mean_squared_error
 from mleredux_graders.regression.values import ValueOptions
 
 

@@ -10,7 +10,7 @@ from mleredux.plugin.grader import Score
 from mleredux_tables import Array, Rows, define, texts
 
 from mleredux_graders.arrays import distinct
-from mleredux_graders.segmentation.dice import dice
+from mleredux_graders.segmentation.masks import dice
 from mleredux_graders.segmentation.run_lengths import MaskOptions, Runs, matched_masks, read_masks, shapes, true_masks
 
 

@@ -1,4 +1,4 @@
-"""Cohen's kappa."""
+"""Agreement of labels: accuracy, balanced accuracy, error rate, Matthews correlation and kappa."""
 
 from __future__ import annotations
 
@@ -7,8 +7,77 @@ from typing import Literal
 import numpy as np
 from mleredux_tables import Array, Rows, define, numbers, within
 
-from mleredux_graders.classification.confusion import confusion
-from mleredux_graders.classification.labels import LabelOptions, matched_labels, read_labels
+from mleredux_graders.classification.confusion import confusion, label_counts
+from mleredux_graders.classification.labels import LabelOptions, label_grader, matched_labels, read_labels
+
+
+def accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Return the share of rows with the correct label.
+
+    Args:
+        y_true: Labels, shape (rows,).
+        y_pred: Labels, shape (rows,).
+        sample_weight: Shape (rows,).
+
+    Returns:
+        0 to 1.
+    """
+    return float(np.average(y_true == y_pred, weights=sample_weight))
+
+
+ACCURACY = label_grader("accuracy", "Accuracy", "maximize", accuracy, options=LabelOptions, perfect=1.0)
+
+
+def error_rate(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Return the share of rows with a wrong label."""
+    return 1.0 - accuracy(y_true, y_pred, sample_weight=sample_weight)
+
+
+ERROR_RATE = label_grader(
+    "error-rate", "Classification error", "minimize", error_rate, options=LabelOptions, perfect=0.0
+)
+
+
+def balanced_accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Return the mean recall over the classes that occur in the truth.
+
+    Args:
+        y_true: Labels as integers from 0, shape (rows,).
+        y_pred: The same.
+
+    Returns:
+        0 to 1.
+    """
+    hits, true, _ = label_counts(y_true, y_pred, sample_weight=sample_weight)
+    occurs = true > 0
+    return float((hits[occurs] / true[occurs]).mean())
+
+
+BALANCED_ACCURACY = label_grader(
+    "balanced-accuracy", "Balanced accuracy", "maximize", balanced_accuracy, options=LabelOptions, perfect=1.0
+)
+
+
+def matthews_correlation(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
+    """Return the correlation of true and predicted labels, for any number of classes (Gorodkin 2004).
+
+    Args:
+        y_true: Labels as integers from 0, shape (rows,).
+        y_pred: The same.
+
+    Returns:
+        -1 to 1; 0 if either side is constant.
+    """
+    hits, true, predicted = label_counts(y_true, y_pred, sample_weight=sample_weight)
+    total = true.sum()
+    covariance = hits.sum() * total - true @ predicted
+    spread = (total**2 - true @ true) * (total**2 - predicted @ predicted)
+    return float(covariance / np.sqrt(spread)) if spread > 0 else 0.0
+
+
+MATTHEWS_CORRELATION = label_grader(
+    "matthews-correlation", "Matthews correlation", "maximize", matthews_correlation, options=LabelOptions, perfect=1.0
+)
 
 
 class ScaleOptions(LabelOptions):
@@ -72,7 +141,7 @@ def _quadratic(rows: Rows, y_pred: Array, options: ScaleOptions) -> float:
     return cohen_kappa(*_matched_grades(rows, y_pred, options), weights="quadratic", sample_weight=rows.weight)
 
 
-GRADER = define("cohen-kappa", "Cohen's kappa", "maximize", _read, _score, options=KappaOptions, perfect=1.0)
+COHEN_KAPPA = define("cohen-kappa", "Cohen's kappa", "maximize", _read, _score, options=KappaOptions, perfect=1.0)
 QUADRATIC = define(
     "quadratic-weighted-kappa",
     "Quadratic weighted kappa",

@@ -1,4 +1,4 @@
-"""Levenshtein distance."""
+"""Metrics on text: exact match, Levenshtein distance, and Jaccard similarity of words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,54 @@ from typing import Literal
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
-from mleredux_tables import Array, Cells, Rows, define
+from mleredux_tables import (
+    Array,
+    Cells,
+    Missing,
+    Numbers,
+    Options,
+    Rows,
+    Utf8,
+    define,
+    in_blocks,
+    predicted_cells,
+    true_cells,
+)
 
-from mleredux_graders.text.cells import TextOptions, read_texts, true_texts
+from mleredux_graders.pieces import overlap, split_words
+
+
+class TextOptions(Options):
+    """Options of the metrics on text."""
+
+    missing: Missing = "refuse"
+    """The meaning of a missing cell, in submissions as in answers."""
+    numbers: Numbers = "refuse"
+    """Whether a column that is read as numbers is rejected or converted to text."""
+
+
+def read_texts(rows: Rows, options: TextOptions) -> Cells:
+    """Return the predicted texts.
+
+    Raises:
+        InvalidSubmission: A cell is missing, or the column was read as numbers.
+    """
+    return predicted_cells(rows, missing=options.missing, numbers=options.numbers)
+
+
+def true_texts(rows: Rows, options: TextOptions) -> Cells:
+    """Return the true texts."""
+    return true_cells(rows, missing="nan" if options.missing == "nan" else "blank")
+
+
+def _exact_match(rows: Rows, y_pred: Cells, options: TextOptions) -> float:
+    return float(np.average(true_texts(rows, options).equal(y_pred), weights=rows.weight))
+
+
+EXACT_MATCH = define(
+    "exact-match", "Exact match", "maximize", read_texts, _exact_match, options=TextOptions, perfect=1.0
+)
+
 
 _AT_ONCE = 1 << 13
 """Number of pairs converted to Python strings at a time: the conversion dominates if memory has to grow."""
@@ -78,7 +123,7 @@ def _read(rows: Rows, options: LevenshteinOptions) -> Cells | list[list[int]]:
     return _as_numbers(predicted.strings(), rows.targets[0]) if options.tokens == "integers" else predicted
 
 
-def _score(rows: Rows, predicted: Cells | list[list[int]], options: LevenshteinOptions) -> float:
+def _levenshtein(rows: Rows, predicted: Cells | list[list[int]], options: LevenshteinOptions) -> float:
     true, codes = true_texts(rows, options), dict[int, str]()
     distances, lengths = np.empty((2, len(rows)))
     everything = (
@@ -98,6 +143,53 @@ def _score(rows: Rows, predicted: Cells | list[list[int]], options: LevenshteinO
     return float(np.average(distances, weights=rows.weight))
 
 
-GRADER = define(
-    "levenshtein", "Levenshtein distance", "minimize", _read, _score, options=LevenshteinOptions, perfect=0.0
+LEVENSHTEIN = define(
+    "levenshtein", "Levenshtein distance", "minimize", _read, _levenshtein, options=LevenshteinOptions, perfect=0.0
+)
+
+
+class JaccardOptions(TextOptions):
+    """Options of the metric."""
+
+    both_empty: Literal["one", "zero", "refuse"] = "one"
+    """Score of a row if neither truth nor prediction has any words."""
+
+
+def word_jaccard(y_true: Utf8, y_pred: Utf8) -> Array:
+    """Return common distinct words divided by all distinct words of both texts (Jaccard 1901), row by row.
+
+    Words are lower-cased and split at white space; punctuation stays part of them.
+
+    Returns:
+        0 to 1; NaN if neither has any words, shape (rows,).
+    """
+    true, predicted = (split_words(texts.lowered()) for texts in (y_true, y_pred))
+    found = overlap(true, predicted)
+    words, wanted = predicted.rows[found.predicted], true.rows[found.true]
+    common, distinct_given, distinct_wanted = (
+        np.bincount(rows, minlength=len(y_true)) for rows in (words[found.hits], words, wanted)
+    )
+    union = distinct_wanted + distinct_given - common
+    return np.where(union > 0, common / np.maximum(union, 1), np.nan)
+
+
+def _word_jaccard(rows: Rows, predicted: Cells, options: JaccardOptions) -> float:
+    scores = np.empty(len(rows))
+    for here, y_true, y_pred in in_blocks(true_texts(rows, options), predicted):
+        scores[here] = word_jaccard(y_true, y_pred)
+    empty = np.isnan(scores)
+    if options.both_empty == "refuse" and empty.any():
+        raise InvalidSubmission(f"Column {rows.targets[0]!r} must have a word in every row; some rows have none.")
+    scores[empty] = 1.0 if options.both_empty == "one" else 0.0
+    return float(np.average(scores, weights=rows.weight))
+
+
+WORD_JACCARD = define(
+    "word-jaccard",
+    "Word-level Jaccard similarity",
+    "maximize",
+    read_texts,
+    _word_jaccard,
+    options=JaccardOptions,
+    perfect=1.0,
 )

@@ -1,4 +1,4 @@
-"""Mean over tracks of percentiles of the distance on the globe."""
+"""Angles between positions: percentiles of distances on Earth, and mean angle of directions."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def haversine(latitude: Array, longitude: Array, latitude_pred: Array, longitude
     return distances
 
 
-def _read(rows: Rows, options: HaversineOptions) -> list[Array]:
+def _read_places(rows: Rows, options: HaversineOptions) -> list[Array]:
     return [numbers(rows.predicted(name), name, finite=not options.keep_nan) for name in rows.targets]
 
 
-def _score(rows: Rows, y_pred: list[Array], options: HaversineOptions) -> Score:
+def _percentiles(rows: Rows, y_pred: list[Array], options: HaversineOptions) -> Score:
     import pandas as pd
 
     y_true = [numbers(rows.true(name), name) for name in rows.truth]
@@ -58,12 +58,51 @@ def _score(rows: Rows, y_pred: list[Array], options: HaversineOptions) -> Score:
     return Score(value=float(np.mean(scores)), details={"groups": details})
 
 
-GRADER = define(
+HAVERSINE_PERCENTILES = define(
     "haversine-percentiles",
     "Percentiles of the distance on the globe",
     "minimize",
-    _read,
-    _score,
+    _read_places,
+    _percentiles,
     options=HaversineOptions,
+    perfect=0.0,
+)
+
+
+class AngleOptions(Options):
+    """Options of the metric: two target columns, azimuth and zenith, in radians."""
+
+
+def angular_error(azimuth: Array, zenith: Array, azimuth_pred: Array, zenith_pred: Array) -> Array:
+    """Return the angle between two directions given by azimuth and zenith.
+
+    Args:
+        azimuth: Radians, any number, shape (rows,), like the other arguments.
+
+    Returns:
+        Radians from 0 to pi, shape (rows,).
+    """
+    around = np.cos(azimuth) * np.cos(azimuth_pred) + np.sin(azimuth) * np.sin(azimuth_pred)
+    cosine = np.sin(zenith) * np.sin(zenith_pred) * around + np.cos(zenith) * np.cos(zenith_pred)
+    angles: Array = np.abs(np.arccos(np.clip(cosine, -1, 1)))
+    return angles
+
+
+def _read_directions(rows: Rows, options: AngleOptions) -> list[Array]:
+    return [numbers(rows.predicted(name), name, booleans=False) for name in rows.targets]
+
+
+def _mean_angle(rows: Rows, y_pred: list[Array], options: AngleOptions) -> float:
+    y_true = [numbers(rows.true(name), name) for name in rows.truth]
+    return float(angular_error(*y_true, *y_pred).mean())
+
+
+MEAN_ANGULAR_ERROR = define(
+    "mean-angular-error",
+    "Mean angular error",
+    "minimize",
+    _read_directions,
+    _mean_angle,
+    options=AngleOptions,
     perfect=0.0,
 )
