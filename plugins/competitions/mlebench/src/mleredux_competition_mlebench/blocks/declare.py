@@ -8,7 +8,7 @@ from typing import Any
 from mleredux.models import KnownLeak
 from mleredux.plugin.task import Competition, Metric, Resources, Submission, Thresholds, fingerprint, installation_salt
 
-from mleredux_competition_mlebench.blocks.fixed import Fixed
+from mleredux_competition_mlebench.blocks.fixed import Fixed, corrected
 from mleredux_competition_mlebench.blocks.recipes import TableSplit
 from mleredux_competition_mlebench.blocks.workspace import Preparation, Recipe
 from mleredux_competition_mlebench.facts import PACKAGE, all_facts, board, faults, module_name, private_ids
@@ -33,7 +33,7 @@ def competition(
     types: Mapping[str, Any] | None = None,
     version: str = "1",
     tags: tuple[str, ...] = (),
-    fixed: Fixed | None = None,
+    fixed: Fixed | Recipe | Metric | None = None,
     elsewhere: Mapping[str, str] | None = None,
     public_board: bool = False,
     unstable: tuple[str, ...] = (),
@@ -54,7 +54,8 @@ def competition(
         extra_columns: Whether additional columns are ignored (True) or rejected.
         types: Column types, if they can't be inferred from the sample.
         version: Incremented whenever prepared bytes, the metric or the thresholds change.
-        fixed: The variant that corrects the task's faults (see `corrected`), which `fixed.toml` states.
+        fixed: The variant that corrects the task's faults, which `fixed.toml` states: another recipe, another metric,
+            or `corrected(...)` if more differs.
         elsewhere: URLs of raw files that are not on Kaggle, by raw file name.
         public_board: Whether thresholds and leaderboard come from Kaggle's public board instead of the final one.
         unstable: Prepared files, such as parquet tables, whose bytes depend on library versions: they are not
@@ -67,6 +68,8 @@ def competition(
         target_columns = target_columns or prepare.target_columns
     facts = all_facts()[id]
     if fixed is not None:
+        if not isinstance(fixed, Fixed):
+            fixed = corrected(metric=fixed) if isinstance(fixed, Metric) else corrected(fixed)
         fixed = Fixed(fixed.change, **faults()[id])
     folder = PACKAGE / "competitions" / module_name(id)
     data = KaggleData(id, facts.get("archive_md5"), tuple((elsewhere or {}).items()))

@@ -48,7 +48,7 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
                 _empty(raw)
                 archive.unlink()
                 if attempt == _DOWNLOADS:
-                    raise Refusal("damaged", reason=_reason(error)) from error
+                    raise Refusal("damaged", reason=error.message.rstrip(".")) from error
                 tell_progress("the archive was damaged; downloading it again", lasting=True)
         for name, address in data.others:
             _talk({"what": "file", "address": address, "competition": data.competition, "target": str(raw / name)})
@@ -110,10 +110,6 @@ def _check(data: KaggleData, archive: Path, reported: str | None) -> None:
             "the prepared files will be checked",
             lasting=True,
         )
-
-
-def _reason(error: DamagedArchive) -> str:
-    return error.message.rstrip(".")
 
 
 def _empty(folder: Path) -> None:

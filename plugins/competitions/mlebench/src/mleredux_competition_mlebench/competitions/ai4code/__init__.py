@@ -6,7 +6,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Table, Tree, Workspace, by_group, competition, corrected
+from ...blocks import Metric, Table, Tree, Workspace, by_group, competition
 
 TEST_SIZE = 20_000
 
@@ -65,7 +65,5 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("cell_order",),
     metric=Metric(grader="kendall-tau-pooled"),
-    fixed=corrected(
-        partial(prepare, evenly=True),
-    ),
+    fixed=partial(prepare, evenly=True),
 )

@@ -2,7 +2,7 @@
 
 import random
 
-from ...blocks import Metric, Workspace, competition, corrected, drawn_by_content
+from ...blocks import Metric, Workspace, competition, drawn_by_content
 
 COVER = "Cover"
 ALTERED = ("JMiPOD", "JUNIWARD", "UERD")
@@ -37,7 +37,5 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Label",),
     metric=Metric(grader="weighted-roc-auc"),
-    fixed=corrected(
-        drawn_by_content(prepare, COVER),
-    ),
+    fixed=drawn_by_content(prepare, COVER),
 )

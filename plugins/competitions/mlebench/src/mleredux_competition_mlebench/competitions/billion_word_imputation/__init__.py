@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import IO
 
-from ...blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition, corrected
+from ...blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition
 
 SENTENCES, TEST = "train_v2.txt", "test_v2.txt"
 SHARE = 0.01
@@ -67,7 +67,5 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("sentence",),
     metric=Metric(grader="levenshtein"),
-    fixed=corrected(
-        partial(prepare, repeats=False),
-    ),
+    fixed=partial(prepare, repeats=False),
 )

@@ -4,7 +4,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, bytes_feature, competition, corrected
+from ...blocks import Metric, Workspace, bytes_feature, competition
 
 
 def prepare(w: Workspace, test_records: bool = True) -> None:
@@ -42,7 +42,5 @@ COMPETITION = competition(
     id_columns=("image_id",),
     target_columns=("label",),
     metric=Metric(grader="accuracy"),
-    fixed=corrected(
-        partial(prepare, test_records=False),
-    ),
+    fixed=partial(prepare, test_records=False),
 )

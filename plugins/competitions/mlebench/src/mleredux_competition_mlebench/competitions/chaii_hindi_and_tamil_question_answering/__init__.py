@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition
 
 COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language")
 
@@ -24,7 +24,5 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("PredictionString",),
     metric=Metric(grader="word-jaccard", options={"missing": "blank", "both_empty": "zero"}),
-    fixed=corrected(
-        partial(prepare, group="context"),
-    ),
+    fixed=partial(prepare, group="context"),
 )

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Tree, Workspace, Written, competition, corrected, require
+from ...blocks import Metric, Tree, Workspace, Written, competition, require
 
 
 def grey(tree: Tree, name: str) -> Any:
@@ -71,7 +71,5 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("value",),
     metric=Metric(grader="rmse"),
-    fixed=corrected(
-        partial(prepare, by_page=True),
-    ),
+    fixed=partial(prepare, by_page=True),
 )

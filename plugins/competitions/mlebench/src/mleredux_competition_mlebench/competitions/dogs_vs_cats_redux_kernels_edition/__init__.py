@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ...blocks import Metric, Workspace, Zip, competition, corrected, drawn_by_content
+from ...blocks import Metric, Workspace, Zip, competition, drawn_by_content
 
 
 def numbered(names: list[str]) -> list[str]:
@@ -38,7 +38,5 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("label",),
     metric=Metric(grader="log-loss"),
-    fixed=corrected(
-        drawn_by_content(prepare, "train.zip", "train"),
-    ),
+    fixed=drawn_by_content(prepare, "train.zip", "train"),
 )

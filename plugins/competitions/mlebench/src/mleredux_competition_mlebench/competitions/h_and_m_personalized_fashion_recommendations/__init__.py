@@ -1,11 +1,9 @@
 """H&M Personalized Fashion Recommendations: purchases in the last days of a log."""
 
 from functools import partial
-from pathlib import Path
 
-from ...blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition
 
-FOLDER = Path(__file__).parent
 LOG = ("t_dat", "customer_id", "article_id", "price", "sales_channel_id")
 
 
@@ -41,9 +39,5 @@ COMPETITION = competition(
     metric=Metric(
         grader="map-at-k", options={"k": 12, "missing": "nan", "numbers": "text", "match": "sorted-covering"}
     ),
-    fixed=corrected(
-        partial(prepare, as_described=True),
-        description=FOLDER / "description_fixed.md",
-        description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
-    ),
+    fixed=partial(prepare, as_described=True),
 )

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 SIZES = ["width_pixels", "height_pixels"]
@@ -46,7 +46,5 @@ COMPETITION = competition(
         grader="dice",
         options={"height": "height_pixels", "width": "width_pixels", "truth": ["encoding"], "missing": "blank"},
     ),
-    fixed=corrected(
-        partial(prepare, published=False),
-    ),
+    fixed=partial(prepare, published=False),
 )

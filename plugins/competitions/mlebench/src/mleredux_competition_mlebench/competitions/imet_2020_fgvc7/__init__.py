@@ -1,6 +1,6 @@
 """iMet Collection 2020 - FGVC7: attributes of works of art."""
 
-from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected
+from ...blocks import FilesOfRows, Metric, TableSplit, competition
 
 COMPETITION = competition(
     "imet-2020-fgvc7",
@@ -15,7 +15,5 @@ COMPETITION = competition(
         copies=("labels.csv",),
     ),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
-    fixed=corrected(
-        metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
-    ),
+    fixed=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True}),
 )

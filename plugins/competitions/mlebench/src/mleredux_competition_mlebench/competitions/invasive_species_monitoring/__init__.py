@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...blocks import PRIVATE_SAMPLE, Csv, Metric, SevenZip, Workspace, Zip, competition, corrected, filled
+from ...blocks import PRIVATE_SAMPLE, Csv, Metric, SevenZip, Workspace, Zip, competition, filled
 
 EMPTY_ENTRY = "prepared/public/{}"
 
@@ -36,7 +36,5 @@ COMPETITION = competition(
     id_columns=("name",),
     target_columns=("invasive",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=corrected(
-        partial(prepare, pictures=True),
-    ),
+    fixed=partial(prepare, pictures=True),
 )

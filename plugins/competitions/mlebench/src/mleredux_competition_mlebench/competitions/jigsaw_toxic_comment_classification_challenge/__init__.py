@@ -2,7 +2,7 @@
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, classes, competition, corrected
+from ...blocks import Metric, Workspace, classes, competition
 
 ID = "jigsaw-toxic-comment-classification-challenge"
 LABELS = classes(ID)
@@ -39,7 +39,5 @@ COMPETITION = competition(
     target_columns=LABELS,
     extra_columns=False,
     metric=Metric(grader="roc-auc", options={**SCORED, "column_order": "file"}),
-    fixed=corrected(
-        metric=Metric(grader="roc-auc", options=SCORED),
-    ),
+    fixed=Metric(grader="roc-auc", options=SCORED),
 )

@@ -1,12 +1,9 @@
 """Jigsaw Unintended Bias in Toxicity Classification: Kaggle's private test set, with the labels published later."""
 
-from pathlib import Path
-
-from ...blocks import Metric, Workspace, classes, competition, corrected
+from ...blocks import Metric, Workspace, classes, competition
 
 ID = "jigsaw-unintended-bias-in-toxicity-classification"
 IDENTITIES = classes(ID)
-FOLDER = Path(__file__).parent
 SCORED = {"identities": list(IDENTITIES), "truth": ["toxicity"], "synonyms": {"toxicity": "prediction"}}
 
 
@@ -25,9 +22,5 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=("prediction",),
     metric=Metric(grader="bias-roc-auc", options={**SCORED, "binarize": True}),
-    fixed=corrected(
-        metric=Metric(grader="bias-roc-auc", options=SCORED),
-        description=FOLDER / "description_fixed.md",
-        description_obfuscated=FOLDER / "description_obfuscated_fixed.md",
-    ),
+    fixed=Metric(grader="bias-roc-auc", options=SCORED),
 )

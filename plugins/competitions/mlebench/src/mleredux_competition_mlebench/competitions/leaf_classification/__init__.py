@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...blocks import Files, Metric, Table, TableSplit, Workspace, classes, competition, corrected, texts
+from ...blocks import Files, Metric, Table, TableSplit, Workspace, classes, competition, texts
 
 ID = "leaf-classification"
 SPECIES = classes(ID)
@@ -29,7 +29,5 @@ COMPETITION = competition(
     prepare=SPLIT,
     extra_columns=False,
     metric=Metric(grader="log-loss", options={"row_sum": {"rtol": 1e-05, "atol": 1e-06}}),
-    fixed=corrected(
-        replace(SPLIT, stratified=True),
-    ),
+    fixed=replace(SPLIT, stratified=True),
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...blocks import Metric, Table, TableSplit, competition, corrected
+from ...blocks import Metric, Table, TableSplit, competition
 
 
 def random_grades(test: Table) -> dict[str, Any]:
@@ -17,7 +17,5 @@ COMPETITION = competition(
     prepare=TableSplit(ids="essay_id", targets="score", fill=random_grades, answers="answers.csv"),
     types={"score": "integer"},
     metric=Metric(grader="quadratic-weighted-kappa"),
-    fixed=corrected(
-        metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [1, 6]}),
-    ),
+    fixed=Metric(grader="quadratic-weighted-kappa", options={"scale": [1, 6]}),
 )

@@ -5,7 +5,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, Written, competition, corrected
+from ...blocks import Metric, Workspace, Written, competition
 
 FOLDER = "timit_11/timit_11"
 STRETCH = 1_000
@@ -71,7 +71,5 @@ COMPETITION = competition(
     target_columns=("ClassId",),
     types={"ClassId": "integer"},
     metric=Metric(grader="accuracy"),
-    fixed=corrected(
-        partial(prepare, stretch=STRETCH),
-    ),
+    fixed=partial(prepare, stretch=STRETCH),
 )

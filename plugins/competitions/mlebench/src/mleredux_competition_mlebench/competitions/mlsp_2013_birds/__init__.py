@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...blocks import Metric, Table, Text, Workspace, competition, corrected
+from ...blocks import Metric, Table, Text, Workspace, competition
 
 FOLDER = "mlsp_contest_dataset"
 SPECIES, SHARE = 19, 0.2
@@ -89,7 +89,5 @@ COMPETITION = competition(
     id_columns=("Id",),
     target_columns=("Probability",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=corrected(
-        partial(prepare, by_day=True),
-    ),
+    fixed=partial(prepare, by_day=True),
 )

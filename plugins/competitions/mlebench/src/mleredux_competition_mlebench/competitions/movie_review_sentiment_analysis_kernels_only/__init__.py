@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...blocks import Csv, Metric, Workspace, Zip, competition, corrected
+from ...blocks import Csv, Metric, Workspace, Zip, competition
 
 
 def prepare(w: Workspace, group: str | None = None) -> None:
@@ -26,7 +26,5 @@ COMPETITION = competition(
     target_columns=("Sentiment",),
     types={"Sentiment": "integer"},
     metric=Metric(grader="accuracy"),
-    fixed=corrected(
-        partial(prepare, group="SentenceId"),
-    ),
+    fixed=partial(prepare, group="SentenceId"),
 )

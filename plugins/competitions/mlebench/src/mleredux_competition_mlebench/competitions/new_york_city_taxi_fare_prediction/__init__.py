@@ -1,6 +1,6 @@
 """New York City Taxi Fare Prediction: 55 million rides, a few of which are held out."""
 
-from ...blocks import Metric, TableSplit, competition, corrected
+from ...blocks import Metric, TableSplit, competition
 
 COMPETITION = competition(
     "new-york-city-taxi-fare-prediction",
@@ -13,7 +13,5 @@ COMPETITION = competition(
         copies=("GCP-Coupons-Instructions.rtf",),
     ),
     metric=Metric(grader="rmse", options={"match": "sorted"}),
-    fixed=corrected(
-        metric=Metric(grader="rmse"),
-    ),
+    fixed=Metric(grader="rmse"),
 )

@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable, Sequence, Sized
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition
 
 STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
 
@@ -61,7 +61,5 @@ COMPETITION = competition(
             "other_weights": [1, 2],
         },
     ),
-    fixed=corrected(
-        partial(prepare, train_share=0.9),
-    ),
+    fixed=partial(prepare, train_share=0.9),
 )

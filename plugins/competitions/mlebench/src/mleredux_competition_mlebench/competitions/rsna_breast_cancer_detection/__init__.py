@@ -1,6 +1,6 @@
 """RSNA Screening Mammography Breast Cancer Detection: patients are held out, with one answer per breast."""
 
-from ...blocks import FilesOfRows, Metric, Workspace, competition, corrected, texts
+from ...blocks import FilesOfRows, Metric, Workspace, competition, texts
 
 KNOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 IMAGES = FilesOfRows(
@@ -28,7 +28,5 @@ COMPETITION = competition(
     id_columns=("prediction_id",),
     target_columns=("cancer",),
     metric=Metric(grader="probabilistic-f1", options={"missing": "zero-score", "refuse_all_negative": True}),
-    fixed=corrected(
-        metric=Metric(grader="probabilistic-f1"),
-    ),
+    fixed=Metric(grader="probabilistic-f1"),
 )

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition
 
 FAULTY = ("00109", "00123", "00709")
 
@@ -27,7 +27,5 @@ COMPETITION = competition(
     "rsna-miccai-brain-tumor-radiogenomic-classification",
     prepare=SPLIT,
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=corrected(
-        replace(SPLIT, before=sound),
-    ),
+    fixed=replace(SPLIT, before=sound),
 )

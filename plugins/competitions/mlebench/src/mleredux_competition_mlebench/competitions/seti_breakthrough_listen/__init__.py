@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition
 
 OLD = "old_leaky_data"
 
@@ -27,7 +27,5 @@ COMPETITION = competition(
     "seti-breakthrough-listen",
     prepare=SPLIT,
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=corrected(
-        replace(SPLIT, files=[SAMPLES]),
-    ),
+    fixed=replace(SPLIT, files=[SAMPLES]),
 )

@@ -5,7 +5,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Table, Workspace, bytes_feature, competition, corrected
+from ...blocks import Metric, Table, Workspace, bytes_feature, competition
 
 KNOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
 TEST_FILES = ("train00", "train06")
@@ -54,7 +54,5 @@ COMPETITION = competition(
     id_columns=("image_name",),
     target_columns=("target",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    fixed=corrected(
-        partial(prepare, divide=by_patient),
-    ),
+    fixed=partial(prepare, divide=by_patient),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from ...blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition, corrected
+from ...blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition
 
 COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
 TARGET = "is_iceberg"
@@ -65,7 +65,5 @@ COMPETITION = competition(
     id_columns=("id",),
     target_columns=(TARGET,),
     metric=Metric(grader="log-loss"),
-    fixed=corrected(
-        partial(prepare, scenes=True),
-    ),
+    fixed=partial(prepare, scenes=True),
 )

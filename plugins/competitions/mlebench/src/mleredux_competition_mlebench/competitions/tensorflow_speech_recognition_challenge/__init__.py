@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition
 
 NOISE = "_background_noise_"
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
@@ -45,7 +45,5 @@ COMPETITION = competition(
     id_columns=("fname",),
     target_columns=("label",),
     metric=Metric(grader="accuracy"),
-    fixed=corrected(
-        partial(prepare, speakers=True),
-    ),
+    fixed=partial(prepare, speakers=True),
 )

@@ -2,13 +2,11 @@
 
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 from ...blocks import FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
 
 ARCHIVE, FOLDER = "competition_data.zip", "competition_data"
 MASKS = {"height": 101, "width": 101, "missing": "blank"}
-HERE = Path(__file__).parent
 
 
 def by_id(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
@@ -47,7 +45,5 @@ COMPETITION = competition(
     fixed=corrected(
         replace(SPLIT, files=[*IMAGES, partial(depths, every=True)]),
         metric=Metric(grader="mask-precision", options=MASKS),
-        description=HERE / "description_fixed.md",
-        description_obfuscated=HERE / "description_obfuscated_fixed.md",
     ),
 )

@@ -2,7 +2,7 @@
 
 from mleredux.errors import DataError
 
-from ...blocks import Column, Files, Member, Metric, Table, Tree, Workspace, competition, corrected
+from ...blocks import Column, Files, Member, Metric, Table, Tree, Workspace, competition
 
 TRAIN_DAYS = 4
 SIZES = ("image_width", "image_height")
@@ -60,7 +60,5 @@ COMPETITION = competition(
     id_columns=("id", "class"),
     target_columns=("predicted",),
     metric=Metric(grader="dice-hausdorff", options={**MASKS, "match": "position-shortest"}),
-    fixed=corrected(
-        metric=Metric(grader="dice-hausdorff", options={**MASKS, "classes": "class"}),
-    ),
+    fixed=Metric(grader="dice-hausdorff", options={**MASKS, "classes": "class"}),
 )

@@ -1,6 +1,6 @@
 """VinBigData Chest X-ray Abnormalities Detection: boxes by several radiologists, one true per image and class."""
 
-from ...blocks import Metric, Workspace, by_group, competition, corrected, texts
+from ...blocks import Metric, Workspace, by_group, competition, texts
 
 BOX = ("x_min", "y_min", "x_max", "y_max")
 NO_FINDING = 14
@@ -37,7 +37,5 @@ COMPETITION = competition(
     metric=Metric(
         grader="coco-map", options={"iou": [0.4], "corners_as_sizes": True, "number_zero_is_unmatched": True}
     ),
-    fixed=corrected(
-        metric=Metric(grader="coco-map", options={"iou": [0.4], "pascal_voc": True}),
-    ),
+    fixed=Metric(grader="coco-map", options={"iou": [0.4], "pascal_voc": True}),
 )
