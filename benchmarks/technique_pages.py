@@ -1,4 +1,4 @@
-"""Make all pages of technique results anew, in at most 30 minutes on two cores: items, results, tables of known truth.
+"""Make all pages of technique results again, in at most 30 minutes on two cores: items, results, tables of known truth.
 
 `python benchmarks/technique_pages.py [--minutes 30] [--kaggle ../shared/data/kaggle] [--folder docs/reference]`
 

@@ -23,6 +23,7 @@ ALLOWED = {
     "plugins/agents/baseline/src/mleredux_agent_baseline/solve.py": "the agent's own log",
     "core/src/mleredux/_core/stages/dev_scores.py": "rounding",
     "plugins/agents/baseline/src/mleredux_agent_baseline/work.py": "the agent's own log",
+    "plugins/audit/floor/src/mleredux_audit_floor/documents.py": "rounding",
     "plugins/audit/floor/src/mleredux_audit_floor/submissions.py": "cells of a submission",
     "plugins/audit/leaks/src/mleredux_audit_leaks/checks/duplicates.py": "keys that are compared",
     "plugins/audit/leaks/src/mleredux_audit_leaks/records.py": "keys that are compared",

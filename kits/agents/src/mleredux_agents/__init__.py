@@ -1,5 +1,12 @@
 """For plugins of agents and of bridges to tasks: declarations of agents, and open sessions.
 
+| modules | contents |
+|---|---|
+| `builders`, `options` | declarations of agents that call LLMs or are commands; their options |
+| `sessions`, `persons` | open sessions; names of the people who work in them |
+| `hosted`, `steps` | sessions without processes; the commands of such a session |
+| `rewards`, `solutions` | the rewards that bridges give; the reference solutions that exports contain |
+
 An agent that calls LLMs (`llm_agent`), or that is a command-line program (`cli_agent`), is declared in a few lines. A
 bridge opens a session, a run in whose sandbox an external client works instead of an agent; limits, validation, grade
 and rollout work as in any other run. The plugin registers an agent under whose name its runs are listed::
@@ -13,13 +20,6 @@ and rollout work as in any other run. The plugin registers an agent under whose 
             session.execute('cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv')
             report = session.finish().report
         return report.score if report else None
-
-| modules | contents |
-|---|---|
-| `builders`, `options` | declarations of agents that call LLMs or are commands; their options |
-| `sessions`, `persons` | open sessions; names of the people who work in them |
-| `hosted`, `steps` | sessions without processes; the commands of such a session |
-| `rewards`, `solutions` | the rewards that bridges give; the reference solutions that exports contain |
 """
 
 from __future__ import annotations

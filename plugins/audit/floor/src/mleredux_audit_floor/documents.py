@@ -20,7 +20,7 @@ from mleredux.plugin.host import Job, Prepared, grade, score_in_children
 from mleredux.plugin.task import Task
 
 FLOOR, CLOSE, DISCRIMINATION = 0.4, 0.95, 0.8
-"""Maximum score of null agents, minimum share of the best score for good solutions, minimum discrimination."""
+"""Maximum score of null agents, minimum share of the best score that good solutions reach, minimum discrimination."""
 NULLS, BLIND, ATTEMPTS = 10, 5, 50
 FALSIFIED = (0.1, 0.3, 1.0)
 """Shares of falsified values in the panel; each is drawn three times."""
