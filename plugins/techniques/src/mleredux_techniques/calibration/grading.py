@@ -157,7 +157,6 @@ class Calibrations(OnPredictions[Choice]):
 
 
 STUDY = Calibrations()
-measure, gap, files = STUDY.measure, STUDY.gap, STUDY.files
 
 
 def reference(instance: Instance) -> dict[str, Any]:

@@ -133,7 +133,6 @@ class ChangesBefore(OnRows[Changes]):
 
 
 STUDY = ChangesBefore()
-measure, gap = STUDY.measure, STUDY.gap
 
 
 def reference(instance: Instance) -> dict[str, Any]:

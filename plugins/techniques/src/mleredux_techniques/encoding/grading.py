@@ -166,7 +166,6 @@ def _few_whole_numbers(dataset: Dataset) -> list[str]:
 
 
 STUDY = Encodings()
-measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 
 def solution(instance: Instance) -> dict[str, Any]:

@@ -123,7 +123,6 @@ class Blends(Study[Weights]):
 
 
 STUDY = Blends()
-measure, gap = STUDY.measure, STUDY.gap
 
 
 def files(dataset: Dataset) -> dict[str, str]:

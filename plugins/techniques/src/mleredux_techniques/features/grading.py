@@ -293,7 +293,6 @@ class Selections(OnRows[Choice]):
 
 
 STUDY = Selections()
-measure, gap = STUDY.measure, STUDY.gap
 
 
 def reference(instance: Instance) -> dict[str, Any]:

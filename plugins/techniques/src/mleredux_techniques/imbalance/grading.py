@@ -130,7 +130,6 @@ class Strategies(OnRows[forms.ImbalanceStrategy]):
 
 
 STUDY = Strategies()
-gap = STUDY.gap
 
 
 def measure(document: forms.ImbalanceAnalysis, instance: Instance) -> Efficacy:

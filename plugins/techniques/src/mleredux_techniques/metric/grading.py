@@ -218,7 +218,6 @@ class PostProcessing(OnPredictions[Steps]):
 
 
 STUDY = PostProcessing()
-measure, gap, files = STUDY.measure, STUDY.gap, STUDY.files
 
 
 def reference(instance: Instance) -> dict[str, Any]:

@@ -181,7 +181,6 @@ def _each(dataset: Dataset, numbers: imputers.Imputation, texts: imputers.Imputa
 
 
 STUDY = Imputations()
-measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 
 def solution(instance: Instance) -> dict[str, Any]:

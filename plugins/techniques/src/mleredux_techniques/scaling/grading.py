@@ -133,7 +133,6 @@ def _every(instance: Instance, scaler: scalers.Scaler) -> dict[str, scalers.Scal
 
 
 STUDY = Scalings()
-measure, gap, reference = STUDY.measure, STUDY.gap, STUDY.reference
 
 
 def solution(instance: Instance) -> dict[str, Any]:

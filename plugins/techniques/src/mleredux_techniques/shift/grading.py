@@ -187,7 +187,6 @@ class Adaptations(Study[Advice]):
 
 
 STUDY = Adaptations()
-measure, gap = STUDY.measure, STUDY.gap
 
 
 def reference(instance: Instance) -> dict[str, Any]:

@@ -11,15 +11,7 @@ import numpy as np
 from mleredux.errors import DataError, NotApplicable
 from mleredux.plugin.task import Task
 
-from mleredux_techniques._kit.data.columns import (
-    as_classes,
-    class_name,
-    is_free_text,
-    is_numeric_target,
-    kind_of,
-    normalised,
-    same_spelling,
-)
+from mleredux_techniques._kit.data import columns
 from mleredux_techniques._kit.data.dataset import Dataset, Frame, Problem, Series
 from mleredux_techniques._kit.data.folders import labeled
 from mleredux_techniques._kit.data.images import Place, with_images
@@ -90,21 +82,21 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
     if not len(train) or not len(test):
         raise NotApplicable(f"{task.id} has no rows with a known {target!r}, in {path.name} or in its answers.")
     problem: Problem = "regression"
-    if not is_numeric_target(train[target], task.metric.id):
+    if not columns.is_numeric_target(train[target], task.metric.id):
         problem = "binary" if train[target].nunique() <= 2 else "multiclass"
         if train[target].nunique() > 0.5 * len(train):
             raise NotApplicable(
                 f"The target {target!r} of {task.id} is neither a number nor a class: nearly all values differ."
             )
-    kinds = {name: kind_of(train[name]) for name in (*ids, *features)}
+    kinds = {name: columns.kind_of(train[name]) for name in (*ids, *features)}
     frames = []
     for frame, truth in ((train, train), (test, labels)):
-        columns = {name: normalised(frame[name], kinds[name]) for name in (*ids, *features)}
-        columns |= {name: truth[name] for name in targets}
-        columns[target] = _target(truth[target], problem)
-        frames.append(frame_of(columns))
+        cells = {name: columns.normalised(frame[name], kinds[name]) for name in (*ids, *features)}
+        cells |= {name: truth[name] for name in targets}
+        cells[target] = _target(truth[target], problem)
+        frames.append(frame_of(cells))
     if problem != "regression":
-        frames[1][target] = same_spelling(frames[1][target], set(frames[0][target]))
+        frames[1][target] = columns.same_spelling(frames[1][target], set(frames[0][target]))
     draft = Dataset(
         task=task.id,
         problem=problem,
@@ -132,7 +124,7 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
 
 
 def _target(values: Series, problem: Problem) -> Series:
-    return values.astype(float) if problem == "regression" else as_classes(values)
+    return values.astype(float) if problem == "regression" else columns.as_classes(values)
 
 
 def _wanted(task: Task, public: Path) -> tuple[str, ...]:
@@ -179,7 +171,7 @@ def _images_with_labels(
     target = wanted[0] if len(wanted) == 1 else "label"
     if not rows or not wanted or (len(wanted) == 1 and target not in answers):
         return None
-    classes = {class_name(value) for value in (wanted if len(wanted) > 1 else answers[target].unique())}
+    classes = {columns.class_name(value) for value in (wanted if len(wanted) > 1 else answers[target].unique())}
     return labeled(public, classes, rows[0], target, task.describe().lower())
 
 
@@ -196,9 +188,9 @@ def _target_of_classes(path: Path, extra: list[str], wanted: tuple[str, ...]) ->
     if len(wanted) < 2 or not extra:
         return None
     table = read_table(path)
-    classes = {class_name(name) for name in wanted}
+    classes = {columns.class_name(name) for name in wanted}
     for name in extra:
-        values = {class_name(value) for value in table[name].dropna().unique()}
+        values = {columns.class_name(value) for value in table[name].dropna().unique()}
         if values and len(values & classes) >= 0.9 * max(len(values), len(classes)):
             return name
     return None
@@ -217,7 +209,7 @@ def _answers(task: Task, prepared: Path) -> Frame:
 def _ids(task: Task, train: Frame, test: Frame) -> tuple[str, ...]:
     """Return the id columns: the declared ones (except prose, which is a feature), else those named like ids."""
     declared = [name for name in task.submission.id_columns if name in train.columns]
-    found = [name for name in declared if not is_free_text(train[name])]
+    found = [name for name in declared if not columns.is_free_text(train[name])]
     for name in train.columns:
         named = name.lower() in ("id", "index") or name.lower().endswith("_id") or name.endswith("Id")
         if name not in found and named and name in test.columns and train[name].is_unique:
@@ -247,9 +239,9 @@ def _labels(
 
 
 def _keys(frame: Frame, names: list[str]) -> Series:
-    texts = frame[names[0]].map(class_name)
+    texts = frame[names[0]].map(columns.class_name)
     for name in names[1:]:
-        texts = texts + "\0" + frame[name].map(class_name)
+        texts = texts + "\0" + frame[name].map(columns.class_name)
     return texts.rename(0)
 
 

@@ -15,15 +15,16 @@ from mleredux.plugin.grader import Grader, GradingInput, Score
 from mleredux.plugin.technique import read_document
 from pydantic_core import from_json, to_json
 
+from mleredux_techniques._kit.data.dataset import FILES, Dataset, Instance, load
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.declaration.preparation import TRUTH_FILE
 from mleredux_techniques._kit.judging.marks import Efficacy, Figure
+from mleredux_techniques._kit.planting.composition import view
 from mleredux_techniques._kit.vocabulary.document import Document
 
 if TYPE_CHECKING:
     from mleredux.plugin.task import Task
 
-    from mleredux_techniques._kit.data.dataset import Dataset, Instance
     from mleredux_techniques._kit.declaration.spec import TechniqueSpec
 
 MOST_LINES = 200
@@ -103,9 +104,6 @@ def opened(technique: TechniqueSpec, given: GradingInput) -> tuple[Dataset, Inst
 
     A thread that grades several documents of one task gets the same objects, so that cached results are reused.
     """
-    from mleredux_techniques._kit.data.dataset import FILES, Instance, load
-    from mleredux_techniques._kit.planting.composition import view
-
     base = given.task.base or given.task
     content = hashlib.sha256(b"".join((given.private / name).read_bytes() for name in (TRUTH_FILE, *FILES))).digest()
     if _opened.of != (of := (technique.id, base, content)):

@@ -23,7 +23,7 @@ PARTS = {
     "document": ("recommend",),
     "grading": ("truth", "assess", "files", "measure", "reference", "gap", "solution"),
 }
-"""Maps each module to the fields of a `TechniqueSpec` that it may define."""
+"""Maps each module to the fields of a `TechniqueSpec` that it may define; those of its `STUDY` are the default."""
 
 
 def declared(package: str, plant: Plant, reason: Reason | None = None) -> TechniqueSpec:
@@ -38,7 +38,8 @@ def declared(package: str, plant: Plant, reason: Reason | None = None) -> Techni
     name, fields = package.rpartition(".")[2], dict[str, Any]()
     for module, parts in PARTS.items():
         found = import_module(f"{package}.{module}")
-        fields |= {part: getattr(found, part) for part in parts if hasattr(found, part)}
+        sources = getattr(found, "STUDY", None), found
+        fields |= {part: getattr(source, part) for source in sources for part in parts if hasattr(source, part)}
         if module == "document":
             fields["document"] = next(
                 part for part in vars(found).values() if isinstance(part, type) and part.__base__ is Document

@@ -16,9 +16,13 @@ from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.discovery import discover
 from mleredux_techniques._kit.data.tables import frame_of
 from mleredux_techniques._kit.data.threads import one_thread
+from mleredux_techniques._kit.judging.plans import across, predicted, split_losses
+from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.planting.composition import ID, keep, planted
 from mleredux_techniques._kit.planting.pictures import keep_sketches
 from mleredux_techniques._kit.planting.seeds import Seed
+from mleredux_techniques._kit.vocabulary import encoders, imputers, scalers
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
 from mleredux_techniques.texts import rendered
 
 REVISION = "6"
@@ -103,8 +107,6 @@ def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
     Raises:
         NotApplicable: The metric can't be computed for rows other than the base's test rows.
     """
-    from mleredux_techniques._kit.judging.scorer import scorer
-
     metric = scorer(dataset, base)
     if metric.substitute:
         raise NotApplicable(f"The metric {base.metric.id} of {base.id} can't be computed for other rows.")
@@ -145,10 +147,6 @@ def board(instance: Instance) -> list[float]:
     Pipelines with all columns use mean imputation and standardization; those without leaks use missing indicators,
     target encoding and ranks.
     """
-    from mleredux_techniques._kit.judging.plans import across, predicted, split_losses
-    from mleredux_techniques._kit.judging.scorer import scorer
-    from mleredux_techniques._kit.vocabulary.preprocessing import matrices
-
     metric = scorer(instance.dataset, instance.base)
     found = [metric.constant]
     careful = _careful(instance.dataset)
@@ -163,13 +161,8 @@ def board(instance: Instance) -> list[float]:
 
 
 def _careful(dataset: Dataset) -> dict[str, Any]:
-    from mleredux_techniques._kit.vocabulary.encoders import TargetEncoder
-    from mleredux_techniques._kit.vocabulary.imputers import SimpleImputer
-    from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
-    from mleredux_techniques._kit.vocabulary.scalers import QuantileTransformer
-
-    marked = SimpleImputer(name="SimpleImputer", strategy="median", add_indicator=True)
-    ranks = QuantileTransformer(name="QuantileTransformer", output_distribution="normal")
+    marked = imputers.SimpleImputer(name="SimpleImputer", strategy="median", add_indicator=True)
+    ranks = scalers.QuantileTransformer(name="QuantileTransformer", output_distribution="normal")
+    means = encoders.TargetEncoder(name="TargetEncoder")
     numbers = {name: Preprocessing(imputation=marked, scaler=ranks) for name in dataset.of_kind("number")}
-    texts = {name: Preprocessing(encoding=TargetEncoder(name="TargetEncoder")) for name in dataset.of_kind("text")}
-    return {**numbers, **texts}
+    return {**numbers, **{name: Preprocessing(encoding=means) for name in dataset.of_kind("text")}}

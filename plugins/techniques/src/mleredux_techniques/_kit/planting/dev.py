@@ -14,23 +14,13 @@ from mleredux.plugin.task import Competition, Task
 from mleredux_techniques._kit.data.discovery import discover
 from mleredux_techniques._kit.data.tables import find_tables
 from mleredux_techniques._kit.planting.competition import SAMPLE, TEST, write_tables
-from mleredux_techniques._kit.planting.shadow import hold_back, shadow_competition
-from mleredux_techniques.texts import rendered
+from mleredux_techniques._kit.planting.shadow import HeldOutCompetition, hold_back, shadow_competition
 
 VARIANT, PUBLIC, INNER = "dev", "dev", "inner"
 _VERSION = "1"
 
 
-class DevCompetition(Competition):
-    """A competition with the metric, the test set and the medals of its base, and fewer training rows."""
-
-    def describe(self, *, obfuscated: bool = False) -> str:
-        """Return the base's description, with the differences."""
-        assert self.base is not None
-        return self.base.describe(obfuscated=obfuscated) + rendered("dev.md.j2")
-
-
-def find_dev(name: str) -> DevCompetition | None:
+def find_dev(name: str) -> HeldOutCompetition | None:
     """Return the task of a name such as `wine+dev` or `wine+planted-7-dev`; None for other names."""
     whole = name[: -len(VARIANT) - 1]
     return dev_competition(current().task(whole)) if name == _name(whole) else None
@@ -40,15 +30,16 @@ def _name(base: str) -> str:
     return f"{base}{'-' if '+' in base else '+'}{VARIANT}"
 
 
-def dev_competition(base: Task) -> DevCompetition:
-    """Return the task `base+dev`.
+def dev_competition(base: Task) -> HeldOutCompetition:
+    """Return the task `base+dev`, with the metric, the test set and the medals of its base.
 
     Raises:
         NotApplicable: The base is not a competition.
     """
     fields = {name: getattr(base, name) for name in Competition.model_fields if name not in _OWN}
-    return DevCompetition(
+    return HeldOutCompetition(
         **fields,
+        differences="dev.md.j2",
         id=_name(base.id),
         version=f"{base.version}+{VARIANT}{_VERSION}",
         title=f"{base.title}, with scores on held-out rows",

@@ -19,16 +19,19 @@ VARIANT = "shadow"
 _VERSION = "1"
 
 
-class ShadowCompetition(Competition):
-    """A competition on the training rows of its base, with the same metric."""
+class HeldOutCompetition(Competition):
+    """A competition with the metric of its base, and a part of its training rows."""
+
+    differences: str
+    """The template of the differences from the base, for the description."""
 
     def describe(self, *, obfuscated: bool = False) -> str:
         """Return the base's description, with the differences."""
         assert self.base is not None
-        return self.base.describe(obfuscated=obfuscated) + rendered("shadow.md.j2")
+        return self.base.describe(obfuscated=obfuscated) + rendered(self.differences)
 
 
-def shadow_competition(base: Task) -> ShadowCompetition:
+def shadow_competition(base: Task) -> HeldOutCompetition:
     """Return the task `base+shadow`.
 
     Raises:
@@ -36,7 +39,8 @@ def shadow_competition(base: Task) -> ShadowCompetition:
     """
     if base.kind == "technique":
         raise NotApplicable(f"No rows can be held out from {base.id}.", hint="Choose a competition.")
-    return ShadowCompetition(
+    return HeldOutCompetition(
+        differences="shadow.md.j2",
         id=f"{base.id.replace('+', '-')}+{VARIANT}",
         version=f"{base.version}+{VARIANT}{_VERSION}",
         title=f"{base.title}: validation",
