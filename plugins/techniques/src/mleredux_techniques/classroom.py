@@ -12,16 +12,14 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import mleredux
 from mleredux.errors import MlereduxError, NotApplicable, NotFound
+from mleredux.plugin.artifact import Report, RunStore
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 from mleredux_agents import PERSON, PERSON_RULE
-
-if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Report, RunStore
 
 FEEDBACK, RESULTS, TERMS = "feedback.md", "results.json", "class.json"
 RIGHT = 0.995

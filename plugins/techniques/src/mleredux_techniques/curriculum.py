@@ -12,16 +12,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.plugin.artifact import Report, Run
 from mleredux.plugin.command import current
 
 from mleredux_techniques._kit.declaration.grader import combined
 from mleredux_techniques.texts import rendered
-
-if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Report, Run
 
 RIGHT = 0.99
 WORTH_TELLING = 0.5

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from mleredux.plugin.artifact import Artifact
+from mleredux.plugin.artifact import Artifact, Report, Run
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 
 from mleredux_techniques.texts import rendered
-
-if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Report, Run
 
 JSON_FILE, TEXT_FILE = "feedback.json", "feedback.md"
 _LONG = 400

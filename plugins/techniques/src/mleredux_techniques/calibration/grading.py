@@ -14,7 +14,7 @@ import numpy as np
 from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes, remembered
 from mleredux_techniques._kit.data.splits import class_names
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.postprocessing import Known, applied
 from mleredux_techniques._kit.judging.predictions import KEY, each_model, out_of_fold
 from mleredux_techniques._kit.judging.scorer import scorer
@@ -75,9 +75,8 @@ def _side(apart: Array) -> tuple[int, bool]:
     return int(np.sign(mean)) * (abs(mean) > bound), abs(abs(mean) - bound) <= UNSURE * bound
 
 
-def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: CalibrationAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the figures."""
-    sheet = Sheet(__file__)
     true: dict[str, dict[str, Any]] = truth["models"]
     given = {one.model: one for one in document.models}
     measured, exact = set(), 0
@@ -104,7 +103,6 @@ def assess(document: CalibrationAnalysis, truth: dict[str, Any]) -> Facts:
         named = {" ".join(claim) for claim in asked if claim[0] in measured}
         decides, false = len(unsure) < len(true), len(asked) - len(named)
         sheet.claims(part, named, map(" ".join, right), false=false, decides=decides)
-    return sheet.facts()
 
 
 class Calibrations(OnPredictions[Choice]):

@@ -23,7 +23,7 @@ from mleredux_techniques._kit.data.near import duplicates
 from mleredux_techniques._kit.data.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
 from mleredux_techniques._kit.data.structure import Structure, candidates, moments, structure_of
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Figure, Sheet, close, listing, repeated
+from mleredux_techniques._kit.judging.marks import Efficacy, Figure, Sheet, close, listing, repeated
 from mleredux_techniques._kit.judging.plans import loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.scorer import scorer
@@ -40,7 +40,7 @@ SHARE = 0.85
 """Share of rows drawn for each test set, if test sets are split off by time."""
 MAX_ROWS = 1_000
 MAX_FOLDS = 5
-"""Maximum number of folds executed per method."""
+"""Maximum number of folds executed per method, evenly spaced."""
 _PROBLEMS = {"binary": "one of two classes", "multiclass": "one of several classes", "regression": "a number"}
 
 
@@ -100,9 +100,8 @@ def _groups(dataset: Dataset, groups: Sequence[GroupColumn]) -> list[dict[str, A
     ]
 
 
-def assess(document: forms.CvAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the tables."""
-    sheet = Sheet(__file__)
     for name in ("train", "test"):
         if rows := truth[f"{name}_rows"]:
             sheet.number(f"{name} rows", getattr(document, f"{name}_rows"), rows)
@@ -112,7 +111,6 @@ def assess(document: forms.CvAnalysis, truth: dict[str, Any]) -> Facts:
     sheet.add(*_structure(_assess_groups(sheet, document, truth), _assess_time(sheet, document, truth)))
     sheet.same("problem", document.problem, truth["problem"], what=_PROBLEMS[truth["problem"]])
     sheet.same("target", document.target, truth["target"])
-    return sheet.facts()
 
 
 def _structure(groups: Figure, time: Figure) -> list[Figure]:
@@ -290,17 +288,13 @@ def _once(instance: Instance, methods: list[forms.CvMethod], number: int) -> lis
 
     def estimate(method: forms.CvMethod) -> float:
         parts = folds(method, train, codes[rows], classes=classes, seed=number)
-        chosen = [parts[place] for place in _spread(len(parts))]
+        spread = np.linspace(0, len(parts) - 1, min(len(parts), MAX_FOLDS)).round()
+        chosen = [parts[int(place)] for place in np.unique(spread)]
         found = [loss_of(rows[rest], rows[held]) for rest, held in chosen]
         return float(np.average(found, weights=[len(held) for _, held in chosen]))
 
     truth = remembered(dataset, f"test {number}", lambda: loss_of(rows, test))
     return [truth - remembered(dataset, f"{number} {method!r}", partial(estimate, method)) for method in methods]
-
-
-def _spread(count: int) -> list[int]:
-    """Return at most `MAX_FOLDS` evenly spaced numbers below the count."""
-    return [int(place) for place in np.unique(np.linspace(0, count - 1, min(count, MAX_FOLDS)).round())]
 
 
 def _told(method: forms.CvMethod) -> str:

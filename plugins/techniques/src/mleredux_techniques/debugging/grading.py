@@ -15,7 +15,7 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Figure, Sheet, soft_f1
+from mleredux_techniques._kit.judging.marks import Efficacy, Figure, Sheet, soft_f1
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques.debugging.document import DebuggingAnalysis
 from mleredux_techniques.debugging.execution import EXCHANGED, OVERLAP, losses
@@ -56,15 +56,14 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def assess(document: DebuggingAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: DebuggingAnalysis, truth: dict[str, Any]) -> None:
     """Score the diagnosis."""
-    sheet, known = Sheet(__file__), truth["faults"]
+    known = truth["faults"]
     credits = [max((_credit(fault, one.kind, one.line) for one in document.faults), default=0.0) for fault in known]
     lines = "; ".join(f"{one['line']} ({one['kind']}): `{one['right'].strip()}`" for one in known)
     given = [{"kind": claim.kind, "line": claim.line} for claim in document.faults]
     right = [{"kind": one["kind"], "line": one["line"]} for one in known]
     sheet.mark("faults", soft_f1(sum(credits), len(given), len(known)), given, right, lines=lines)
-    return sheet.facts()
 
 
 def _credit(fault: dict[str, Any], kind: str, line: int) -> float:

@@ -154,8 +154,8 @@ def _of_fit(model: str, x: str, y: str) -> tuple[list[tuple[str, str]], tuple[st
     found += [("misaligned_rows", f"{model}.fit({told}, {y})") for _kind, told in _each("", ROWS, x)]
     if "[" in x:
         mask = x.partition("[")[2].strip("~]")
-        for form in ("", "[:]", f"[{mask}]", f"[{mask} | ~{mask}]", f"[~~{mask}]", f"[{mask} == {mask}]"):
-            found.append(("wrong_split", f"{model}.fit(X{form}, y{form})"))
+        forms = ("", "[:]", f"[{mask}]", f"[{mask} | ~{mask}]", f"[~~{mask}]", f"[{mask} == {mask}]")
+        found += [("wrong_split", f"{model}.fit(X{form}, y{form})") for form in forms]
         return found, (f"{model}.fit(X[{mask} == 0], y[{mask} == 0])", f"{model}.fit(np.asarray({x}), np.asarray({y}))")
     for part in ("[:20]", "[-20:]", "[::25]", "[len(X) // 2 : len(X) // 2 + 20]"):
         found.append(("wrong_split", f"{model}.fit(X{part}, y{part})"))
@@ -184,10 +184,9 @@ def _of_statement(node: ast.Assign | ast.For, text: str) -> Iterator[Place]:
         wrong = _each("inconsistent_preprocessing", TREATED, own)
         if isinstance(value, ast.BinOp):
             parts = ("mean", "spread")
-            for (a, b), (first, second) in itertools.product(
-                itertools.permutations(parts), itertools.product("-+*/", "-+*/")
-            ):
-                wrong.append(("inconsistent_preprocessing", f"(X_test {first} {a}) {second} {b}"))
+            drawn = itertools.product(itertools.permutations(parts), "-+*/", "-+*/")
+            forms = [f"(X_test {first} {a}) {second} {b}" for (a, b), first, second in drawn]
+            wrong += [("inconsistent_preprocessing", form) for form in forms]
             wrong = [one for one in wrong if one[1] != own]
             same = ("X_test / spread - mean / spread", "-(mean - X_test) / spread")
         elif ".transform(" in own:

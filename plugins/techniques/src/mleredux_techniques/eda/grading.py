@@ -16,7 +16,7 @@ from mleredux_techniques._kit.data.columns import amounts
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, sampled
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, informed, listing, shortened
+from mleredux_techniques._kit.judging.marks import Sheet, informed, listing, shortened
 from mleredux_techniques._kit.judging.plans import by_split, loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.study import OnRows
@@ -72,9 +72,8 @@ def _alike(dataset: Dataset, columns: dict[str, dict[str, Any]]) -> None:
             columns[names[place]]["open"].append("like")
 
 
-def assess(document: EdaAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the tables."""
-    sheet = Sheet(__file__)
     true: dict[str, dict[str, Any]] = truth["columns"]
     given = {one.column: one for one in document.columns}
     known = {name: [told["type"], told["distinct"]] for name, told in true.items()}
@@ -90,7 +89,6 @@ def assess(document: EdaAnalysis, truth: dict[str, Any]) -> Facts:
         listed = listing(f"{name} ({_told(value)})" for name, value in are.items())
         score = informed(credit, len(false) + hits - credit, len(are), len(closed - set(are)) + hits)
         sheet.mark(part, score, shortened(claims), shortened(are), of=(len(are), len(claims)), listed=listed)
-    return sheet.facts()
 
 
 def _worth(claim: Any, true: Any) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mleredux_techniques._kit.data.association import ranks
@@ -13,9 +11,7 @@ from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import group_codes
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 from mleredux_techniques._kit.data.views import in_bins, views_of
-
-if TYPE_CHECKING:
-    from mleredux_techniques.eda.document import ColumnType
+from mleredux_techniques.eda.document import ColumnType
 
 MANY = 10
 REPEATED, APART = 0.005, 0.1

@@ -57,18 +57,14 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         made.test[name] = np.round(values, 3)
     for name in made.of_kind("text"):  # prose
         share = float(rng.choice([1.0, 0.5]))
-        made.test[name] = [_beginning(str(text), share) for text in made.test[name]]
+        words = [str(text).split(" ") for text in made.test[name]]
+        made.test[name] = [" ".join(text[: max(1, round(share * len(text)))]) for text in words]
     return merged(with_columns(made, columns, rng), ["sentinel", "nonmonotone", "number_as_text", "alike", "drift"])
 
 
 def _turned(level: Array, rng: np.random.Generator) -> Array:
     """Return normally distributed numbers whose magnitude, not sign, follows the order of the levels."""
     return np.asarray(ndtri(0.5 + 0.498 * ndtr(level)) * rng.choice([-1, 1], len(level)))
-
-
-def _beginning(text: str, share: float) -> str:
-    words = text.split(" ")
-    return " ".join(words[: max(1, round(share * len(words)))])
 
 
 technique = declared(__package__, plant)

@@ -15,7 +15,7 @@ from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.structure import looks_like_time
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, shortened
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary import encoders
 from mleredux_techniques.encoding.document import EncodedFeature, EncodingAnalysis
@@ -55,9 +55,8 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     return {"features": facts}
 
 
-def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: EncodingAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the columns; a correct type earns credit only with a correct cardinality."""
-    sheet = Sheet(__file__)
     facts: dict[str, dict[str, Any]] = truth["features"]
     needed = {name for name, fact in facts.items() if "numeric" not in fact["types"]}
     given = {feature.column: feature for feature in document.features}
@@ -92,7 +91,6 @@ def assess(document: EncodingAnalysis, truth: dict[str, Any]) -> Facts:
     figures = {"listed": distinct, "right": sum(exact[name] for name in right), "all": len(needed)}
     counts = {n: one.cardinality for n, one in stated.items()}, {n: f["cardinality"] for n, f in known.items()}
     sheet.mark("cardinalities", score, *map(shortened, counts), **figures)
-    return sheet.facts()
 
 
 def _is_right(given: EncodedFeature, fact: dict[str, Any]) -> bool:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from mleredux.models.formats import plain
 
+from mleredux_techniques._kit.data.association import copies
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.splits import parts_of
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import Sheet, listing, soft_f1
 from mleredux_techniques._kit.judging.postprocessing import Known
 from mleredux_techniques._kit.judging.predictions import KEY, each_model, known_of, of_test, out_of_fold, table
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
@@ -60,21 +61,13 @@ def describe(ours: Models, theirs: Models, judge: Scorer) -> dict[str, Any]:
         }
         for name, known in ours.items()
     }
-    names, copies, unsure = list(ours), [], []
-    told = np.nan_to_num(np.corrcoef([(ours[name].told - ours[name].told.mean(axis=0)).ravel() for name in names]))
-    for a in range(len(names)):
-        for b in range(a + 1, len(names)):
-            near = float(np.atleast_2d(told)[a, b])
-            if abs(near - SAME) <= UNSURE:
-                unsure.append(sorted([names[a], names[b]]))
-            elif near > SAME:
-                copies.append(sorted([names[a], names[b]]))
-    return {"models": found, "copies": copies, "unsure": unsure, "unit": judge.unit, "perfect": judge.perfect}
+    told = np.nan_to_num(np.corrcoef([(known.told - known.told.mean(axis=0)).ravel() for known in ours.values()]))
+    same, unsure = copies(list(ours), np.atleast_2d(told), SAME, UNSURE)
+    return {"models": found, "copies": same, "unsure": unsure, "unit": judge.unit, "perfect": judge.perfect}
 
 
-def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: EnsemblingAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the scores."""
-    sheet = Sheet(__file__)
     true: dict[str, dict[str, Any]] = truth["models"]
     given = {one.model: one for one in document.models}
     known = {name: fact["score"] for name, fact in true.items()}
@@ -92,7 +85,6 @@ def assess(document: EnsemblingAnalysis, truth: dict[str, Any]) -> Facts:
     sheet.claims("optimistic", sure, (n for n, one in true.items() if one["optimistic"]), false=len(said - sure))
     pairs, unsure = ({tuple(pair) for pair in truth[key]} for key in ("copies", "unsure"))
     sheet.claims("copies", {tuple(sorted(pair)) for pair in document.copies} - unsure, pairs)
-    return sheet.facts()
 
 
 class Blends(Study[Weights]):

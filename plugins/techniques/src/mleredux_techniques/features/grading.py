@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from mleredux_techniques._kit.data.association import ranks, skewness, strengths
+from mleredux_techniques._kit.data.association import copies, ranks, skewness, strengths
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Series
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
 from mleredux_techniques._kit.judging import plans
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, soft_f1
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.plans import by_split, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import Model, predict
 from mleredux_techniques._kit.judging.study import OnRows
@@ -62,14 +62,14 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     if told := dataset.planted.get(KEY):
         tells |= {name: what for what in KINDS for name in told[what]}
         pairs, open_pairs = sorted(map(sorted, told["pairs"])), [*pairs, *open_pairs]
-    copies, open_copies = _copies(dataset)
+    same, open_copies = _copies(dataset)
     values = dataset.train[dataset.target].to_numpy(dtype=float) if dataset.problem == "regression" else None
     return {
         "strengths": {name: known.get(name, 0.0) for name in dataset.features},
         "tells": {name: what for name, what in tells.items() if what},
         "pairs": pairs,
         "open pairs": [pair for pair in open_pairs if pair not in pairs],
-        "copies": copies,
+        "copies": same,
         "open copies": open_copies,
         "skewness": None if values is None else skewness(values),
     }
@@ -213,16 +213,13 @@ def _copies(dataset: Dataset) -> tuple[list[list[str]], list[list[str]]]:
     """Return pairs of numbers with nearly the same order, and borderline pairs."""
     numbers = [name for name in dataset.of_kind("number") if dataset.train[name].nunique() > 1][:MOST_RANKED]
     told = dataset.train[numbers].corr(method="spearman").abs().to_numpy()
-    near = [
-        (told[a, b], sorted([numbers[a], numbers[b]])) for a, b in zip(*np.triu_indices(len(numbers), 1), strict=True)
-    ]
-    sure = sorted(pair for value, pair in near if value > SAME + UNSURE)
-    return sure, sorted(pair for value, pair in near if abs(value - SAME) <= UNSURE)
+    sure, unsure = copies(numbers, told, SAME, UNSURE)
+    return sorted(sure), sorted(unsure)
 
 
-def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the measurements."""
-    sheet, true, tells = Sheet(__file__), truth["strengths"], truth["tells"]
+    true, tells = truth["strengths"], truth["tells"]
     given = {one.column: one for one in document.features}
     right = {name for name, one in given.items() if name in true and close(one.strength, true[name], 0.02, 0.01) == 1}
     sheet.measured("strengths", right, given, true)
@@ -247,7 +244,6 @@ def assess(document: FeaturesAnalysis, truth: dict[str, Any]) -> Facts:
     if (skewed := truth["skewness"]) is not None:
         credit = 0.0 if document.skewness is None else close(document.skewness, skewed, 0.02, 0.01)
         sheet.mark("skewness", credit, document.skewness, round(skewed, 4))
-    return sheet.facts()
 
 
 class Selections(OnRows[Choice]):

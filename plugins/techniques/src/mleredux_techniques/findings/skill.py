@@ -15,17 +15,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
-from mleredux_rollout import Format
+from mleredux_rollout import ExportedRun, Format
 
 from mleredux_techniques.curriculum import Lesson, lessons_of
 from mleredux_techniques.texts import rendered
-
-if TYPE_CHECKING:
-    from mleredux_rollout import ExportedRun
 
 MARK = " — "
 """Separates a line from the id and the effect."""

@@ -23,7 +23,7 @@ from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes, refusal, remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, assign_folds, pool
 from mleredux_techniques._kit.judging.comparison import Difference, difference
-from mleredux_techniques._kit.judging.marks import Efficacy, Facts, Sheet, close, listing, shortened
+from mleredux_techniques._kit.judging.marks import Efficacy, Sheet, close, listing, shortened
 from mleredux_techniques._kit.judging.plans import by_split, choosing_pool, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
 from mleredux_techniques._kit.judging.scorer import scorer
@@ -73,9 +73,8 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def assess(document: forms.ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: forms.ImbalanceAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the counts."""
-    sheet = Sheet(__file__)
     counts: dict[str, int] = truth["counts"]
     given = {class_name(name): count for name, count in document.class_counts.items()}
     right = sum(close(given[name], count) for name, count in counts.items() if name in given)
@@ -89,7 +88,6 @@ def assess(document: forms.ImbalanceAnalysis, truth: dict[str, Any]) -> Facts:
         sheet.mark(f"{name} class", float(claim in among), claim, among, rows=edge, listed=listing(among))
     sheet.same("severity", document.severity, truth["severity"], ratio=truth["ratio"])
     sheet.same("target", document.target, truth["target"])
-    return sheet.facts()
 
 
 class Strategies(OnRows[forms.ImbalanceStrategy]):

@@ -17,6 +17,8 @@ from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting import instances
 from mleredux_techniques._kit.planting.generation import reworded
 
+ACCEPTED = {"text_value": ["future_value", "copy", "noisy_copy"]}
+"""The accepted kinds for a leak: a text that reveals the target may be any of three."""
 HONEST = 3
 """Number of new columns that are equally predictive in both tables."""
 
@@ -34,7 +36,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             values = COLUMNS[kind](dataset, rng)
             told: Kind = "text" if kind == "text_value" else "number"
             columns[name] = (values, rng.choice(values, len(dataset.test)), told)  # uninformative in the test
-            leaks.append({"kinds": _named(kind), "columns": [name], "planted": True})
+            leaks.append({"kinds": ACCEPTED.get(kind, [kind]), "columns": [name], "planted": True})
     for number, name in enumerate(names):
         columns[name] = _honest(dataset, rng) if number < HONEST else (*_harmless(dataset, rng), "number")
     shuffled = {name: columns[name] for name in rng.permutation(list(columns))}
@@ -46,11 +48,6 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         made = _order(made, rng)
         leaks.append({"kinds": ["id_order"], "columns": list(made.ids), "planted": True})
     return instances.merged(instances.resized(made), kinds, leaks=leaks)
-
-
-def _named(kind: str) -> list[str]:
-    """Return the accepted kinds for a leak; a text that reveals the target may be any of three."""
-    return ["future_value", "copy", "noisy_copy"] if kind == "text_value" else [kind]
 
 
 def _honest(dataset: Dataset, rng: np.random.Generator) -> tuple[Any, Any, Kind]:

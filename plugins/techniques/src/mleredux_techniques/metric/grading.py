@@ -14,7 +14,7 @@ from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, listing
+from mleredux_techniques._kit.judging.marks import Sheet, listing
 from mleredux_techniques._kit.judging.postprocessing import Known, Step, applied, powered, weighted
 from mleredux_techniques._kit.judging.predictions import KEY, OVERLAP, distorted, listed, losses, out_of_fold
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
@@ -128,9 +128,8 @@ def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> d
     return {"any": False, **told} | ({"constant_score": sign * best} if np.isfinite(best) else _NONE)
 
 
-def assess(document: MetricAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: MetricAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the grader's scores."""
-    sheet = Sheet(__file__)
     sheet.same("asks", document.asks, truth["asks"])
     sheet.same("better", document.better, truth["better"])
     sheet.claims("ignores", document.ignores, truth["ignores"])
@@ -143,7 +142,6 @@ def assess(document: MetricAnalysis, truth: dict[str, Any]) -> Facts:
             off = abs(getattr(document, name) - truth[name]) / truth["unit"]
             credit = 1.0 if off <= CLOSE else 0.5 if off <= 5 * CLOSE else 0.0
             sheet.mark(name, credit, getattr(document, name), round(truth[name], 6), reached=truth[name])
-    return sheet.facts()
 
 
 def _told(truth: dict[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, listing, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened, soft_f1
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary import imputers
 from mleredux_techniques.missing.document import MissingAnalysis
@@ -69,9 +69,8 @@ def _together(dataset: Dataset, columns: list[str]) -> list[list[Any]]:
     return pairs
 
 
-def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the table."""
-    sheet = Sheet(__file__)
     counts: dict[str, int] = truth["counts"]
     given = {item.column: item for item in document.columns}
     marks = {name: close(item.missing, counts[name]) for name, item in given.items() if name in counts}
@@ -83,7 +82,6 @@ def assess(document: MissingAnalysis, truth: dict[str, Any]) -> Facts:
     sheet.mark("missing counts", score, shortened(stated), shortened(counts), **shown)
     _assess_together(sheet, document, truth)
     _assess_mechanisms(sheet, document, truth, {name for name, mark in marks.items() if mark == 1})
-    return sheet.facts()
 
 
 def _assess_together(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any]) -> None:

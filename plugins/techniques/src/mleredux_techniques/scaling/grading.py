@@ -14,7 +14,7 @@ from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.association import skewness
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, close, informed, listing
+from mleredux_techniques._kit.judging.marks import Sheet, close, informed, listing
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary import scalers
 from mleredux_techniques.scaling.document import ScalingAnalysis
@@ -71,9 +71,8 @@ def _verdict(feature: dict[str, Any], figure: str, threshold: float) -> bool | N
     return None if apparent and figure in feature.get("open", ()) else bool(value > threshold)
 
 
-def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: ScalingAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the columns."""
-    sheet = Sheet(__file__)
     true: dict[str, dict[str, Any]] = truth["features"]
     given = {feature.column: feature for feature in document.features}
     right = {
@@ -99,7 +98,6 @@ def assess(document: ScalingAnalysis, truth: dict[str, Any]) -> Facts:
         sheet.mark(field, score, sorted(said)[:50], known, of=counts, **shown)
     sheet.number("spread", document.spread, round(truth["spread"], 4), spread=truth["spread"])
     sheet.claims("models that don't need it", document.not_needed_for, INDIFFERENT)
-    return sheet.facts()
 
 
 class Scalings(OfColumns):

@@ -16,7 +16,7 @@ from mleredux_techniques._kit.data.splits import Pool
 from mleredux_techniques._kit.data.structure import in_time, moments
 from mleredux_techniques._kit.data.views import in_bins, of_values
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.marks import Facts, Sheet, close
+from mleredux_techniques._kit.judging.marks import Sheet, close
 from mleredux_techniques._kit.judging.plans import across, by_part, of_best, predicted
 from mleredux_techniques._kit.judging.reference import predict
 from mleredux_techniques._kit.judging.study import Losses, Stage, Study
@@ -83,9 +83,9 @@ def _target(dataset: Dataset, values: Array) -> tuple[dict[str, float], dict[str
     return shares, {name: float(np.sqrt(share * (1 - share) / len(values))) for name, share in shares.items()}
 
 
-def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
+def mark(sheet: Sheet, document: ShiftAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with both tables."""
-    sheet, true = Sheet(__file__), truth["distances"]
+    true = truth["distances"]
     given = {one.column: one for one in document.features}
     right = {name for name in {*given} & {*true} if close(given[name].distance, true[name], 0.02, 0.01) == 1}
     sheet.measured("distances", right, given, true, found=True)
@@ -100,7 +100,6 @@ def assess(document: ShiftAnalysis, truth: dict[str, Any]) -> Facts:
     changes, column, either = truth["changes"], document.changes, truth["open"]
     score, claimed = float(column == changes or column in either), column is not None and column not in either
     sheet.mark("changes", score, column, changes, of=(int(changes is not None), int(claimed)))
-    return sheet.facts()
 
 
 def _expected(document: ShiftAnalysis) -> dict[str, float]:

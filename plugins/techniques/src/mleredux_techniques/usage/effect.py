@@ -12,10 +12,10 @@ import ast
 import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from mleredux.models.formats import plain
+from mleredux.plugin.task import Task
 from mleredux_programs import run_confined
 from pydantic import BaseModel, ConfigDict
 
@@ -27,9 +27,6 @@ from mleredux_techniques._kit.judging.comparison import difference
 from mleredux_techniques._kit.judging.plans import across, by_part, predicted
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
 from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
-
-if TYPE_CHECKING:
-    from mleredux.plugin.task import Task
 
 SWITCH = "MLEREDUX_WITHOUT"
 FILE = "technique_use.json"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
+
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset
@@ -35,6 +38,18 @@ def spearman(values: Array, others: Array) -> float:
     """Return |Spearman's rank correlation|; 0 if either input is constant."""
     a, b = ranks(values), ranks(others)
     return float(abs(np.corrcoef(a, b)[0, 1])) if np.ptp(a) and np.ptp(b) else 0.0
+
+
+def copies(names: Sequence[str], related: Array, bound: float, band: float) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the pairs whose correlation is above a bound, and those within a band around it.
+
+    Args:
+        related: The correlations, of shape (names, names).
+    """
+    places = itertools.combinations(range(len(names)), 2)
+    pairs = [(related[a, b], sorted([names[a], names[b]])) for a, b in places]
+    unsure = [pair for value, pair in pairs if abs(value - bound) <= band]
+    return [pair for value, pair in pairs if value > bound + band], unsure
 
 
 def strength(values: Array, dataset: Dataset) -> float:

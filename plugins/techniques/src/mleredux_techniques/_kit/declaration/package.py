@@ -14,16 +14,17 @@ from mleredux_techniques._kit.data.columns import REGRESSION_METRICS
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.data.discovery import has_table
 from mleredux_techniques._kit.declaration.spec import WITH_TABLES, TechniqueSpec
-from mleredux_techniques._kit.judging.marks import declaration
+from mleredux_techniques._kit.judging.marks import Facts, Sheet, declaration
 from mleredux_techniques._kit.vocabulary.document import Document
 
 Reason = Callable[[Task, bool], str | None]
 Plant = Callable[[Dataset, np.random.Generator], Dataset]
 PARTS = {
     "document": ("recommend",),
-    "grading": ("truth", "assess", "files", "measure", "reference", "gap", "solution"),
+    "grading": ("truth", "mark", "files", "measure", "reference", "gap", "solution"),
 }
-"""Maps each module to the fields of a `TechniqueSpec` that it may define; those of its `STUDY` are the default."""
+"""Maps each module to the fields of a `TechniqueSpec` that it may define; those of its `STUDY` are the default. Instead
+of `assess`, it defines `mark(sheet, document, truth)`, which fills the sheet."""
 
 
 def declared(package: str, plant: Plant, reason: Reason | None = None) -> TechniqueSpec:
@@ -49,11 +50,18 @@ def declared(package: str, plant: Plant, reason: Reason | None = None) -> Techni
     if what := fields.pop("needs_table", None):
         reason, fields["categories"] = without_table(what), WITH_TABLES
 
+    mark = fields.pop("mark")
+
+    def assess(document: Any, truth: dict[str, Any]) -> Facts:
+        sheet = Sheet(str(fields["folder"] / "grading.py"))
+        mark(sheet, document, truth)
+        return sheet.facts()
+
     def refuse(base: Task, planted: bool) -> str | None:
         told = reason(base, planted) if reason else None
         return told and f"{name} does not apply to {base.id}: {told}."
 
-    return TechniqueSpec(id=name, refuse=refuse, plant=plant, **fields)
+    return TechniqueSpec(id=name, assess=assess, refuse=refuse, plant=plant, **fields)
 
 
 def of_numbers(base: Task, planted: bool) -> str | None:

@@ -10,16 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array
 from mleredux_techniques._kit.judging.marks import Efficacy, Figure
 from mleredux_techniques._kit.judging.reference import NAMES
-
-if TYPE_CHECKING:
-    from mleredux_techniques._kit.judging.scorer import Scorer
+from mleredux_techniques._kit.judging.scorer import Scorer
 
 Losses = Sequence[float] | Array
 

@@ -143,5 +143,5 @@ def encoder_of(encoding: Encoding, target: Array, *, classes: bool, seed: int, m
     elif isinstance(encoding, CyclicEncoder):
         tool = transformers.Cycles(encoding.period, encoding.categories)
     else:
-        tool = transformers.Dates()
+        tool = preprocessing.FunctionTransformer(transformers.dates)
     return transformers.standardized(tool)

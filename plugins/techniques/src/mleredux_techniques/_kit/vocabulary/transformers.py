@@ -99,18 +99,12 @@ class Cycles(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(np.nan_to_num(np.column_stack([np.sin(angle), np.cos(angle)])))
 
 
-class Dates(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """skrub.DatetimeEncoder: year, month, day, hour, weekday, seconds since 1970; NaN if a text is not a date.
+def dates(x: Any) -> Array:
+    """Return year, month, day, hour, weekday and seconds since 1970, as skrub.DatetimeEncoder; NaN for other texts.
 
     Its own parser accepts one format per column; these texts may have any.
     """
-
-    def fit(self, x: Any, y: Any = None) -> Dates:
-        self.fitted_ = True
-        return self
-
-    def transform(self, x: Any) -> Array:
-        return np.hstack([_dates(values) for _name, values in x.items()])
+    return np.hstack([_dates(values) for _name, values in x.items()])
 
 
 class Words(feature_extraction.text.TfidfVectorizer):  # type: ignore[misc]
