@@ -29,7 +29,7 @@ from mleredux_competition_mlebench.blocks.contents import (
     Zip,
     write_tars,
 )
-from mleredux_competition_mlebench.blocks.declare import PRIVATE_SAMPLE, competition
+from mleredux_competition_mlebench.blocks.declare import competition
 from mleredux_competition_mlebench.blocks.extras import require
 from mleredux_competition_mlebench.blocks.fast_floats import fast_floats, read_fast
 from mleredux_competition_mlebench.blocks.fixed import corrected, drawn_by_content
@@ -37,7 +37,7 @@ from mleredux_competition_mlebench.blocks.json_records import IndentedJson
 from mleredux_competition_mlebench.blocks.likeness import linked, look_alikes
 from mleredux_competition_mlebench.blocks.one_pass import one_pass
 from mleredux_competition_mlebench.blocks.parquet import Parquet, read_parquet
-from mleredux_competition_mlebench.blocks.recipes import FilesOfRows, TableSplit
+from mleredux_competition_mlebench.blocks.recipes import PRIVATE_SAMPLE, FilesOfRows, TableSplit, recipe
 from mleredux_competition_mlebench.blocks.splits import by_group, joined_groups
 from mleredux_competition_mlebench.blocks.tables import Column, Table, filled, one_hot, renumbered, texts
 from mleredux_competition_mlebench.blocks.tfrecords import bytes_feature
@@ -85,6 +85,7 @@ __all__ = [
     "one_pass",
     "read_fast",
     "read_parquet",
+    "recipe",
     "renumbered",
     "require",
     "texts",

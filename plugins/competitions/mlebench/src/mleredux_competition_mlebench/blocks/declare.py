@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from mleredux.models import KnownLeak
 from mleredux.plugin.task import Competition, Metric, Resources, Submission, Thresholds, fingerprint, installation_salt
@@ -15,17 +15,12 @@ from mleredux_competition_mlebench.facts import PACKAGE, all_facts, board, fault
 from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
 from mleredux_competition_mlebench.new_ids import BARE
 
-PRIVATE_SAMPLE = "../private/sample_submission.csv"
-"""The plain copy of a sample submission that is public only inside an archive; relative to the public folder."""
-
 
 def competition(
     id: str,
     *,
     prepare: Recipe,
     metric: Metric,
-    answers: str | None = None,
-    sample: str | None = "sample_submission.csv",
     id_columns: tuple[str, ...] | None = None,
     target_columns: tuple[str, ...] | None = None,
     ids_fixed: bool = True,
@@ -43,13 +38,11 @@ def competition(
 
     Args:
         id: Kaggle's name for the competition, which is the key of its facts.
-        prepare: A `TableSplit`, which also defines answers, sample, id and target columns; or a function of a
-            `Workspace`, in which case they are passed here.
+        prepare: A `TableSplit`, or a function of a `Workspace` with the decorator `recipe`: both also define answers,
+            sample, id and target columns.
         metric: The grader and its options.
-        answers: The private file with the answers.
-        sample: The public sample submission; `PRIVATE_SAMPLE` if only a packed one is public.
-        id_columns: Columns that identify a row in submissions; `()` if rows are matched by position.
-        target_columns: Columns with the predictions.
+        id_columns: Columns that identify a row in submissions, if they differ from those of `prepare`.
+        target_columns: Columns with the predictions, if they differ.
         ids_fixed: Whether submissions must contain exactly the sample's ids, each once.
         extra_columns: Whether additional columns are ignored (True) or rejected.
         types: Column types, if they can't be inferred from the sample.
@@ -62,11 +55,7 @@ def competition(
             compared with the published checksums.
         known_leaks: Columns that reveal the target on the test set too, but would be unknown at prediction time.
     """
-    if isinstance(prepare, TableSplit):
-        answers, sample = answers or prepare.answers, prepare.sample
-        id_columns = prepare.id_columns if id_columns is None else id_columns
-        target_columns = target_columns or prepare.target_columns
-    facts = all_facts()[id]
+    facts, declared = all_facts()[id], cast("Any", prepare)
     if fixed is not None:
         if not isinstance(fixed, Fixed):
             fixed = corrected(metric=fixed) if isinstance(fixed, Metric) else corrected(fixed)
@@ -85,14 +74,14 @@ def competition(
         fetch_leaderboard=KaggleLeaderboard(id, public=public_board),
         raw_id=id,
         submission=Submission(
-            sample=sample,
-            id_columns=id_columns or (),
-            target_columns=target_columns or (),
+            sample=declared.sample,
+            id_columns=declared.id_columns if id_columns is None else id_columns,
+            target_columns=target_columns or declared.target_columns,
             ids_fixed=ids_fixed,
             extra_columns=extra_columns,
             types=dict(types or {}),
         ),
-        answers=answers or "test.csv",
+        answers=declared.answers,
         metric=metric,
         direction=facts["direction"],
         rounding=facts.get("rounding", "decimal"),

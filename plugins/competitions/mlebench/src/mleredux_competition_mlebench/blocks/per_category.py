@@ -10,6 +10,7 @@ from typing import Any
 from mleredux.errors import DataError
 
 from mleredux_competition_mlebench.blocks.json_records import IndentedJson
+from mleredux_competition_mlebench.blocks.recipes import recipe
 from mleredux_competition_mlebench.blocks.workspace import Workspace
 
 SMALL = 5
@@ -99,6 +100,7 @@ def herbarium(root: str, encoding: str) -> Callable[[Workspace], None]:
         encoding: Encoding with which the published preparation reads the metadata.
     """
 
+    @recipe("Id", "Predicted", answers="answers.csv")
     def prepare(w: Workspace) -> None:
         """Split each species; test images get running numbers in shuffled order."""
         import pandas as pd

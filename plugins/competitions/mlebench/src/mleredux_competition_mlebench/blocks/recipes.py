@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mleredux_competition_mlebench.blocks.contents import Zip
 from mleredux_competition_mlebench.blocks.splits import take
@@ -14,7 +14,10 @@ from mleredux_competition_mlebench.blocks.workspace import Workspace
 if TYPE_CHECKING:
     import pandas as pd
 
+PRIVATE_SAMPLE = "../private/sample_submission.csv"
+"""The plain copy of a sample submission that is public only inside an archive; relative to the public folder."""
 Columns = str | tuple[str, ...]
+FunctionT = TypeVar("FunctionT", bound=Callable[..., None])
 Group = str | Callable[[Workspace, "pd.DataFrame"], "pd.Series[Any]"]
 """A column, or a function that returns each row's group (a series with the rows' index)."""
 
@@ -22,6 +25,26 @@ Group = str | Callable[[Workspace, "pd.DataFrame"], "pd.Series[Any]"]
 def columns(names: Columns) -> tuple[str, ...]:
     """Return one name or several as a list of names."""
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def recipe(
+    ids: Columns, targets: Columns, *, answers: str = "test.csv", sample: str | None = "sample_submission.csv"
+) -> Callable[[FunctionT], FunctionT]:
+    """Return a decorator that states what a function prepares, as a `TableSplit` does.
+
+    Args:
+        ids: Columns that identify a row in submissions; `()` if rows are matched by position.
+        targets: Columns with the predictions.
+        answers: The private file with the answers.
+        sample: The public sample submission; `PRIVATE_SAMPLE` if only a packed one is public.
+    """
+
+    def declare(prepare: FunctionT) -> FunctionT:
+        facts = {"id_columns": columns(ids), "target_columns": columns(targets), "answers": answers, "sample": sample}
+        vars(prepare).update(facts)
+        return prepare
+
+    return declare
 
 
 @dataclass(frozen=True, kw_only=True)

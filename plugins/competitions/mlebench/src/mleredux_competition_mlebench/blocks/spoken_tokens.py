@@ -9,8 +9,8 @@ from typing import Any
 from mleredux.plugin.task import Competition, Metric
 
 from mleredux_competition_mlebench.blocks.contents import Csv, Zip
-from mleredux_competition_mlebench.blocks.declare import PRIVATE_SAMPLE, competition
-from mleredux_competition_mlebench.blocks.fixed import corrected
+from mleredux_competition_mlebench.blocks.declare import competition
+from mleredux_competition_mlebench.blocks.recipes import PRIVATE_SAMPLE, recipe
 from mleredux_competition_mlebench.blocks.workspace import Workspace
 
 QUOTED: dict[str, Any] = {"quoting": csv.QUOTE_NONNUMERIC}
@@ -56,13 +56,7 @@ def text_normalization(id: str, language: str) -> Competition:
     """Declare one of the challenges."""
     return competition(
         id,
-        prepare=partial(prepare, language),
-        answers="answers.csv",
-        sample=PRIVATE_SAMPLE,
-        id_columns=("id",),
-        target_columns=("after",),
+        prepare=recipe("id", "after", answers="answers.csv", sample=PRIVATE_SAMPLE)(partial(prepare, language)),
         metric=Metric(grader="exact-match", options={"missing": "nan", "numbers": "text"}),
-        fixed=corrected(
-            partial(prepare, language, as_said=True),
-        ),
+        fixed=partial(prepare, language, as_said=True),
     )

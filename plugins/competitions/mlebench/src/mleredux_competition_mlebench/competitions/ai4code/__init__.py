@@ -6,7 +6,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Table, Tree, Workspace, by_group, competition
+from ...blocks import Metric, Table, Tree, Workspace, by_group, competition, recipe
 
 TEST_SIZE = 20_000
 
@@ -33,6 +33,7 @@ def file_order(tree: Tree, notebook: str) -> str:
     return " ".join(json.loads(tree.read(f"{notebook}.json"))["cell_type"])
 
 
+@recipe("id", "cell_order", answers="test_orders.csv")
 def prepare(w: Workspace, evenly: bool = False) -> None:
     """Shuffle the notebooks, then fill the test set with whole origins.
 
@@ -61,9 +62,6 @@ def prepare(w: Workspace, evenly: bool = False) -> None:
 COMPETITION = competition(
     "AI4Code",
     prepare=prepare,
-    answers="test_orders.csv",
-    id_columns=("id",),
-    target_columns=("cell_order",),
     metric=Metric(grader="kendall-tau-pooled"),
     fixed=partial(prepare, evenly=True),
 )

@@ -2,12 +2,13 @@
 
 import random
 
-from ...blocks import Metric, Workspace, competition, drawn_by_content
+from ...blocks import Metric, Workspace, competition, drawn_by_content, recipe
 
 COVER = "Cover"
 ALTERED = ("JMiPOD", "JUNIWARD", "UERD")
 
 
+@recipe("Id", "Label")
 def prepare(w: Workspace) -> None:
     """Split the covers; training images are numbered in the order drawn, test images in shuffled order."""
     import pandas as pd
@@ -34,8 +35,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "alaska2-image-steganalysis",
     prepare=prepare,
-    id_columns=("Id",),
-    target_columns=("Label",),
     metric=Metric(grader="weighted-roc-auc"),
     fixed=drawn_by_content(prepare, COVER),
 )

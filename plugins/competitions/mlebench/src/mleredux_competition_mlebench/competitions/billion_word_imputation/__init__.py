@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import IO
 
-from ...blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition
+from ...blocks import PRIVATE_SAMPLE, Metric, Text, Tree, Workspace, Written, Zip, competition, recipe
 
 SENTENCES, TEST = "train_v2.txt", "test_v2.txt"
 SHARE = 0.01
@@ -19,6 +19,7 @@ def lines(tree: Tree) -> Iterator[str]:
         yield from io.TextIOWrapper(content, encoding="utf-8")
 
 
+@recipe("id", "sentence", sample=PRIVATE_SAMPLE)
 def prepare(w: Workspace, repeats: bool = True) -> None:
     """Draw lines and words from one random stream; the training lines are reread for writing.
 
@@ -63,9 +64,6 @@ def prepare(w: Workspace, repeats: bool = True) -> None:
 COMPETITION = competition(
     "billion-word-imputation",
     prepare=prepare,
-    sample=PRIVATE_SAMPLE,
-    id_columns=("id",),
-    target_columns=("sentence",),
     metric=Metric(grader="levenshtein"),
     fixed=partial(prepare, repeats=False),
 )

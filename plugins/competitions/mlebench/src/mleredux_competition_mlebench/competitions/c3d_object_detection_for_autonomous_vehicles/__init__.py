@@ -5,7 +5,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from ...blocks import Json, Metric, Workspace, by_group, competition, corrected
+from ...blocks import Json, Metric, Workspace, by_group, competition, corrected, recipe
 
 Records = list[dict[str, Any]]
 SAME = ("attribute", "category", "sensor", "visibility")
@@ -26,6 +26,7 @@ def pick(records: Records, key: str, values: set[Any]) -> Records:
     return [record for record in records if record[key] in values]
 
 
+@recipe("Id", "PredictionString")
 def prepare(w: Workspace, corrected: bool = False) -> None:
     """Split the logs; samples, sensor files, calibrations, poses and annotations follow.
 
@@ -83,8 +84,6 @@ def prepare(w: Workspace, corrected: bool = False) -> None:
 COMPETITION = competition(
     "3d-object-detection-for-autonomous-vehicles",
     prepare=prepare,
-    id_columns=("Id",),
-    target_columns=("PredictionString",),
     metric=Metric(grader="map-boxes-3d"),
     fixed=corrected(
         partial(prepare, corrected=True),

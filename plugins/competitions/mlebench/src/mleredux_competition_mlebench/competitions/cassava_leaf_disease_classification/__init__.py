@@ -4,9 +4,10 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, bytes_feature, competition
+from ...blocks import Metric, Workspace, bytes_feature, competition, recipe
 
 
+@recipe("image_id", "label")
 def prepare(w: Workspace, test_records: bool = True) -> None:
     """Split the TFRecord files, and assign each image to its file's part; files are numbered in the order drawn.
 
@@ -39,8 +40,6 @@ def prepare(w: Workspace, test_records: bool = True) -> None:
 COMPETITION = competition(
     "cassava-leaf-disease-classification",
     prepare=prepare,
-    id_columns=("image_id",),
-    target_columns=("label",),
     metric=Metric(grader="accuracy"),
     fixed=partial(prepare, test_records=False),
 )

@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Table, Workspace, competition, one_pass, require
+from ...blocks import Metric, Table, Workspace, competition, one_pass, recipe, require
 
 PRODUCTS, ID, TARGET = "train.bson", "_id", "category_id"
 EXAMPLES = 100
@@ -45,6 +45,7 @@ def write(w: Workspace, test: Table, *files: IO[bytes]) -> None:
             examples += 1
 
 
+@recipe(ID, TARGET, answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Split the products by id, without reading the images."""
     import numpy as np
@@ -67,9 +68,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "cdiscount-image-classification-challenge",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=(ID,),
-    target_columns=(TARGET,),
     types={"category_id": "integer"},
     metric=Metric(grader="accuracy"),
 )

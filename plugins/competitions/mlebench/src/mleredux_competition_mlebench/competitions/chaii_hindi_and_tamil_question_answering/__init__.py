@@ -2,11 +2,12 @@
 
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition
+from ...blocks import Metric, Workspace, competition, recipe
 
 COLUMNS = ("id", "context", "question", "answer_text", "answer_start", "language")
 
 
+@recipe("id", "PredictionString")
 def prepare(w: Workspace, group: str | None = None) -> None:
     """Split the questions; the answer column gets the name that it has in submissions."""
     rows = w.table("train.csv", COLUMNS)
@@ -21,8 +22,6 @@ def prepare(w: Workspace, group: str | None = None) -> None:
 COMPETITION = competition(
     "chaii-hindi-and-tamil-question-answering",
     prepare=prepare,
-    id_columns=("id",),
-    target_columns=("PredictionString",),
     metric=Metric(grader="word-jaccard", options={"missing": "blank", "both_empty": "zero"}),
     fixed=partial(prepare, group="context"),
 )

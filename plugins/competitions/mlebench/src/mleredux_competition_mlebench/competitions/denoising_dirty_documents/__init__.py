@@ -7,7 +7,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Tree, Workspace, Written, competition, require
+from ...blocks import Metric, Tree, Workspace, Written, competition, recipe, require
 
 
 def grey(tree: Tree, name: str) -> Any:
@@ -40,6 +40,7 @@ def pixels(pictures: dict[str, Any], value: Callable[[int], str]) -> Callable[[I
     return write
 
 
+@recipe("id", "value", answers="answers.csv", sample="sampleSubmission.csv")
 def prepare(w: Workspace, by_page: bool = False) -> None:
     """Split the images by name; clean test images become the answers.
 
@@ -66,10 +67,6 @@ def prepare(w: Workspace, by_page: bool = False) -> None:
 COMPETITION = competition(
     "denoising-dirty-documents",
     prepare=prepare,
-    answers="answers.csv",
-    sample="sampleSubmission.csv",
-    id_columns=("id",),
-    target_columns=("value",),
     metric=Metric(grader="rmse"),
     fixed=partial(prepare, by_page=True),
 )

@@ -2,9 +2,10 @@
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, competition
+from ...blocks import Metric, Workspace, competition, recipe
 
 
+@recipe("Comment", "Insult", sample="sample_submission_null.csv")
 def prepare(w: Workspace) -> None:
     """Copy Kaggle's own parts, and remove the labels from the test set."""
     train = w.table("train.csv", ("Insult", "Date", "Comment"))
@@ -21,8 +22,5 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "detecting-insults-in-social-commentary",
     prepare=prepare,
-    sample="sample_submission_null.csv",
-    id_columns=("Comment",),
-    target_columns=("Insult",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ...blocks import Metric, Workspace, Zip, competition, drawn_by_content
+from ...blocks import Metric, Workspace, Zip, competition, drawn_by_content, recipe
 
 
 def numbered(names: list[str]) -> list[str]:
@@ -16,6 +16,7 @@ def numbered(names: list[str]) -> list[str]:
     return new
 
 
+@recipe("id", "label", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Split the sorted names; the images are made public twice, in folders and in archives."""
     import pandas as pd
@@ -34,9 +35,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "dogs-vs-cats-redux-kernels-edition",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("id",),
-    target_columns=("label",),
     metric=Metric(grader="log-loss"),
     fixed=drawn_by_content(prepare, "train.zip", "train"),
 )

@@ -2,11 +2,12 @@
 
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition, corrected, recipe
 
 FREQUENT = "javascript c# python php java"
 
 
+@recipe("Id", "Tags")
 def prepare(w: Workspace, group: str | None = None) -> None:
     """Split the questions; the sample contains the texts too, like the published one."""
     columns = ("Id", "Title", "Body", "Tags")
@@ -23,8 +24,6 @@ def prepare(w: Workspace, group: str | None = None) -> None:
 COMPETITION = competition(
     "facebook-recruiting-iii-keyword-extraction",
     prepare=prepare,
-    id_columns=("Id",),
-    target_columns=("Tags",),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
     fixed=corrected(
         partial(prepare, group="Title"),

@@ -2,13 +2,14 @@
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, classes, competition
+from ...blocks import Metric, Workspace, classes, competition, recipe
 
 ID = "freesound-audio-tagging-2019"
 LABELS = "FSDKaggle2019.meta"
 SAMPLE = "sample_submission.csv"
 
 
+@recipe("fname", ())
 def prepare(w: Workspace) -> None:
     """Copy everything, and look up the labels of the test clips."""
     clips = w.table(f"{LABELS}/test_post_competition.csv", ("fname", "labels", "usage"), archive=f"{LABELS}.zip").query(
@@ -31,7 +32,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     ID,
     prepare=prepare,
-    id_columns=("fname",),
     extra_columns=False,
     metric=Metric(grader="lwlrap", options={"column_order": "strict"}),
     elsewhere={f"{LABELS}.zip": f"https://zenodo.org/records/3612637/files/{LABELS}.zip"},

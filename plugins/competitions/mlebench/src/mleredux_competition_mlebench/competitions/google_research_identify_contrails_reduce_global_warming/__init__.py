@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from ...blocks import Json, Metric, Workspace, competition
+from ...blocks import Json, Metric, Workspace, competition, recipe
 
 BANDS = [f"band_{number:02d}.npy" for number in range(8, 17)]
 MASK, SINGLE_MASKS = "human_pixel_masks.npy", "human_individual_masks.npy"
@@ -21,6 +21,7 @@ def runs(mask: Any) -> str:
     return " ".join(f"{start + 1} {end - start}" for start, end in zip(starts, ends, strict=True)) or EMPTY
 
 
+@recipe("record_id", "encoded_pixels", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Hold out as many training records as there are validation records; their masks become the answers."""
     import numpy as np
@@ -50,8 +51,5 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "google-research-identify-contrails-reduce-global-warming",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("record_id",),
-    target_columns=("encoded_pixels",),
     metric=Metric(grader="dice", options={"height": "height", "width": "width", "pooled": True, "empty_mark": EMPTY}),
 )

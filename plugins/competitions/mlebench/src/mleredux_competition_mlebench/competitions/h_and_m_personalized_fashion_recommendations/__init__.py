@@ -2,11 +2,12 @@
 
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition
+from ...blocks import Metric, Workspace, competition, recipe
 
 LOG = ("t_dat", "customer_id", "article_id", "price", "sales_channel_id")
 
 
+@recipe("customer_id", "prediction", answers="answers.csv")
 def prepare(w: Workspace, as_described: bool = False) -> None:
     """Cut the log by date.
 
@@ -30,9 +31,6 @@ def prepare(w: Workspace, as_described: bool = False) -> None:
 COMPETITION = competition(
     "h-and-m-personalized-fashion-recommendations",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("customer_id",),
-    target_columns=("prediction",),
     ids_fixed=False,
     extra_columns=False,
     types={"prediction": "string"},

@@ -6,8 +6,5 @@ from ...blocks.per_category import herbarium
 COMPETITION = competition(
     "herbarium-2020-fgvc7",
     prepare=herbarium("nybg2020/", "latin-1"),
-    answers="answers.csv",
-    id_columns=("Id",),
-    target_columns=("Predicted",),
     metric=Metric(grader="f1", options={"average": "macro", "labels": "integer"}),
 )

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from ...blocks import IndentedJson, Metric, Workspace, competition
+from ...blocks import IndentedJson, Metric, Workspace, competition, recipe
 from ...blocks.per_category import Pair, of_pairs, split_categories
 
 
@@ -18,6 +18,7 @@ def numbered(pairs: list[Pair]) -> list[Pair]:
     return new
 
 
+@recipe("Id", "Predicted", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Split each species; test images get running numbers in shuffled order."""
     import pandas as pd
@@ -39,8 +40,5 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "herbarium-2022-fgvc9",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("Id",),
-    target_columns=("Predicted",),
     metric=Metric(grader="f1", options={"average": "macro", "labels": "integer"}),
 )

@@ -1,10 +1,11 @@
 """Histopathologic Cancer Detection: small patches of tissue scans."""
 
-from ...blocks import FilesOfRows, Metric, Workspace, by_group, competition
+from ...blocks import FilesOfRows, Metric, Workspace, by_group, competition, recipe
 
 IMAGES = FilesOfRows(tree="train", source="{id}.tif")
 
 
+@recipe("id", "label", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Hold out the share of unlabeled images among all images; rows keep the raw order."""
     rows = w.table("train_labels.csv", ("id", "label"))
@@ -20,8 +21,5 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "histopathologic-cancer-detection",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("id",),
-    target_columns=("label",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

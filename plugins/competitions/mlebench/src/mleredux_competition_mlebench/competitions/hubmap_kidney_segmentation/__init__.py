@@ -2,13 +2,14 @@
 
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition
+from ...blocks import Metric, Workspace, competition, recipe
 
 INFORMATION = "HuBMAP-20-dataset_information.csv"
 SIZES = ["width_pixels", "height_pixels"]
 REGIONS, TARGETS = "-anatomical-structure.json", ".json"
 
 
+@recipe("id", "predicted")
 def prepare(w: Workspace, published: bool = True) -> None:
     """Hold out three images; image sizes are joined to the answers.
 
@@ -40,8 +41,6 @@ def prepare(w: Workspace, published: bool = True) -> None:
 COMPETITION = competition(
     "hubmap-kidney-segmentation",
     prepare=prepare,
-    id_columns=("id",),
-    target_columns=("predicted",),
     metric=Metric(
         grader="dice",
         options={"height": "height_pixels", "width": "width_pixels", "truth": ["encoding"], "missing": "blank"},

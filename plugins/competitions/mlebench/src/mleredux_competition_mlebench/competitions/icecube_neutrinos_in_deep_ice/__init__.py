@@ -1,11 +1,12 @@
 """IceCube - Neutrinos in Deep Ice: pulses of millions of events in parquet batches, which are held out as a unit."""
 
-from ...blocks import Metric, Parquet, Workspace, competition, read_parquet
+from ...blocks import Metric, Parquet, Workspace, competition, read_parquet, recipe
 
 META, TEST_META, ANGLES = "train_meta.parquet", "test_meta.parquet", ["azimuth", "zenith"]
 COLUMNS = ("batch_id", "event_id", "first_pulse_index", "last_pulse_index", *ANGLES)
 
 
+@recipe("event_id", ("azimuth", "zenith"))
 def prepare(w: Workspace) -> None:
     """Split the batches; events follow in raw order."""
     train, test = w.split_groups(read_parquet(w.path(META), META, COLUMNS), "batch_id")
@@ -24,8 +25,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "icecube-neutrinos-in-deep-ice",
     prepare=prepare,
-    id_columns=("event_id",),
-    target_columns=("azimuth", "zenith"),
     extra_columns=False,
     metric=Metric(grader="mean-angular-error"),
     unstable=(META, TEST_META),

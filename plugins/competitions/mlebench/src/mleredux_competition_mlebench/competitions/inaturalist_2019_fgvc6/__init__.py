@@ -2,7 +2,7 @@
 
 from typing import IO
 
-from ...blocks import IndentedJson, Metric, Tree, Workspace, competition, one_pass, write_tars
+from ...blocks import IndentedJson, Metric, Tree, Workspace, competition, one_pass, recipe, write_tars
 from ...blocks.per_category import of_pairs, split_categories
 
 TOP = "train_val2019"
@@ -24,6 +24,7 @@ def pack(w: Workspace, tree: Tree, archives: dict[str, dict[str, str]]) -> None:
         w.public(archive, content)
 
 
+@recipe("id", "predicted", answers="answers.csv", sample="kaggle_sample_submission.csv")
 def prepare(w: Workspace) -> None:
     """Split each species; ids stay unchanged, and test images lose their folders."""
     import pandas as pd
@@ -56,10 +57,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "inaturalist-2019-fgvc6",
     prepare=prepare,
-    answers="answers.csv",
-    sample="kaggle_sample_submission.csv",
-    id_columns=("id",),
-    target_columns=("predicted",),
     types={"predicted": "string"},
     metric=Metric(grader="error-rate", options={"labels": "first-integer"}),
 )

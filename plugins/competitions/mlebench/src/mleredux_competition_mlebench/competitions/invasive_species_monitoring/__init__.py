@@ -2,11 +2,12 @@
 
 from functools import partial
 
-from ...blocks import PRIVATE_SAMPLE, Csv, Metric, SevenZip, Workspace, Zip, competition, filled
+from ...blocks import PRIVATE_SAMPLE, Csv, Metric, SevenZip, Workspace, Zip, competition, filled, recipe
 
 EMPTY_ENTRY = "prepared/public/{}"
 
 
+@recipe("name", "invasive", answers="answers.csv", sample=PRIVATE_SAMPLE)
 def prepare(w: Workspace, pictures: bool = False) -> None:
     """Split the labels; the images must exist, but the published archives contain none of them.
 
@@ -31,10 +32,6 @@ def prepare(w: Workspace, pictures: bool = False) -> None:
 COMPETITION = competition(
     "invasive-species-monitoring",
     prepare=prepare,
-    answers="answers.csv",
-    sample=PRIVATE_SAMPLE,
-    id_columns=("name",),
-    target_columns=("invasive",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=partial(prepare, pictures=True),
 )

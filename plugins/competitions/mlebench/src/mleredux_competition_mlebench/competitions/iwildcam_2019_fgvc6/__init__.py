@@ -1,12 +1,13 @@
 """iWildCam 2019 - FGVC6: camera traps; whole locations are held out."""
 
-from ...blocks import FilesOfRows, Metric, Workspace, competition
+from ...blocks import FilesOfRows, Metric, Workspace, competition, recipe
 
 IMAGES = FilesOfRows(
     tree="train_images.zip", source="{id}.jpg", train="train_images.zip", test="test_images.zip", zipped=True
 )
 
 
+@recipe("Id", "Category", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Split the locations; the published sample also has the raw row numbers, in a column without a name."""
     rows = w.table("train.csv", ("category_id", "id", "location"))
@@ -23,8 +24,5 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "iwildcam-2019-fgvc6",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("Id",),
-    target_columns=("Category",),
     metric=Metric(grader="f1", options={"average": "macro", "labels": "integer"}),
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...blocks import FilesOfRows, Json, Metric, Table, Workspace, competition
+from ...blocks import FilesOfRows, Json, Metric, Table, Workspace, competition, recipe
 
 TRAIN, TEST = "iwildcam2020_train_annotations.json", "iwildcam2020_test_information.json"
 DETECTIONS = "iwildcam2020_megadetector_results.json"
@@ -30,6 +30,7 @@ def held_out(w: Workspace, images: Table) -> list[Any]:
     return test
 
 
+@recipe("Id", "Category", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Split the locations; the detector's results are public for all images."""
     import numpy as np
@@ -56,9 +57,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "iwildcam-2020-fgvc7",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("Id",),
-    target_columns=("Category",),
     types={"Category": "integer"},
     metric=Metric(grader="accuracy"),
 )

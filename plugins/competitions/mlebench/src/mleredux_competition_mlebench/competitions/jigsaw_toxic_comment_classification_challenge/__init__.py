@@ -2,13 +2,14 @@
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, classes, competition
+from ...blocks import Metric, Workspace, classes, competition, recipe
 
 ID = "jigsaw-toxic-comment-classification-challenge"
 LABELS = classes(ID)
 SCORED = {"match": "sorted-known", "drop_negative_truth": True}
 
 
+@recipe("id", LABELS)
 def prepare(w: Workspace) -> None:
     """Copy all rows, including those that are not scored, whose labels are -1."""
     train, test, answers, sample = (
@@ -35,8 +36,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     ID,
     prepare=prepare,
-    id_columns=("id",),
-    target_columns=LABELS,
     extra_columns=False,
     metric=Metric(grader="roc-auc", options={**SCORED, "column_order": "file"}),
     fixed=Metric(grader="roc-auc", options=SCORED),

@@ -1,12 +1,13 @@
 """Jigsaw Unintended Bias in Toxicity Classification: Kaggle's private test set, with the labels published later."""
 
-from ...blocks import Metric, Workspace, classes, competition
+from ...blocks import Metric, Workspace, classes, competition, recipe
 
 ID = "jigsaw-unintended-bias-in-toxicity-classification"
 IDENTITIES = classes(ID)
 SCORED = {"identities": list(IDENTITIES), "truth": ["toxicity"], "synonyms": {"toxicity": "prediction"}}
 
 
+@recipe("id", "prediction")
 def prepare(w: Workspace) -> None:
     """Copy the training table and the answers unchanged."""
     test = w.table("test_private_expanded.csv", ("id", "comment_text", "toxicity", *IDENTITIES))
@@ -19,8 +20,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     ID,
     prepare=prepare,
-    id_columns=("id",),
-    target_columns=("prediction",),
     metric=Metric(grader="bias-roc-auc", options={**SCORED, "binarize": True}),
     fixed=Metric(grader="bias-roc-auc", options=SCORED),
 )

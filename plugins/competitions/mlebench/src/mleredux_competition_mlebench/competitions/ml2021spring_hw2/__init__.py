@@ -5,7 +5,7 @@ from typing import IO, Any
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, Written, competition
+from ...blocks import Metric, Workspace, Written, competition, recipe
 
 FOLDER = "timit_11/timit_11"
 STRETCH = 1_000
@@ -37,6 +37,7 @@ def apart(w: Workspace, count: int, share: float, stretch: int) -> tuple[Any, An
     return shuffle(np.flatnonzero(~reach)), shuffle(np.flatnonzero(is_test))
 
 
+@recipe("Id", "ClassId", answers="answers.csv", sample="sampleSubmission.csv")
 def prepare(w: Workspace, stretch: int | None = None) -> None:
     """Split the frames in the ratio of the raw files.
 
@@ -65,10 +66,6 @@ def prepare(w: Workspace, stretch: int | None = None) -> None:
 COMPETITION = competition(
     "ml2021spring-hw2",
     prepare=prepare,
-    answers="answers.csv",
-    sample="sampleSubmission.csv",
-    id_columns=("Id",),
-    target_columns=("ClassId",),
     types={"ClassId": "integer"},
     metric=Metric(grader="accuracy"),
     fixed=partial(prepare, stretch=STRETCH),

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ...blocks import Metric, Table, Text, Workspace, competition
+from ...blocks import Metric, Table, Text, Workspace, competition, recipe
 
 FOLDER = "mlsp_contest_dataset"
 SPECIES, SHARE = 19, 0.2
@@ -30,6 +30,7 @@ def cells(recordings: dict[int, set[int]]) -> Table:
     return pd.DataFrame(pairs, columns=["Id", "Probability"])
 
 
+@recipe("Id", "Probability", answers="answers.csv")
 def prepare(w: Workspace, by_day: bool = False) -> None:
     """Renumber Kaggle's training recordings, the only labeled ones, and draw the test set from them.
 
@@ -85,9 +86,6 @@ def prepare(w: Workspace, by_day: bool = False) -> None:
 COMPETITION = competition(
     "mlsp-2013-birds",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("Id",),
-    target_columns=("Probability",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=partial(prepare, by_day=True),
 )

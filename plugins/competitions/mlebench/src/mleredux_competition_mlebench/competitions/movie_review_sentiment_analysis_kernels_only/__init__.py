@@ -2,9 +2,10 @@
 
 from functools import partial
 
-from ...blocks import Csv, Metric, Workspace, Zip, competition
+from ...blocks import Csv, Metric, Workspace, Zip, competition, recipe
 
 
+@recipe("PhraseId", "Sentiment", answers="answers.csv", sample="sampleSubmission.csv")
 def prepare(w: Workspace, group: str | None = None) -> None:
     """Split the phrases; if sentences are held out as a unit, phrases such as "null" are kept too."""
     columns = ("PhraseId", "SentenceId", "Phrase", "Sentiment")
@@ -20,10 +21,6 @@ def prepare(w: Workspace, group: str | None = None) -> None:
 COMPETITION = competition(
     "movie-review-sentiment-analysis-kernels-only",
     prepare=prepare,
-    answers="answers.csv",
-    sample="sampleSubmission.csv",
-    id_columns=("PhraseId",),
-    target_columns=("Sentiment",),
     types={"Sentiment": "integer"},
     metric=Metric(grader="accuracy"),
     fixed=partial(prepare, group="SentenceId"),

@@ -7,7 +7,7 @@ from mleredux.errors import DataError
 
 from mleredux_competition_mlebench.competitions.multi_modal_gesture_recognition.labels import without_labels
 
-from ...blocks import Metric, Workspace, Written, by_group, competition
+from ...blocks import Metric, Workspace, Written, by_group, competition, recipe
 
 GESTURES = range(1, 21)
 HELD_OUT = "training4.tar.gz"
@@ -19,6 +19,7 @@ COPIES = (
 )
 
 
+@recipe("Id", "Sequence", sample="randomPredictions.csv")
 def prepare(w: Workspace, labelled: bool = True) -> None:
     """Prepare the files; recordings are named by the last four digits of their file.
 
@@ -47,9 +48,6 @@ def prepare(w: Workspace, labelled: bool = True) -> None:
 COMPETITION = competition(
     "multi-modal-gesture-recognition",
     prepare=prepare,
-    sample="randomPredictions.csv",
-    id_columns=("Id",),
-    target_columns=("Sequence",),
     metric=Metric(grader="levenshtein", options={"tokens": "integers", "average": "pooled", "numbers": "text"}),
     fixed=partial(prepare, labelled=False),
 )

@@ -1,6 +1,6 @@
 """OSIC Pulmonary Fibrosis Progression: a forecast of lung volume for every week of every test patient."""
 
-from ...blocks import Metric, Table, Workspace, competition, corrected
+from ...blocks import Metric, Table, Workspace, competition, corrected, recipe
 
 COLUMNS = ("Patient", "Weeks", "FVC", "Percent", "Age", "Sex", "SmokingStatus")
 
@@ -19,6 +19,7 @@ def grid(test: Table) -> Table:
     return answers.assign(Confidence=100)
 
 
+@recipe("Patient_Week", ("FVC", "Confidence"))
 def prepare(w: Workspace) -> None:
     """Hold out patients, except for their first visit, which is public."""
     train, test = w.split_groups(w.table("train.csv", COLUMNS), "Patient", joined=True)
@@ -35,8 +36,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "osic-pulmonary-fibrosis-progression",
     prepare=prepare,
-    id_columns=("Patient_Week",),
-    target_columns=("FVC", "Confidence"),
     ids_fixed=False,
     metric=Metric(grader="laplace-log-likelihood", options={"last": 3, "missing_rows": "drop"}),
     fixed=corrected(

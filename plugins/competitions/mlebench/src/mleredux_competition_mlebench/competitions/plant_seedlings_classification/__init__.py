@@ -2,9 +2,10 @@
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, competition, texts
+from ...blocks import Metric, Workspace, competition, recipe, texts
 
 
+@recipe("file", "species", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Split the images, sorted by species and name; test images go to one flat folder."""
     import pandas as pd
@@ -24,8 +25,5 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "plant-seedlings-classification",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("file",),
-    target_columns=("species",),
     metric=Metric(grader="f1", options={"average": "micro", "missing": "wrong"}),
 )

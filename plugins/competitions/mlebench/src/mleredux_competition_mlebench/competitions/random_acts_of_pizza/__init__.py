@@ -4,11 +4,12 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from ...blocks import Json, KnownLeak, Metric, Workspace, Zip, competition, corrected
+from ...blocks import Json, KnownLeak, Metric, Workspace, Zip, competition, corrected, recipe
 
 ID, TARGET, GIVER = "request_id", "requester_received_pizza", "giver_username_if_known"
 
 
+@recipe(ID, TARGET, sample="sampleSubmission.csv")
 def prepare(w: Workspace, givers: bool = True) -> None:
     """Split the training records in the ratio of the raw files; remove fields that the raw test file lacks.
 
@@ -39,9 +40,6 @@ def prepare(w: Workspace, givers: bool = True) -> None:
 COMPETITION = competition(
     "random-acts-of-pizza",
     prepare=prepare,
-    sample="sampleSubmission.csv",
-    id_columns=(ID,),
-    target_columns=(TARGET,),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     known_leaks=(KnownLeak(columns=(GIVER,), explanation="Only who got a pizza has a giver."),),
     fixed=corrected(

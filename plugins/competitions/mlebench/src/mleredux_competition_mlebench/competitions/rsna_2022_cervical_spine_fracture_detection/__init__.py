@@ -4,11 +4,12 @@ import random
 from collections.abc import Iterable, Sequence, Sized
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition
+from ...blocks import Metric, Workspace, competition, recipe
 
 STUDY, BOXES = "StudyInstanceUID", "train_bounding_boxes.csv"
 
 
+@recipe("row_id", "fractured", answers="answers.csv")
 def prepare(w: Workspace, train_share: float = 0.1) -> None:
     """Draw training studies: some with boxes and a mask, some with a mask, some with boxes, then any others.
 
@@ -49,9 +50,6 @@ def prepare(w: Workspace, train_share: float = 0.1) -> None:
 COMPETITION = competition(
     "rsna-2022-cervical-spine-fracture-detection",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("row_id",),
-    target_columns=("fractured",),
     metric=Metric(
         grader="weighted-log-loss",
         options={

@@ -1,6 +1,6 @@
 """RSNA Screening Mammography Breast Cancer Detection: patients are held out, with one answer per breast."""
 
-from ...blocks import FilesOfRows, Metric, Workspace, competition, texts
+from ...blocks import FilesOfRows, Metric, Workspace, competition, recipe, texts
 
 KNOWN = ["site_id", "patient_id", "image_id", "laterality", "view", "age", "implant", "machine_id"]
 IMAGES = FilesOfRows(
@@ -8,6 +8,7 @@ IMAGES = FilesOfRows(
 )
 
 
+@recipe("prediction_id", "cancer", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Split the patients; several images share an answer."""
     rows = w.table("train.csv", (*KNOWN, "cancer"))
@@ -24,9 +25,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "rsna-breast-cancer-detection",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("prediction_id",),
-    target_columns=("cancer",),
     metric=Metric(grader="probabilistic-f1", options={"missing": "zero-score", "refuse_all_negative": True}),
     fixed=Metric(grader="probabilistic-f1"),
 )

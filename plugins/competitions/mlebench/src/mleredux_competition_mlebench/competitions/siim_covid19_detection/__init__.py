@@ -4,7 +4,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from ...blocks import Column, Metric, Tree, Workspace, by_group, competition, corrected, require
+from ...blocks import Column, Metric, Tree, Workspace, by_group, competition, corrected, recipe, require
 
 STUDIES, IMAGES = "train_study_level.csv", "train_image_level.csv"
 APPEARANCES = {
@@ -32,6 +32,7 @@ def patients(studies: Column, tree: Tree) -> Column:
     return studies.map(dict(zip(studies, names, strict=True)))
 
 
+@recipe("id", "PredictionString")
 def prepare(w: Workspace, by_patient: bool = False) -> None:
     """Split the studies; images follow. Answers list the studies, then the images, each sorted by id.
 
@@ -66,8 +67,6 @@ def prepare(w: Workspace, by_patient: bool = False) -> None:
 COMPETITION = competition(
     "siim-covid19-detection",
     prepare=prepare,
-    id_columns=("id",),
-    target_columns=("PredictionString",),
     metric=Metric(grader="average-precision-boxes", options={"iou": 0.5}),
     fixed=corrected(
         partial(prepare, by_patient=True),

@@ -5,7 +5,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Table, Workspace, bytes_feature, competition
+from ...blocks import Metric, Table, Workspace, bytes_feature, competition, recipe
 
 KNOWN = ["image_name", "patient_id", "sex", "age_approx", "anatom_site_general_challenge"]
 TEST_FILES = ("train00", "train06")
@@ -35,6 +35,7 @@ def by_patient(w: Workspace, table: Table) -> tuple[Table, Table]:
     return w.split_groups(table, "patient_id", 1 / 8)
 
 
+@recipe("image_name", "target")
 def prepare(w: Workspace, divide: Divide = by_records) -> None:
     """Divide the table; DICOM and JPEG images follow."""
     train, test = divide(w, w.table("train.csv", (*KNOWN, "target")))
@@ -51,8 +52,6 @@ def prepare(w: Workspace, divide: Divide = by_records) -> None:
 COMPETITION = competition(
     "siim-isic-melanoma-classification",
     prepare=prepare,
-    id_columns=("image_name",),
-    target_columns=("target",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
     fixed=partial(prepare, divide=by_patient),
 )

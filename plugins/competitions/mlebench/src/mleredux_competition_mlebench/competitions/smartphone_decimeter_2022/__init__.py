@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, competition, corrected, read_fast
+from ...blocks import Metric, Workspace, competition, corrected, read_fast, recipe
 
 TRUTH, TRACK = "ground_truth.csv", "span_log.nmea"
 PERCENTILES = {"group": "tripId", "percentiles": [50, 95]}
@@ -19,6 +19,7 @@ def day(drive: str) -> str:
     return f"{year}-{month.zfill(2)}-{rest.zfill(2)}"
 
 
+@recipe(("tripId", "UnixTimeMillis"), POSITION)
 def prepare(w: Workspace, hidden: tuple[str, ...] = (TRUTH,)) -> None:
     """Split the days; the true positions of test drives become the answers.
 
@@ -52,8 +53,6 @@ def prepare(w: Workspace, hidden: tuple[str, ...] = (TRUTH,)) -> None:
 COMPETITION = competition(
     "smartphone-decimeter-2022",
     prepare=prepare,
-    id_columns=("tripId", "UnixTimeMillis"),
-    target_columns=POSITION,
     metric=Metric(grader="haversine-percentiles", options={**PERCENTILES, "match": "group-position", "keep_nan": True}),
     fixed=corrected(
         partial(prepare, hidden=(TRUTH, TRACK)),

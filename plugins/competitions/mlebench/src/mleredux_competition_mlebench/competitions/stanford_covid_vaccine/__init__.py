@@ -4,7 +4,7 @@ from functools import partial
 
 from mleredux.errors import DataError
 
-from ...blocks import Column, JsonLines, Metric, Table, Workspace, competition, corrected, linked, renumbered
+from ...blocks import Column, JsonLines, Metric, Table, Workspace, competition, corrected, linked, recipe, renumbered
 
 TARGETS = ("reactivity", "deg_Mg_pH10", "deg_pH10", "deg_Mg_50C", "deg_50C")
 SCORED = {"scored": ["reactivity", "deg_Mg_pH10", "deg_Mg_50C"], "keep": "keep"}
@@ -44,6 +44,7 @@ def families(sequences: Column) -> Column:
     return pd.Series(linked(bases.view(np.uint8).reshape(len(bases), -1), ALIKE), index=sequences.index)
 
 
+@recipe("id_seqpos", TARGETS)
 def prepare(w: Workspace, by_family: bool = False) -> None:
     """Draw the test set, a tenth of all molecules, from those of good quality.
 
@@ -73,8 +74,6 @@ def prepare(w: Workspace, by_family: bool = False) -> None:
 COMPETITION = competition(
     "stanford-covid-vaccine",
     prepare=prepare,
-    id_columns=("id_seqpos",),
-    target_columns=TARGETS,
     metric=Metric(grader="mcrmse", options={**SCORED, "keep_by_file_row": True}),
     fixed=corrected(
         partial(prepare, by_family=True),

@@ -6,7 +6,7 @@ from typing import Any
 
 from mleredux.errors import DataError
 
-from ...blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition
+from ...blocks import PRIVATE_SAMPLE, Csv, Json, Metric, SevenZip, Workspace, competition, recipe
 
 COLUMNS = {"id", "band_1", "band_2", "inc_angle"}
 TARGET = "is_iceberg"
@@ -27,6 +27,7 @@ def records(w: Workspace, name: str, needed: set[str]) -> list[dict[str, Any]]:
     return items
 
 
+@recipe("id", TARGET, sample=PRIVATE_SAMPLE)
 def prepare(w: Workspace, scenes: bool = False) -> None:
     """Split the labeled images; the test set has the fields of the raw test file.
 
@@ -61,9 +62,6 @@ def prepare(w: Workspace, scenes: bool = False) -> None:
 COMPETITION = competition(
     "statoil-iceberg-classifier-challenge",
     prepare=prepare,
-    sample=PRIVATE_SAMPLE,
-    id_columns=("id",),
-    target_columns=(TARGET,),
     metric=Metric(grader="log-loss"),
     fixed=partial(prepare, scenes=True),
 )

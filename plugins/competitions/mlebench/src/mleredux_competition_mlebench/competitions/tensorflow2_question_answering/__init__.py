@@ -5,7 +5,7 @@ import re
 from functools import partial
 from typing import IO, Any
 
-from ...blocks import Metric, Table, Workspace, competition, corrected, one_pass
+from ...blocks import Metric, Table, Workspace, competition, corrected, one_pass, recipe
 from ...blocks.splits import split_positions
 
 RECORDS = "simplified-nq-train.jsonl"
@@ -71,6 +71,7 @@ def write(w: Workspace, seed: int, by_article: bool, *files: IO[bytes]) -> None:
                 file.write(part.to_csv(index=False, header=number == 0, lineterminator="\n").encode())
 
 
+@recipe("example_id", "PredictionString", answers="test.jsonl")
 def prepare(w: Workspace, by_article: bool = False) -> None:
     """Record the five files that are written together."""
     w.path(RECORDS)
@@ -85,9 +86,6 @@ def prepare(w: Workspace, by_article: bool = False) -> None:
 COMPETITION = competition(
     "tensorflow2-question-answering",
     prepare=prepare,
-    answers="test.jsonl",
-    id_columns=("example_id",),
-    target_columns=("PredictionString",),
     metric=Metric(grader="natural-questions-f1"),
     fixed=corrected(
         partial(prepare, by_article=True),

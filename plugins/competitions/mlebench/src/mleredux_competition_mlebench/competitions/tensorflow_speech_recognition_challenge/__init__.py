@@ -2,12 +2,13 @@
 
 from functools import partial
 
-from ...blocks import Metric, Workspace, competition
+from ...blocks import Metric, Workspace, competition, recipe
 
 NOISE = "_background_noise_"
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
 
 
+@recipe("fname", "label")
 def prepare(w: Workspace, speakers: bool = False) -> None:
     """Split the clips, sorted by label and name; test clips get running numbers.
 
@@ -42,8 +43,6 @@ def prepare(w: Workspace, speakers: bool = False) -> None:
 COMPETITION = competition(
     "tensorflow-speech-recognition-challenge",
     prepare=prepare,
-    id_columns=("fname",),
-    target_columns=("label",),
     metric=Metric(grader="accuracy"),
     fixed=partial(prepare, speakers=True),
 )

@@ -4,11 +4,12 @@ import re
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, Zip, competition
+from ...blocks import Metric, Workspace, Zip, competition, recipe
 
 TRAIN_DAYS = 2
 
 
+@recipe("clip", "probability", sample="sampleSubmission.csv")
 def prepare(w: Workspace) -> None:
     """Use the first two days for training; clips are numbered in order of time."""
     import pandas as pd
@@ -32,8 +33,5 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "the-icml-2013-whale-challenge-right-whale-redux",
     prepare=prepare,
-    sample="sampleSubmission.csv",
-    id_columns=("clip",),
-    target_columns=("probability",),
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
 )

@@ -2,7 +2,7 @@
 
 from mleredux.errors import DataError
 
-from ...blocks import Column, Files, Member, Metric, Table, Tree, Workspace, competition
+from ...blocks import Column, Files, Member, Metric, Table, Tree, Workspace, competition, recipe
 
 TRAIN_DAYS = 4
 SIZES = ("image_width", "image_height")
@@ -26,6 +26,7 @@ def sizes(tree: Tree, scans: Column) -> Table:
     return table.reindex(scans)
 
 
+@recipe(("id", "class"), "predicted")
 def prepare(w: Workspace) -> None:
     """Split the cases, then move training cases' days after the fourth to the test set too."""
     rows, tree = w.table("train.csv", ("id", "class", "segmentation")), w.tree("train")
@@ -57,8 +58,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "uw-madison-gi-tract-image-segmentation",
     prepare=prepare,
-    id_columns=("id", "class"),
-    target_columns=("predicted",),
     metric=Metric(grader="dice-hausdorff", options={**MASKS, "match": "position-shortest"}),
     fixed=Metric(grader="dice-hausdorff", options={**MASKS, "classes": "class"}),
 )

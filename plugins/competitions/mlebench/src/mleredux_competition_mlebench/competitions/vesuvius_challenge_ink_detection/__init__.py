@@ -4,7 +4,7 @@ import struct
 
 from mleredux.errors import DataError
 
-from ...blocks import Metric, Workspace, competition, corrected
+from ...blocks import Metric, Workspace, competition, corrected, recipe
 from ...kaggle import KaggleLeaderboard
 
 ID = "vesuvius-challenge-ink-detection"
@@ -25,6 +25,7 @@ def png_size(head: bytes) -> tuple[int, int]:
     return width, height
 
 
+@recipe("Id", "Predicted", answers=INK)
 def prepare(w: Workspace) -> None:
     """Remove the labels and the photograph of the third fragment."""
     tree = w.tree("train")
@@ -46,9 +47,6 @@ METRIC = Metric(grader="mask-fbeta", options={"beta": 0.5, "height": "height", "
 COMPETITION = competition(
     ID,
     prepare=prepare,
-    answers=INK,
-    id_columns=("Id",),
-    target_columns=("Predicted",),
     extra_columns=False,
     metric=METRIC,
     public_board=True,

@@ -1,11 +1,12 @@
 """VinBigData Chest X-ray Abnormalities Detection: boxes by several radiologists, one true per image and class."""
 
-from ...blocks import Metric, Workspace, by_group, competition, texts
+from ...blocks import Metric, Workspace, by_group, competition, recipe, texts
 
 BOX = ("x_min", "y_min", "x_max", "y_max")
 NO_FINDING = 14
 
 
+@recipe("image_id", "PredictionString", answers="answers.csv")
 def prepare(w: Workspace) -> None:
     """Split the images; the answers are the first box of each class in each image."""
     import pandas as pd
@@ -31,9 +32,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "vinbigdata-chest-xray-abnormalities-detection",
     prepare=prepare,
-    answers="answers.csv",
-    id_columns=("image_id",),
-    target_columns=("PredictionString",),
     metric=Metric(
         grader="coco-map", options={"iou": [0.4], "corners_as_sizes": True, "number_zero_is_unmatched": True}
     ),

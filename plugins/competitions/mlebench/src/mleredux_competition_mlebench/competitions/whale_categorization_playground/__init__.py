@@ -1,12 +1,13 @@
 """Humpback Whale Identification Challenge: individuals with at least two images are in both parts."""
 
-from ...blocks import FilesOfRows, Metric, Workspace, competition
+from ...blocks import FilesOfRows, Metric, Workspace, competition, recipe
 
 UNKNOWN = "new_whale"
 IMAGES = FilesOfRows(tree="train", source="{Image}")
 TEST_SIZE = 0.1
 
 
+@recipe("Image", "Id")
 def prepare(w: Workspace) -> None:
     """Put one image of each individual in each part, single images in a random part, and split the rest at random."""
     import numpy as np
@@ -32,8 +33,6 @@ def prepare(w: Workspace) -> None:
 COMPETITION = competition(
     "whale-categorization-playground",
     prepare=prepare,
-    id_columns=("Image",),
-    target_columns=("Id",),
     extra_columns=False,
     metric=Metric(grader="map-at-k", options={"k": 5, "missing": "nan", "numbers": "text"}),
 )
