@@ -12,9 +12,8 @@ from mleredux_graders.audio.lwlrap import lwlrap
 from mleredux_graders.classification.curves import roc_auc, weighted_roc_auc
 from mleredux_graders.detection.average_precision_boxes import box_iou
 from mleredux_graders.detection.coco_map import rectangle_iou
-from mleredux_graders.detection.map_boxes_3d import iou_3d
-from mleredux_graders.detection.rectangles import corners, overlap_areas
-from mleredux_graders.segmentation.dice_hausdorff import hausdorff
+from mleredux_graders.detection.map_boxes_3d import corners, iou_3d, overlap_areas
+from mleredux_graders.segmentation.masks import hausdorff
 from mleredux_graders.segmentation.run_lengths import common, decode
 
 SIZE = 40

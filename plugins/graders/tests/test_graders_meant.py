@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from mleredux.errors import InvalidSubmission
 from mleredux_graders.classification.f1 import f1_multilabel
-from mleredux_graders.regression.group_log_mae import group_log_mae
+from mleredux_graders.regression.errors import group_log_mae
 from mleredux_tables.utf8 import Utf8
 
 sys.path.insert(0, str(Path(__file__).parent))

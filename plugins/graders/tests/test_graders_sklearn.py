@@ -14,7 +14,7 @@ from mleredux_graders.classification.curves import average_precision, roc_auc
 from mleredux_graders.classification.f1 import f1_multilabel, fbeta
 from mleredux_graders.classification.labels import encode
 from mleredux_graders.classification.probabilities import log_loss
-from mleredux_graders.ranking.ndcg_at_k import ndcg
+from mleredux_graders.ranking.lists import ndcg
 from mleredux_graders.regression.correlation import pearson, spearman
 from mleredux_tables.utf8 import Utf8
 from sklearn import metrics

@@ -2,9 +2,9 @@
 
 | modules | contents |
 |---|---|
-| `labels`, `confusion` | validated labels; the confusion matrix |
+| `labels` | validated labels; the confusion matrix |
 | `agreement`, `f1` | metrics on labels |
 | `scores` | validated scores and probabilities of classes |
-| `probabilities`, `kl_divergence` | metrics on probabilities |
+| `probabilities` | metrics on probabilities |
 | `curves` | metrics on ranked scores |
 """

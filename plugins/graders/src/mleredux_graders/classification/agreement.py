@@ -7,8 +7,14 @@ from typing import Literal
 import numpy as np
 from mleredux_tables import Array, Rows, define, numbers, within
 
-from mleredux_graders.classification.confusion import confusion, label_counts
-from mleredux_graders.classification.labels import LabelOptions, label_grader, matched_labels, read_labels
+from mleredux_graders.classification.labels import (
+    LabelOptions,
+    confusion,
+    label_counts,
+    label_grader,
+    matched_labels,
+    read_labels,
+)
 
 
 def accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:

@@ -22,8 +22,7 @@ from mleredux_tables import (
     true_cells,
 )
 
-from mleredux_graders.classification.confusion import label_counts, ratio
-from mleredux_graders.classification.labels import LabelOptions, label_grader
+from mleredux_graders.classification.labels import LabelOptions, label_counts, label_grader, ratio
 from mleredux_graders.classification.scores import true_indicators
 from mleredux_graders.pieces import overlap, split_words
 

@@ -1,10 +1,11 @@
-"""Ranked lists in a cell, pieces of text separated by blanks, best first: mean average precision, reciprocal rank."""
+"""Ranked lists: mean average precision, reciprocal rank and discounted gain; pooled Kendall tau of orderings."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import numpy as np
+from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux_tables import (
     Array,
     Cells,
@@ -14,11 +15,13 @@ from mleredux_tables import (
     Rows,
     define,
     in_blocks,
+    numbers,
     predicted_cells,
+    texts,
     true_cells,
 )
 
-from mleredux_graders.classification.confusion import ratio
+from mleredux_graders.classification.labels import ratio
 from mleredux_graders.pieces import Overlap, Pieces, overlap, split_blanks
 
 
@@ -119,3 +122,116 @@ def _mean_reciprocal(rows: Rows, y_pred: Cells, options: ListOptions) -> float:
 
 
 MRR = define("mrr", "Mean reciprocal rank", "maximize", read_lists, _mean_reciprocal, options=ListOptions, perfect=1.0)
+
+
+class NdcgOptions(Options):
+    """Options of NDCG."""
+
+    k: int | None = None
+    """Number of ranks that count; None for all."""
+    group: str
+    """Column of the answers that groups the rows that are ranked together (the query)."""
+
+    def answer_columns(self) -> tuple[str, ...]:
+        """Return the columns that the options name."""
+        return (*super().answer_columns(), self.group)
+
+
+def ndcg(y_true: Array, y_score: Array, *, k: int | None = None) -> float:
+    """Return the NDCG of one ranking (Järvelin & Kekäläinen 2002), with linear gains.
+
+    Ties share their mean gain (McSherry & Najork 2008).
+
+    Args:
+        y_true: Relevance, 0 or more, shape (rows,).
+        y_score: Predicted scores, shape (rows,).
+        k: Number of ranks that count.
+
+    Returns:
+        0 to 1; 0 if nothing is relevant.
+    """
+    discount = 1 / np.log2(np.arange(len(y_true)) + 2)
+    discount[k if k is not None else len(y_true) :] = 0
+    best = np.sort(y_true)[::-1] @ discount
+    if best <= 0:
+        return 0.0
+    _, tied, counts = np.unique(-y_score, return_inverse=True, return_counts=True)
+    gain = np.bincount(tied, weights=y_true) / counts
+    ends = np.cumsum(counts)
+    summed = np.concatenate([[0], np.cumsum(discount)])
+    return float((gain * (summed[ends] - summed[ends - counts])).sum() / best)
+
+
+def _read_gains(rows: Rows, options: NdcgOptions) -> Array:
+    (target,) = rows.targets
+    return numbers(rows.predicted(target), target)
+
+
+def _ndcg(rows: Rows, y_score: Array, options: NdcgOptions) -> float:
+    y_true = numbers(rows.true(rows.truth[0]), rows.truth[0])
+    import pandas as pd
+
+    groups, _ = pd.factorize(rows.true(options.group))
+    order = np.argsort(groups, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+    return float(np.mean([ndcg(y_true[part], y_score[part], k=options.k) for part in parts]))
+
+
+NDCG_AT_K = define("ndcg-at-k", "NDCG at k", "maximize", _read_gains, _ndcg, options=NdcgOptions, perfect=1.0)
+
+
+class KendallOptions(Options):
+    """Options of the metric: cells with ordered pieces, separated by white space."""
+
+
+def inversions(ranks: Array) -> int:
+    """Count the pairs in the wrong order.
+
+    Args:
+        ranks: Shape (pieces,).
+    """
+    return int(np.count_nonzero(np.triu(ranks[:, None] > ranks[None, :], k=1)))
+
+
+def _places(expected: list[str], predicted: list[str], row: int, name: str) -> dict[str, int]:
+    if len(expected) != len(predicted):
+        raise InvalidSubmission(
+            f"Column {name!r} has {len(predicted)} pieces in row {row}; {len(expected)} are expected."
+        )
+    places: dict[str, int] = {}
+    for place, piece in enumerate(predicted):
+        places.setdefault(piece, place)
+    if not places.keys() >= set(expected):
+        raise InvalidSubmission(f"Column {name!r} must be an order of the given pieces; row {row} is not.")
+    return places
+
+
+def _pieces(rows: Rows) -> list[list[str]]:
+    """Return the pieces of each row, in the order of the answers, or in that of the sample."""
+    (truth,) = rows.truth
+    return [cell.split() for cell in texts(rows.true(truth), truth, missing="blank", numbers="text")]
+
+
+def _read_orders(rows: Rows, options: KendallOptions) -> list[dict[str, int]]:
+    """Return the predicted position of each piece, row by row."""
+    (target,) = rows.targets
+    y_pred = texts(rows.predicted(target), target, numbers="text")
+    return [
+        _places(pieces, predicted.split(), int(row) + 1, target)
+        for row, pieces, predicted in zip(rows.submission_rows, _pieces(rows), y_pred, strict=True)
+    ]
+
+
+def _kendall(rows: Rows, predicted: list[dict[str, int]], options: KendallOptions) -> float:
+    wrong = pairs = 0
+    for pieces, places in zip(_pieces(rows), predicted, strict=True):
+        wrong += inversions(np.array([places[piece] for piece in pieces]))
+        pairs += len(pieces) * (len(pieces) - 1)
+    if not pairs:
+        raise TaskBroken("No row of the answers has two pieces to order.", hint="Prepare the task again.")
+    return 1 - 4 * wrong / pairs
+
+
+KENDALL_TAU_POOLED = define(
+    "kendall-tau-pooled", "Pooled Kendall tau", "maximize", _read_orders, _kendall, options=KendallOptions, perfect=1.0
+)

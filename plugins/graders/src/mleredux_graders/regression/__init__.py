@@ -3,7 +3,6 @@
 | modules | contents |
 |---|---|
 | `values` | validated predictions, aligned with the truth |
-| `errors` | absolute, squared and relative errors; coefficient of determination |
-| `group_log_mae`, `mcrmse` | errors of groups of rows, and of several columns |
+| `errors` | absolute, squared and relative errors, also of groups and several columns; coefficient of determination |
 | `correlation` | Pearson's and Spearman's correlation |
 """
