@@ -26,7 +26,7 @@ ALLOWED = {
     "plugins/audit/floor/src/mleredux_audit_floor/documents.py": "rounding",
     "plugins/audit/floor/src/mleredux_audit_floor/submissions.py": "cells of a submission",
     "plugins/audit/leaks/src/mleredux_audit_leaks/checks/duplicates.py": "keys that are compared",
-    "plugins/audit/leaks/src/mleredux_audit_leaks/records.py": "keys that are compared",
+    "plugins/audit/leaks/src/mleredux_audit_leaks/tables.py": "keys that are compared",
     "plugins/audit/leaks/src/mleredux_audit_leaks/truth.py": "keys that are compared",
     "plugins/competitions/mlebench/src/mleredux_competition_mlebench/competitions/ventilator_pressure_prediction/"
     "__init__.py": "cells of a published table",

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 from mleredux.plugin.task import Task
 
-from mleredux_audit_leaks.checks.columns import check_columns
+from mleredux_audit_leaks.checks.columns import check_columns, check_train_columns
 from mleredux_audit_leaks.checks.duplicates import check_files as check_copies
 from mleredux_audit_leaks.checks.duplicates import check_rows
 from mleredux_audit_leaks.checks.files import check_files, check_header_groups
@@ -20,7 +20,6 @@ from mleredux_audit_leaks.checks.outlines import check_outlines
 from mleredux_audit_leaks.checks.raw import check_raw
 from mleredux_audit_leaks.checks.sample import check_sample
 from mleredux_audit_leaks.checks.texts import check_texts
-from mleredux_audit_leaks.checks.train_columns import check_train_columns
 from mleredux_audit_leaks.checks.values import check_values
 from mleredux_audit_leaks.checks.windows import check_windows
 from mleredux_audit_leaks.inventory import PublicFile, take_inventory

@@ -3,7 +3,7 @@
 | modules | contents |
 |---|---|
 | `raw`, `values` | copies of the answers in public files; target values in public tables |
-| `columns`, `train_columns` | columns that predict the target: in public tables; in the training table only |
+| `columns` | columns that predict the target: in public tables; in the training table only |
 | `order` | ids, their order and the position of rows |
 | `files` | names, sizes, times and headers of files |
 | `duplicates`, `texts` | rows, files and long texts in both training and test data |

@@ -70,7 +70,8 @@ def _matrix(table: Table, names: list[str]) -> Numbers | None:
 def _overlaps(truth: Truth, test: Joined, one: Known, theirs: Numbers, ours: Numbers, seed: int) -> AuditFinding | None:
     columns = theirs.shape[1]
     best: tuple[float, int, Ints, Ints] | None = None
-    for width in _widths(columns):
+    # Possible numbers of columns per frame: divisors that leave at least three frames, the largest first.
+    for width in [width for width in range(columns // 3, 0, -1) if columns % width == 0][:MOST_WIDTHS]:
         hit, source = _meet(theirs, ours, width)
         share = float(hit.mean())
         if hit.sum() >= FEWEST and share >= LEAST and (best is None or share > best[0]):
@@ -103,12 +104,6 @@ def _overlaps(truth: Truth, test: Joined, one: Known, theirs: Numbers, ours: Num
         figures=figures,
         examples=tuple(f"{test.table.name}: row {row + 1}" for row in rows[:3]),
     )
-
-
-def _widths(columns: int) -> list[int]:
-    """Return the possible numbers of columns per frame: divisors that leave at least three frames, the largest
-    first."""
-    return [width for width in range(columns // 3, 0, -1) if columns % width == 0][:MOST_WIDTHS]
 
 
 def _meet(theirs: Numbers, ours: Numbers, width: int) -> tuple[NDArray[np.bool_], Ints]:
