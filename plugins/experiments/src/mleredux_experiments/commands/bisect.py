@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import Any
 
 import click
 from mleredux.errors import NotFound
@@ -24,9 +25,11 @@ from mleredux_experiments.execution.bisection import Bisection, commit_of
 @click.argument("good")
 @click.argument("bad")
 @click.option("--task", "tasks", multiple=True, required=True, metavar="ID", help="A task to run; can be repeated.")
-@click.option("--measure", default="score", show_default=True, help="The measure to compare, task by task.")
+@click.option("--measure", "chosen", default="score", show_default=True, help="The measure to compare, task by task.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Error probability.")
-@click.option("--seeds", type=click.IntRange(2, 1000), default=8, show_default=True, help="Maximum number of seeds.")
+@click.option(
+    "--seeds", "most", type=click.IntRange(2, 1000), default=8, show_default=True, help="Maximum number of seeds."
+)
 @click.option("--sandbox", metavar="ID", help="Sandbox to run in.")
 @click.option("--time-limit", type=Duration(), help="Time limit for the agent: 90s, 30m, 2h.")
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the agent.")
@@ -37,20 +40,17 @@ from mleredux_experiments.execution.bisection import Bisection, commit_of
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     agent: str,
     good: str,
     bad: str,
     tasks: tuple[str, ...],
-    measure: str,
-    alpha: float,
-    seeds: int,
+    most: int,
     sandbox: str | None,
     time_limit: float | None,
     options: tuple[str, ...],
-    jobs: int,
-    runs_dir: str | None,
-    data_dir: str | None,
     as_json: bool,
+    **search: Any,
 ) -> None:
     """Find the commit of a repository agent (repo:URL) that changed its score between two commits.
 
@@ -69,14 +69,10 @@ def command(
         tasks=catalogue(ctx).task_names(tasks),
         arm={key: value for key, value in arm.items() if value},
         catalogue=catalogue(ctx),
-        chosen=measure,
-        alpha=alpha,
-        least=min(3, seeds),
-        most=seeds,
-        jobs=jobs,
-        runs_dir=runs_dir,
-        data_dir=data_dir,
+        least=min(3, most),
+        most=most,
         tell=lambda text: None if as_json else click.echo(text, err=True),
+        **search,
     )
     last, first = found.find()
     between = history.index(first) - history.index(last) - 1

@@ -190,10 +190,7 @@ def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: b
         rest = [(place.cell, place.plan) for place in found.places() if place.state != "ended"]
         left = estimate(found.record.plan, rest, runs_below(RunStore(runs_dir).path)).hours if rest else None
         record["remaining_hours"] = {"mean": left.mean, "low": left.low, "high": left.high} if left else None
-    if as_json:
-        print_json(record)
-    else:
-        show(record)
+    show(record, as_json)
 
 
 def _existing(ctx: click.Context, argument: str, runs_dir: str | None) -> Execution:
@@ -222,10 +219,7 @@ def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, 
     with cancelling(found.stop.set):
         found.run(jobs=jobs, broken=broken)
     record = found.status()
-    if as_json:
-        print_json(record)
-    else:
-        show(record)
+    show(record, as_json)
     if found.stop.is_set():
         ctx.exit(EXIT_CANCELLED)
     ctx.exit(EXIT_ENVIRONMENT_BROKE if record["broken"] else 0)

@@ -27,7 +27,11 @@ from mleredux_experiments.results.sources import seconds_between
 from mleredux_experiments.results.table import Results
 
 
-def show(record: dict[str, Any]) -> None:
+def show(record: dict[str, Any], as_json: bool) -> None:
+    """Print the status of an experiment."""
+    if as_json:
+        print_json(record)
+        return
     name, question = record["name"], record["question"]
     click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
     click.echo(f"{record['ended']} of {record['total']} runs ended.\n")
@@ -66,11 +70,7 @@ def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool
 
 def told(ctx: click.Context, experiment: str, action: str, body: Mapping[str, Any] | None, as_json: bool) -> None:
     """Extend or retry an experiment on the server, and print its status."""
-    record = _status(backend(ctx).experiment(_name_of(experiment), action, body))
-    if as_json:
-        print_json(record)
-    else:
-        show(record)
+    show(_status(backend(ctx).experiment(_name_of(experiment), action, body)), as_json)
 
 
 def status_there(ctx: click.Context, experiment: str) -> dict[str, Any]:
