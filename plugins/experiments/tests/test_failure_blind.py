@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux_experiments.failures.errors import measurements
-from mleredux_experiments.failures.signs import SIGNS
+from mleredux_experiments.failures.errors import SIGNS, measurements
 from mleredux_experiments.results.sources import read_run
 
 sys.path.insert(0, str(Path(__file__).parent / "failures"))

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
 
-from mleredux_experiments.analysis.attempts import Attempts, attempts
+from mleredux_experiments.analysis.attempts import Attempts, Selection, attempts, selection
 from mleredux_experiments.analysis.curves import Curve, Survival, medals_per_dollar, over_cost, over_time, time_to_medal
-from mleredux_experiments.analysis.selection import Selection, selection
 from mleredux_experiments.failures.counts import FailureCount, failure_counts
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.difference import Comparison
 from mleredux_experiments.inference.errors import holm, holm_levels
 from mleredux_experiments.inference.ranking import Rank, ranking
 from mleredux_experiments.results.measures import MEASURES, Estimate, cells, deterministic, estimate, measure, summarise
-from mleredux_experiments.results.outcomes import counts
+from mleredux_experiments.results.scores import counts
 from mleredux_experiments.results.table import Results, pairing
 from mleredux_experiments.results.uniformity import check_arms, usual_measure
 

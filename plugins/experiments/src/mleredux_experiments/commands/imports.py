@@ -22,7 +22,7 @@ def command(reports: tuple[Path, ...], output: Path, name: str | None, data_dir:
     REPORTS are grading reports of MLE-bench (*.json, one per run), folders of them, submission.jsonl files, or folders
     with one submission per competition (COMPETITION/submission.csv), which are graded first.
     """
-    from mleredux_experiments.results.imports import import_reports
+    from mleredux_experiments.results.grading_reports import import_reports
 
     done = import_reports(reports, output, name, data_dir)
     if as_json:

@@ -12,9 +12,8 @@ from signal import Signals
 from mleredux.models.formats import plain
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
-from mleredux_experiments.failures.errors import FRAME, INVALID, PATTERNS, is_prose, kind_of
+from mleredux_experiments.failures.errors import FRAME, INVALID, PATTERNS, SIGNS, Sign, is_prose, kind_of
 from mleredux_experiments.failures.evidence import Evidence
-from mleredux_experiments.failures.signs import SIGNS, Sign
 from mleredux_experiments.results.table import MEDALS, Row, Version
 
 Rule = Callable[[Evidence], Iterator[Finding]]

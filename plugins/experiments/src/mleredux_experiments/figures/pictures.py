@@ -15,7 +15,7 @@ from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.figures.tables import cut
 from mleredux_experiments.inference.ranking import profile
 from mleredux_experiments.results.measures import MEASURES, cells, time_unit
-from mleredux_experiments.results.outcomes import ORDER, REACHED
+from mleredux_experiments.results.scores import ORDER, REACHED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

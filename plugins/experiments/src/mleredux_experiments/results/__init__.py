@@ -4,7 +4,6 @@
 |---|---|
 | `table` | the table with one row per run, and its selectors |
 | `sources`, `grading_reports`, `rollouts` | rows from runs folders, experiments, servers, reports of MLE-bench |
-| `imports` | reports and submissions of other programs |
 | `uniformity` | which runs may be averaged or compared |
-| `measures`, `scores`, `outcomes` | measures of runs and means of arms, scores by task, outcomes of runs |
+| `measures`, `scores` | measures of runs and means of arms, scores by task, outcomes of runs |
 """

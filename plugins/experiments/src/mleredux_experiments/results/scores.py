@@ -1,14 +1,20 @@
-"""Scores of arms on each task, which comparisons show first, whatever their measure."""
+"""Scores of arms on each task, which comparisons show first, whatever their measure; and outcomes of runs, for counting:
+the medal, or why the run failed, as one word or phrase."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from mleredux_experiments.results.table import Row
+from mleredux_experiments.failures.categories import CATEGORIES
+from mleredux_experiments.results.table import UNTRUSTED, Row
 
+REACHED = ("gold", "silver", "bronze", "above median", "valid")
+ORDER = (*REACHED, *(category.words for category in CATEGORIES.values()))
+"""Outcomes from the best downwards; others follow by name."""
 _TIE = 1e-12
 _LONG = 1e9
 """Larger scores are written in exponential notation."""
@@ -105,3 +111,29 @@ def _of_arm(arm: str, rows: Sequence[Row]) -> ArmScore:
         percentile=fmean(ranked) if board else None,
         medals=sum(row.medal is not None for row in rows),
     )
+
+
+def outcome(row: Row) -> str:
+    """Return the outcome of a run: its medal, else its primary failure, else what it achieved."""
+    if not row.counts:
+        return (row.cause or row.status).replace("_", " ")
+    if row.verdict in UNTRUSTED:
+        return row.verdict
+    if row.medal:
+        return row.medal
+    if row.above_median:
+        return "above median"
+    if row.failure is not None:
+        return CATEGORIES[row.failure].words
+    if row.valid:
+        return "valid"
+    if row.cause:
+        return row.cause.replace("_", " ")
+    return "invalid submission" if row.made else "no submission"
+
+
+def counts(rows: Iterable[Row], of: Callable[[Row], str] = outcome) -> dict[str, int]:
+    """Count runs by outcome, in the order of `ORDER`."""
+    found = Counter(map(of, rows))
+    known = [name for name in ORDER if name in found]
+    return {name: found[name] for name in [*known, *sorted(found.keys() - set(ORDER))]}
