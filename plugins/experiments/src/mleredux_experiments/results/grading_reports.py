@@ -1,4 +1,4 @@
-"""Grading reports of MLE-bench as results: published rows, and reports provided by users; and their import, of submissions after grading."""
+"""Grading reports of MLE-bench as results: published rows, and reports or submissions that users import."""
 
 from __future__ import annotations
 

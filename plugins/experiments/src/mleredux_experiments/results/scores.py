@@ -1,4 +1,4 @@
-"""Scores of arms on each task, which comparisons show first, whatever their measure; and outcomes of runs, for counting:
+"""Scores of arms on each task, which comparisons show first, whatever their measure, and outcomes of runs for counting:
 the medal, or why the run failed, as one word or phrase."""
 
 from __future__ import annotations
