@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mleredux.errors import InvalidSubmission
-from mleredux_tables import Array, Rows, define
+from mleredux_tables import Array, Rows
 
 from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
+from mleredux_graders.directions import similarity
 
 _CHUNK = 1 << 24
 """Maximum number of cells in memory when comparing all labels of rows pairwise."""
@@ -43,12 +44,4 @@ def _score(rows: Rows, y_score: Array, options: ScoreOptions) -> float:
     return lwlrap(true_indicators(rows), y_score)
 
 
-GRADER = define(
-    "lwlrap",
-    "Label-weighted label-ranking average precision",
-    "maximize",
-    _read,
-    _score,
-    options=ScoreOptions,
-    perfect=1.0,
-)
+GRADER = similarity("lwlrap", "Label-weighted label-ranking average precision", _read, _score, options=ScoreOptions)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from mleredux_tables import Array, Rows, define, numbers, within
+from mleredux_tables import Array, Rows, numbers, within
 
 from mleredux_graders.classification.labels import (
     LabelOptions,
@@ -15,6 +15,7 @@ from mleredux_graders.classification.labels import (
     matched_labels,
     read_labels,
 )
+from mleredux_graders.directions import similarity
 
 
 def accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -31,7 +32,7 @@ def accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None
     return float(np.average(y_true == y_pred, weights=sample_weight))
 
 
-ACCURACY = label_grader("accuracy", "Accuracy", "maximize", accuracy, options=LabelOptions, perfect=1.0)
+ACCURACY = label_grader("accuracy", "Accuracy", accuracy, options=LabelOptions)
 
 
 def error_rate(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -40,7 +41,7 @@ def error_rate(y_true: Array, y_pred: Array, *, sample_weight: Array | None = No
 
 
 ERROR_RATE = label_grader(
-    "error-rate", "Classification error", "minimize", error_rate, options=LabelOptions, perfect=0.0
+    "error-rate", "Classification error", error_rate, options=LabelOptions, direction="minimize", perfect=0.0
 )
 
 
@@ -59,9 +60,7 @@ def balanced_accuracy(y_true: Array, y_pred: Array, *, sample_weight: Array | No
     return float((hits[occurs] / true[occurs]).mean())
 
 
-BALANCED_ACCURACY = label_grader(
-    "balanced-accuracy", "Balanced accuracy", "maximize", balanced_accuracy, options=LabelOptions, perfect=1.0
-)
+BALANCED_ACCURACY = label_grader("balanced-accuracy", "Balanced accuracy", balanced_accuracy, options=LabelOptions)
 
 
 def matthews_correlation(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -82,7 +81,7 @@ def matthews_correlation(y_true: Array, y_pred: Array, *, sample_weight: Array |
 
 
 MATTHEWS_CORRELATION = label_grader(
-    "matthews-correlation", "Matthews correlation", "maximize", matthews_correlation, options=LabelOptions, perfect=1.0
+    "matthews-correlation", "Matthews correlation", matthews_correlation, options=LabelOptions
 )
 
 
@@ -147,13 +146,5 @@ def _quadratic(rows: Rows, y_pred: Array, options: ScaleOptions) -> float:
     return cohen_kappa(*_matched_grades(rows, y_pred, options), weights="quadratic", sample_weight=rows.weight)
 
 
-COHEN_KAPPA = define("cohen-kappa", "Cohen's kappa", "maximize", _read, _score, options=KappaOptions, perfect=1.0)
-QUADRATIC = define(
-    "quadratic-weighted-kappa",
-    "Quadratic weighted kappa",
-    "maximize",
-    _read,
-    _quadratic,
-    options=ScaleOptions,
-    perfect=1.0,
-)
+COHEN_KAPPA = similarity("cohen-kappa", "Cohen's kappa", _read, _score, options=KappaOptions)
+QUADRATIC = similarity("quadratic-weighted-kappa", "Quadratic weighted kappa", _read, _quadratic, options=ScaleOptions)

@@ -7,9 +7,10 @@ from typing import Literal
 import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Score
-from mleredux_tables import Array, Options, Rows, Table, define, numbers
+from mleredux_tables import Array, Options, Rows, Table, numbers
 
 from mleredux_graders.classification.scores import ScoreOptions, read_scores, true_indicators
+from mleredux_graders.directions import similarity
 
 
 class RocAucOptions(ScoreOptions):
@@ -60,16 +61,7 @@ def _roc_auc(rows: Rows, y_score: Array, options: RocAucOptions) -> Score:
     return Score(value=float(np.average(areas, weights=weights)), details=details)
 
 
-ROC_AUC = define(
-    "roc-auc",
-    "Area under the ROC curve",
-    "maximize",
-    read_scores,
-    _roc_auc,
-    options=RocAucOptions,
-    perfect=1.0,
-    drop=_drop,
-)
+ROC_AUC = similarity("roc-auc", "Area under the ROC curve", read_scores, _roc_auc, options=RocAucOptions, drop=_drop)
 
 
 class WeightedAucOptions(ScoreOptions):
@@ -126,14 +118,8 @@ def _weighted_roc_auc(rows: Rows, y_score: Array, options: WeightedAucOptions) -
     return weighted_roc_auc(true_indicators(rows)[:, 0], y_score[:, 0], options.slices, options.weights)
 
 
-WEIGHTED_ROC_AUC = define(
-    "weighted-roc-auc",
-    "Weighted area under the ROC curve",
-    "maximize",
-    read_scores,
-    _weighted_roc_auc,
-    options=WeightedAucOptions,
-    perfect=1.0,
+WEIGHTED_ROC_AUC = similarity(
+    "weighted-roc-auc", "Weighted area under the ROC curve", read_scores, _weighted_roc_auc, options=WeightedAucOptions
 )
 
 
@@ -195,14 +181,8 @@ def _bias_roc_auc(rows: Rows, y_score: Array, options: BiasOptions) -> Score:
     return Score(value=value, details={"overall": overall, **means})
 
 
-BIAS_ROC_AUC = define(
-    "bias-roc-auc",
-    "ROC AUC overall and within subgroups",
-    "maximize",
-    _read,
-    _bias_roc_auc,
-    options=BiasOptions,
-    perfect=1.0,
+BIAS_ROC_AUC = similarity(
+    "bias-roc-auc", "ROC AUC overall and within subgroups", _read, _bias_roc_auc, options=BiasOptions
 )
 
 
@@ -232,12 +212,6 @@ def _average_precision(rows: Rows, y_score: Array, options: ScoreOptions) -> flo
     return float(np.mean([average_precision(y_true[:, i], y_score[:, i], sample_weight=rows.weight) for i in columns]))
 
 
-AVERAGE_PRECISION = define(
-    "average-precision",
-    "Average precision",
-    "maximize",
-    read_scores,
-    _average_precision,
-    options=ScoreOptions,
-    perfect=1.0,
+AVERAGE_PRECISION = similarity(
+    "average-precision", "Average precision", read_scores, _average_precision, options=ScoreOptions
 )

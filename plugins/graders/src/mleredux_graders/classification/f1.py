@@ -15,7 +15,6 @@ from mleredux_tables import (
     Options,
     Rows,
     Utf8,
-    define,
     in_blocks,
     numbers,
     predicted_cells,
@@ -24,6 +23,7 @@ from mleredux_tables import (
 
 from mleredux_graders.classification.labels import LabelOptions, label_counts, label_grader, ratio
 from mleredux_graders.classification.scores import true_indicators
+from mleredux_graders.directions import similarity
 from mleredux_graders.pieces import overlap, split_words
 
 Average = Literal["binary", "micro", "macro", "weighted"]
@@ -74,7 +74,7 @@ def _averaged(options: F1Options) -> dict[str, Any]:
 
 
 GRADER, PRECISION, RECALL = (
-    label_grader(id, title, "maximize", partial(fbeta, beta=beta), options=F1Options, perfect=1.0, chosen=_averaged)
+    label_grader(id, title, partial(fbeta, beta=beta), options=F1Options, chosen=_averaged)
     for id, title, beta in (("f1", "F1", 1.0), ("precision", "Precision", 0.0), ("recall", "Recall", np.inf))
 )
 
@@ -138,9 +138,7 @@ def _score_sets(rows: Rows, y_pred: Cells, options: MultilabelOptions) -> float:
     return f1_multilabel(blocks, unknown=options.unknown, average=options.average)
 
 
-MULTILABEL = define(
-    "f1-multilabel", "F1 of sets of labels", "maximize", _read_sets, _score_sets, options=MultilabelOptions, perfect=1.0
-)
+MULTILABEL = similarity("f1-multilabel", "F1 of sets of labels", _read_sets, _score_sets, options=MultilabelOptions)
 
 
 class ProbabilisticF1Options(Options):
@@ -184,12 +182,6 @@ def _score_probabilities(rows: Rows, y_prob: Array, options: ProbabilisticF1Opti
     return probabilistic_f1(true_indicators(rows)[:, 0], y_prob)
 
 
-PROBABILISTIC = define(
-    "probabilistic-f1",
-    "Probabilistic F1",
-    "maximize",
-    _read_probabilities,
-    _score_probabilities,
-    options=ProbabilisticF1Options,
-    perfect=1.0,
+PROBABILISTIC = similarity(
+    "probabilistic-f1", "Probabilistic F1", _read_probabilities, _score_probabilities, options=ProbabilisticF1Options
 )

@@ -59,11 +59,11 @@ def matched_labels(rows: Rows, y_pred: Array, options: LabelOptions) -> tuple[Ar
 def label_grader(
     id: str,
     title: str,
-    direction: Direction,
     metric: Callable[..., float],
     *,
     options: type[LabelsT],
-    perfect: float,
+    direction: Direction = "maximize",
+    perfect: float = 1.0,
     chosen: Callable[[LabelsT], dict[str, Any]] = lambda options: {},
 ) -> Grader:
     """Return a grader for a metric on encoded labels.

@@ -16,6 +16,7 @@ from mleredux_graders.classification.scores import (
     read_scores,
     true_indicators,
 )
+from mleredux_graders.directions import distance
 
 
 def brier(y_true: Array, y_pred: Array, *, sample_weight: Array | None = None) -> float:
@@ -35,7 +36,7 @@ def _brier(rows: Rows, y_pred: Array, options: ProbabilityOptions) -> float:
     return brier(true_indicators(rows), y_pred, sample_weight=rows.weight)
 
 
-BRIER = define("brier", "Brier score", "minimize", read_probabilities, _brier, options=ProbabilityOptions, perfect=0.0)
+BRIER = distance("brier", "Brier score", read_probabilities, _brier, options=ProbabilityOptions)
 
 
 EPS = float(np.finfo(np.float64).eps)
@@ -124,14 +125,12 @@ def _weighted_log_loss(rows: Rows, y_prob: Array, options: WeightedLogLossOption
     return grouped_log_loss(y_true, y_prob[:, 0], weights, groups, eps=options.eps)
 
 
-WEIGHTED_LOG_LOSS = define(
+WEIGHTED_LOG_LOSS = distance(
     "weighted-log-loss",
     "Weighted multi-label log loss",
-    "minimize",
     read_scores,
     _weighted_log_loss,
     options=WeightedLogLossOptions,
-    perfect=0.0,
 )
 
 
@@ -201,12 +200,6 @@ def _check_further(rows: Rows, shares: Array) -> None:
     check_row_sums(total[:, None], RowSum(rtol=1e-5, atol=1e-8))
 
 
-KL_DIVERGENCE = define(
-    "kl-divergence",
-    "Kullback-Leibler divergence",
-    "minimize",
-    _read_shares,
-    _kl_divergence,
-    options=KlOptions,
-    perfect=0.0,
+KL_DIVERGENCE = distance(
+    "kl-divergence", "Kullback-Leibler divergence", _read_shares, _kl_divergence, options=KlOptions
 )

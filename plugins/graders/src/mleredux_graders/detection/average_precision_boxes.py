@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Score
-from mleredux_tables import Array, Options, Rows, define, texts
+from mleredux_tables import Array, Options, Rows, texts
 
 from mleredux_graders.classification.curves import average_precision
 from mleredux_graders.detection.pascal_voc import area_under_envelope, first_hits
+from mleredux_graders.directions import similarity
 
 FIELDS = 6
 """class, confidence, x_min, y_min, x_max, y_max."""
@@ -144,12 +145,10 @@ def _score(rows: Rows, predicted: list[tuple[Array, Array]], options: BoxOptions
     return Score(value=float(np.mean(list(precisions.values()))), details={"classes": precisions})
 
 
-GRADER = define(
+GRADER = similarity(
     "average-precision-boxes",
     "Mean average precision of boxes, missed ones ranked last",
-    "maximize",
     _read,
     _score,
     options=BoxOptions,
-    perfect=1.0,
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Score
-from mleredux_tables import Missing, Options, Rows, define, texts
+from mleredux_tables import Missing, Options, Rows, texts
+
+from mleredux_graders.directions import similarity
 
 
 class LocatedOptions(Options):
@@ -82,6 +84,4 @@ def _score(rows: Rows, predicted: list[list[str]], options: LocatedOptions) -> S
     return Score(value=value, details={"precision": precision, "recall": recall})
 
 
-GRADER = define(
-    "located-f1", "F1 of labeled points in boxes", "maximize", _read, _score, options=LocatedOptions, perfect=1.0
-)
+GRADER = similarity("located-f1", "F1 of labeled points in boxes", _read, _score, options=LocatedOptions)

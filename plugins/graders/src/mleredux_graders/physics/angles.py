@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from mleredux.plugin.grader import Score
-from mleredux_tables import Array, Options, Rows, define, numbers
+from mleredux_tables import Array, Options, Rows, numbers
+
+from mleredux_graders.directions import distance
 
 EARTH_RADIUS = 6_371_000.0
 """Metres."""
@@ -58,14 +60,12 @@ def _percentiles(rows: Rows, y_pred: list[Array], options: HaversineOptions) -> 
     return Score(value=float(np.mean(scores)), details={"groups": details})
 
 
-HAVERSINE_PERCENTILES = define(
+HAVERSINE_PERCENTILES = distance(
     "haversine-percentiles",
     "Percentiles of the distance on the globe",
-    "minimize",
     _read_places,
     _percentiles,
     options=HaversineOptions,
-    perfect=0.0,
 )
 
 
@@ -97,12 +97,6 @@ def _mean_angle(rows: Rows, y_pred: list[Array], options: AngleOptions) -> float
     return float(angular_error(*y_true, *y_pred).mean())
 
 
-MEAN_ANGULAR_ERROR = define(
-    "mean-angular-error",
-    "Mean angular error",
-    "minimize",
-    _read_directions,
-    _mean_angle,
-    options=AngleOptions,
-    perfect=0.0,
+MEAN_ANGULAR_ERROR = distance(
+    "mean-angular-error", "Mean angular error", _read_directions, _mean_angle, options=AngleOptions
 )

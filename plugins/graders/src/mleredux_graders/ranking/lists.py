@@ -13,7 +13,6 @@ from mleredux_tables import (
     Numbers,
     Options,
     Rows,
-    define,
     in_blocks,
     numbers,
     predicted_cells,
@@ -22,6 +21,7 @@ from mleredux_tables import (
 )
 
 from mleredux_graders.classification.labels import ratio
+from mleredux_graders.directions import similarity
 from mleredux_graders.pieces import Overlap, Pieces, overlap, split_blanks
 
 
@@ -94,9 +94,7 @@ def _mean_precision(rows: Rows, y_pred: Cells, options: ListOptions) -> float:
     )
 
 
-MAP_AT_K = define(
-    "map-at-k", "Mean average precision at k", "maximize", read_lists, _mean_precision, options=ListOptions, perfect=1.0
-)
+MAP_AT_K = similarity("map-at-k", "Mean average precision at k", read_lists, _mean_precision, options=ListOptions)
 
 
 def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
@@ -121,7 +119,7 @@ def _mean_reciprocal(rows: Rows, y_pred: Cells, options: ListOptions) -> float:
     return float(np.mean(np.concatenate([np.empty(0), *(reciprocal_ranks(*block) for block in blocks)])))
 
 
-MRR = define("mrr", "Mean reciprocal rank", "maximize", read_lists, _mean_reciprocal, options=ListOptions, perfect=1.0)
+MRR = similarity("mrr", "Mean reciprocal rank", read_lists, _mean_reciprocal, options=ListOptions)
 
 
 class NdcgOptions(Options):
@@ -177,7 +175,7 @@ def _ndcg(rows: Rows, y_score: Array, options: NdcgOptions) -> float:
     return float(np.mean([ndcg(y_true[part], y_score[part], k=options.k) for part in parts]))
 
 
-NDCG_AT_K = define("ndcg-at-k", "NDCG at k", "maximize", _read_gains, _ndcg, options=NdcgOptions, perfect=1.0)
+NDCG_AT_K = similarity("ndcg-at-k", "NDCG at k", _read_gains, _ndcg, options=NdcgOptions)
 
 
 class KendallOptions(Options):
@@ -232,6 +230,6 @@ def _kendall(rows: Rows, predicted: list[dict[str, int]], options: KendallOption
     return 1 - 4 * wrong / pairs
 
 
-KENDALL_TAU_POOLED = define(
-    "kendall-tau-pooled", "Pooled Kendall tau", "maximize", _read_orders, _kendall, options=KendallOptions, perfect=1.0
+KENDALL_TAU_POOLED = similarity(
+    "kendall-tau-pooled", "Pooled Kendall tau", _read_orders, _kendall, options=KendallOptions
 )

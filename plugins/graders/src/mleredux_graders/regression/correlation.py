@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from mleredux_tables import Array, Rows, define, is_missing, numbers, refuse
+from mleredux_tables import Array, Rows, is_missing, numbers, refuse
 
+from mleredux_graders.directions import similarity
 from mleredux_graders.regression.values import ValueOptions
 
 
@@ -107,9 +108,5 @@ def _spearman(rows: Rows, y_pred: list[Array | None], options: SpearmanOptions) 
     )
 
 
-GRADER = define(
-    "pearson", "Pearson correlation", "maximize", _read_numbers, _pearson, options=CorrelationOptions, perfect=1.0
-)
-SPEARMAN = define(
-    "spearman", "Spearman correlation", "maximize", _read_ranked, _spearman, options=SpearmanOptions, perfect=1.0
-)
+GRADER = similarity("pearson", "Pearson correlation", _read_numbers, _pearson, options=CorrelationOptions)
+SPEARMAN = similarity("spearman", "Spearman correlation", _read_ranked, _spearman, options=SpearmanOptions)

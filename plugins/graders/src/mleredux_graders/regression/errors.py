@@ -7,6 +7,7 @@ from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux.plugin.grader import Score
 from mleredux_tables import Array, Rows, define, numbers
 
+from mleredux_graders.directions import distance
 from mleredux_graders.regression.values import ValueOptions, columnwise_grader, read_values, true_values
 
 
@@ -241,12 +242,4 @@ def _mcrmse(rows: Rows, predictions: dict[str, Array], options: McrmseOptions) -
     return Score(value=float(np.mean(list(errors.values()))), details={"columns": errors})
 
 
-MCRMSE = define(
-    "mcrmse",
-    "Mean columnwise root mean squared error",
-    "minimize",
-    _read_scored,
-    _mcrmse,
-    options=McrmseOptions,
-    perfect=0.0,
-)
+MCRMSE = distance("mcrmse", "Mean columnwise root mean squared error", _read_scored, _mcrmse, options=McrmseOptions)

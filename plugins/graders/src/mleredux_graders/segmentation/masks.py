@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from mleredux.errors import InvalidSubmission
 from mleredux.plugin.grader import Score
-from mleredux_tables import Array, Rows, define, texts
+from mleredux_tables import Array, Rows, texts
 
+from mleredux_graders.directions import similarity
 from mleredux_graders.pieces import distinct
 from mleredux_graders.segmentation.run_lengths import (
     MaskOptions,
@@ -48,7 +49,7 @@ def _dice(rows: Rows, y_pred: list[Runs], options: DiceOptions) -> float:
     return float(np.where(np.isnan(scores), 1.0, scores).mean())
 
 
-DICE = define("dice", "Dice coefficient", "maximize", read_masks, _dice, options=DiceOptions, perfect=1.0)
+DICE = similarity("dice", "Dice coefficient", read_masks, _dice, options=DiceOptions)
 
 
 class MaskFbetaOptions(MaskOptions):
@@ -72,9 +73,7 @@ def _mask_fbeta(rows: Rows, y_pred: list[Runs], options: MaskFbetaOptions) -> fl
     return float(np.mean([mask_fbeta(*pair, beta=options.beta) for pair in matched_masks(rows, y_pred, options)]))
 
 
-MASK_FBETA = define(
-    "mask-fbeta", "F-beta of masks", "maximize", read_masks, _mask_fbeta, options=MaskFbetaOptions, perfect=1.0
-)
+MASK_FBETA = similarity("mask-fbeta", "F-beta of masks", read_masks, _mask_fbeta, options=MaskFbetaOptions)
 
 
 THRESHOLDS = np.arange(0.5, 1, 0.05)
@@ -109,14 +108,12 @@ def _mask_precision(rows: Rows, y_pred: list[Runs], options: MaskPrecisionOption
     return float(np.mean([mask_precision(*pair) for pair in masks]))
 
 
-MASK_PRECISION = define(
+MASK_PRECISION = similarity(
     "mask-precision",
     "Mean precision of masks over IoU thresholds",
-    "maximize",
     read_masks,
     _mask_precision,
     options=MaskPrecisionOptions,
-    perfect=1.0,
 )
 
 
@@ -235,12 +232,6 @@ def _dice_hausdorff(rows: Rows, predicted: _Predictions, options: DiceHausdorffO
     return Score(value=value, details={"dice": overlap, "hausdorff": distance})
 
 
-DICE_HAUSDORFF = define(
-    "dice-hausdorff",
-    "Dice and 3D Hausdorff distance",
-    "maximize",
-    _read_volumes,
-    _dice_hausdorff,
-    options=DiceHausdorffOptions,
-    perfect=1.0,
+DICE_HAUSDORFF = similarity(
+    "dice-hausdorff", "Dice and 3D Hausdorff distance", _read_volumes, _dice_hausdorff, options=DiceHausdorffOptions
 )

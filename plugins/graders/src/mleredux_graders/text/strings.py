@@ -15,12 +15,12 @@ from mleredux_tables import (
     Options,
     Rows,
     Utf8,
-    define,
     in_blocks,
     predicted_cells,
     true_cells,
 )
 
+from mleredux_graders.directions import distance, similarity
 from mleredux_graders.pieces import overlap, split_words
 
 
@@ -51,9 +51,7 @@ def _exact_match(rows: Rows, y_pred: Cells, options: TextOptions) -> float:
     return float(np.average(true_texts(rows, options).equal(y_pred), weights=rows.weight))
 
 
-EXACT_MATCH = define(
-    "exact-match", "Exact match", "maximize", read_texts, _exact_match, options=TextOptions, perfect=1.0
-)
+EXACT_MATCH = similarity("exact-match", "Exact match", read_texts, _exact_match, options=TextOptions)
 
 
 _AT_ONCE = 1 << 13
@@ -143,9 +141,7 @@ def _levenshtein(rows: Rows, predicted: Cells | list[list[int]], options: Levens
     return float(np.average(distances, weights=rows.weight))
 
 
-LEVENSHTEIN = define(
-    "levenshtein", "Levenshtein distance", "minimize", _read, _levenshtein, options=LevenshteinOptions, perfect=0.0
-)
+LEVENSHTEIN = distance("levenshtein", "Levenshtein distance", _read, _levenshtein, options=LevenshteinOptions)
 
 
 class JaccardOptions(TextOptions):
@@ -184,12 +180,6 @@ def _word_jaccard(rows: Rows, predicted: Cells, options: JaccardOptions) -> floa
     return float(np.average(scores, weights=rows.weight))
 
 
-WORD_JACCARD = define(
-    "word-jaccard",
-    "Word-level Jaccard similarity",
-    "maximize",
-    read_texts,
-    _word_jaccard,
-    options=JaccardOptions,
-    perfect=1.0,
+WORD_JACCARD = similarity(
+    "word-jaccard", "Word-level Jaccard similarity", read_texts, _word_jaccard, options=JaccardOptions
 )
