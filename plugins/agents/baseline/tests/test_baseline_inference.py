@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux_agent_baseline.columns import clean, profile_of, texts
-from mleredux_agent_baseline.facts import Facts, metric_in, read_facts
-from mleredux_agent_baseline.files import NotForBaseline
+from mleredux_agent_baseline.files import Facts, NotForBaseline, metric_in, read_facts
 from mleredux_agent_baseline.problem import Problem, infer
 from mleredux_agent_baseline.roles import align, load_tables
 from mleredux_agent_baseline.submission import answer_columns, write_submission

@@ -16,12 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from mleredux_agent_baseline import metrics
-from mleredux_agent_baseline.blend import blend_loss, mix, select
 from mleredux_agent_baseline.columns import Profile, profile_of
 from mleredux_agent_baseline.export import MODULES, write_solution
-from mleredux_agent_baseline.facts import Facts
 from mleredux_agent_baseline.features import Features, kinds_for
-from mleredux_agent_baseline.fit import Choice, fit_predict
+from mleredux_agent_baseline.files import Facts
+from mleredux_agent_baseline.fit import Choice, blend_loss, fit_predict, mix, select
 from mleredux_agent_baseline.images import find_images, image_column, read_pixels
 from mleredux_agent_baseline.metrics import metric_for
 from mleredux_agent_baseline.models import CLASSIFIERS, REGRESSORS

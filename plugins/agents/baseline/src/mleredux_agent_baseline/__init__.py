@@ -6,12 +6,12 @@ mleredux imports `plugin`, `agent` and `settings`. Everything else runs inside t
 |---|---|
 | `plugin`, `agent`, `settings` | the registered agent; its declaration; its options and the division of its time |
 | `process`, `work`, `journal` | the process with its time limit; all steps in order; log, trace, first submission |
-| `facts`, `files` | the task's metadata and description; table files among the public files |
+| `files` | table files among the public files; the task's metadata and description |
 | `tables`, `roles` | tables of several formats; training table, test table, sample submission |
 | `problem` | targets, inferred from the tables, the sample submission and the metric |
 | `columns`, `features`, `images` | types of columns; numeric features, also of images |
-| `models`, `metrics`, `fit` | candidate models; metrics on held-out rows; one candidate fitted to one target |
-| `search`, `blend` | cross-validation of the candidates; ensemble selection |
+| `models`, `metrics`, `fit` | candidate models; metrics on held-out rows; one candidate fitted, and several blended |
+| `search` | cross-validation of the candidates |
 | `solve`, `submission`, `export` | final predictions; the submission file; the solution as one script |
 | `kit` | functions for other agents |
 """

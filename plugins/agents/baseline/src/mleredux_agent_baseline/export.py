@@ -8,13 +8,13 @@ import pprint
 from importlib import resources
 from pathlib import Path
 
-from mleredux_agent_baseline.facts import Facts
+from mleredux_agent_baseline.files import Facts
 from mleredux_agent_baseline.fit import Choice
 
 PACKAGE = "mleredux_agent_baseline"
 MODULES = (
-    "facts", "files", "tables", "roles", "metrics", "problem", "columns", "features", "images", "models", "fit",
-    "blend", "submission", "solve",
+    "files", "tables", "roles", "metrics", "problem", "columns", "features", "images", "models", "fit", "submission",
+    "solve",
 )  # fmt: skip
 """Modules in an order in which each uses only the ones before it."""
 

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -57,36 +58,29 @@ class Features:
 
             encoder = StringEncoder(n_components=STRING_COMPONENTS, random_state=self.seed)
             vectorizer = TableVectorizer(high_cardinality=encoder, cardinality_threshold=30)
-            train, test = vectorizer.fit_transform(train), vectorizer.transform(test)
+            train, test = _fitted(vectorizer, train, test)
         return train.to_numpy(dtype=float), test.to_numpy(dtype=float)
 
     def _make_words(self) -> Pair:
         """Return TF-IDF features of words and pairs of words."""
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
         vectorizer = TfidfVectorizer(
             ngram_range=(1, 2), min_df=2, sublinear_tf=True, strip_accents="unicode", max_features=100_000
         )
-        return vectorizer.fit_transform(texts(self.train, self.profile)), vectorizer.transform(
-            texts(self.test, self.profile)
-        )
+        return _fitted(vectorizer, texts(self.train, self.profile), texts(self.test, self.profile))
 
     def _make_letters(self) -> Pair:
         """Return TF-IDF features of character n-grams within words."""
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
         vectorizer = TfidfVectorizer(
             analyzer="char_wb", ngram_range=(2, 5), min_df=3, sublinear_tf=True, max_features=100_000
         )
         train, test = ([text[:LETTERS] for text in texts(table, self.profile)] for table in (self.train, self.test))
-        return vectorizer.fit_transform(train), vectorizer.transform(test)
+        return _fitted(vectorizer, train, test)
 
     def _make_topics(self) -> Pair:
         """Return the main components of the words, few enough for any model."""
         train, test = self.get("words")
         components = min(TOPICS, train.shape[1] - 1, train.shape[0] - 1)
-        reducer = TruncatedSVD(max(components, 1), random_state=self.seed)
-        return reducer.fit_transform(train), reducer.transform(test)
+        return _fitted(TruncatedSVD(max(components, 1), random_state=self.seed), train, test)
 
     def _make_plain(self) -> Pair:
         if not self.profile.texts:
@@ -104,14 +98,19 @@ class Features:
     def _make_pixels(self) -> Pair:
         train, test = (table[self.profile.images].to_numpy(dtype=float) for table in (self.train, self.test))
         reducer = make_pipeline(PCA(min(PIXEL_COMPONENTS, *train.shape), random_state=self.seed), StandardScaler())
-        pixels = reducer.fit_transform(train), reducer.transform(test)
+        pixels = _fitted(reducer, train, test)
         return _beside([self.get("scaled"), pixels]) if self.get("plain")[0].shape[1] else pixels
+
+
+def _fitted(transformer: Any, train: Any, test: Any) -> Pair:
+    """Fit a transformer to the training rows, and transform both parts."""
+    return transformer.fit_transform(train), transformer.transform(test)
 
 
 def _scaled(pair: Pair) -> Pair:
     """Impute missing values with the median, and standardize each column."""
     scaler = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
-    return scaler.fit_transform(pair[0]), scaler.transform(pair[1])
+    return _fitted(scaler, *pair)
 
 
 def _beside(pairs: list[Pair]) -> Pair:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from mleredux_agentkit import Task, Trajectory
 
-from mleredux_agent_baseline.facts import Facts, read_facts
-from mleredux_agent_baseline.files import NotForBaseline, find_sample
+from mleredux_agent_baseline.files import Facts, NotForBaseline, find_sample, read_facts
 
 
 class Journal:

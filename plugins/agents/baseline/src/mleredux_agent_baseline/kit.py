@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-from mleredux_agent_baseline.blend import blend_loss, mix, select
 from mleredux_agent_baseline.columns import Profile, clean, profile_of, texts
-from mleredux_agent_baseline.facts import Facts
-from mleredux_agent_baseline.files import NotForBaseline
-from mleredux_agent_baseline.fit import Choice, fit_predict
+from mleredux_agent_baseline.files import Facts, NotForBaseline
+from mleredux_agent_baseline.fit import Choice, blend_loss, fit_predict, mix, select
 from mleredux_agent_baseline.journal import Journal
 from mleredux_agent_baseline.metrics import Array, Metric, metric_for
 from mleredux_agent_baseline.models import Candidate

@@ -91,10 +91,6 @@ def _average_precision(y: Array, p: Array) -> float:
     return float(np.mean([sk.average_precision_score(y == code, p[:, code]) for code in np.unique(y) if code]))
 
 
-def _brier(y: Array, p: Array) -> float:
-    return float(np.mean(np.sum((np.eye(p.shape[1])[y] - p) ** 2, axis=1)))
-
-
 def _on_labels(score: Callable[..., float], **options: Any) -> Callable[[Array, Array], float]:
     return lambda y, p: float(score(y, p.argmax(axis=1), **options))
 
@@ -118,22 +114,6 @@ def _rmse(y: Array, p: Array) -> float:
     return float(np.mean(np.sqrt(np.mean((y - p) ** 2, axis=0))))
 
 
-def _rmsle(y: Array, p: Array) -> float:
-    return _rmse(np.log1p(np.maximum(y, 0)), np.log1p(np.maximum(p, 0)))
-
-
-def _mae(y: Array, p: Array) -> float:
-    return float(np.mean(np.abs(y - p)))
-
-
-def _mape(y: Array, p: Array) -> float:
-    return float(np.mean(np.abs(y - p) / np.maximum(np.abs(y), 1e-9)))
-
-
-def _smape(y: Array, p: Array) -> float:
-    return float(np.mean(2 * np.abs(y - p) / np.maximum(np.abs(y) + np.abs(p), 1e-9)))
-
-
 def _correlation(y: Array, p: Array) -> float:
     if np.std(p) == 0 or np.std(y) == 0:
         return float("nan")
@@ -152,7 +132,7 @@ _CLASS: dict[str, _Scored] = {
     "log-loss": (_log_loss, True),
     "roc-auc": (_roc_auc, False),
     "average-precision": (_average_precision, False),
-    "brier": (_brier, True),
+    "brier": (lambda y, p: float(np.mean(np.sum((np.eye(p.shape[1])[y] - p) ** 2, axis=1))), True),
     "accuracy": (_on_labels(sk.accuracy_score), False),
     "error-rate": (_on_labels(sk.zero_one_loss), True),
     "balanced-accuracy": (_on_labels(sk.balanced_accuracy_score), False),
@@ -166,10 +146,10 @@ _NUMBER: dict[str, _Scored] = {
     "rmse": (_rmse, True),
     "mcrmse": (_rmse, True),
     "mse": (lambda y, p: float(np.mean((y - p) ** 2)), True),
-    "rmsle": (_rmsle, True),
-    "mae": (_mae, True),
-    "mape": (_mape, True),
-    "smape": (_smape, True),
+    "rmsle": (lambda y, p: _rmse(np.log1p(np.maximum(y, 0)), np.log1p(np.maximum(p, 0))), True),
+    "mae": (lambda y, p: float(np.mean(np.abs(y - p))), True),
+    "mape": (lambda y, p: float(np.mean(np.abs(y - p) / np.maximum(np.abs(y), 1e-9))), True),
+    "smape": (lambda y, p: float(np.mean(2 * np.abs(y - p) / np.maximum(np.abs(y) + np.abs(p), 1e-9))), True),
     "r2": (lambda y, p: float(sk.r2_score(y, p)), False),
     "pearson": (_correlation, False),
     "spearman": (_spearman, False),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 SMALL, MIDDLE, LARGE = 5_000, 30_000, 10_000_000
@@ -34,15 +35,26 @@ class Candidate:
     joint: bool = True
 
 
-def logistic(strength: float) -> Callable[[int, int], Any]:
-    """Return a factory for logistic regression; a smaller strength means a stronger penalty."""
+def estimator(path: str, *given: str, **options: Any) -> Callable[[int, int], Any]:
+    """Return a factory for a scikit-learn estimator.
+
+    Args:
+        path: Its module and class below `sklearn`, such as `svm.SVR`.
+        given: Names of its parameters that depend on the run: `random_state` and `n_jobs`.
+        options: Its other parameters.
+    """
 
     def make(seed: int, threads: int) -> Any:
-        from sklearn.linear_model import LogisticRegression
-
-        return LogisticRegression(C=strength, max_iter=1000, random_state=seed)
+        module, _, name = path.rpartition(".")
+        of_run = {"random_state": seed, "n_jobs": threads}
+        return getattr(import_module(f"sklearn.{module}"), name)(**options, **{part: of_run[part] for part in given})
 
     return make
+
+
+def logistic(strength: float) -> Callable[[int, int], Any]:
+    """Return a factory for logistic regression; a smaller strength means a stronger penalty."""
+    return estimator("linear_model.LogisticRegression", "random_state", C=strength, max_iter=1000)
 
 
 def logistic_words(strength: float) -> Callable[[int, int], Any]:
@@ -61,70 +73,40 @@ def logistic_words(strength: float) -> Callable[[int, int], Any]:
     return make
 
 
-def discriminant(seed: int, threads: int) -> Any:
-    """Return linear discriminant analysis with shrinkage."""
-    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+discriminant = estimator("discriminant_analysis.LinearDiscriminantAnalysis", solver="lsqr", shrinkage="auto")
+"""Linear discriminant analysis with shrinkage."""
 
-    return LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto")
+boosted_classes = estimator(
+    "ensemble.HistGradientBoostingClassifier", "random_state", learning_rate=0.1, max_iter=200, max_leaf_nodes=15,
+    l2_regularization=1, early_stopping=True, n_iter_no_change=15,
+)  # fmt: skip
+"""Histogram gradient boosting."""
 
-
-def boosted_classes(seed: int, threads: int) -> Any:
-    """Return histogram gradient boosting."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(
-        learning_rate=0.1, max_iter=200, max_leaf_nodes=15, l2_regularization=1, early_stopping=True,
-        n_iter_no_change=15, random_state=seed,
-    )  # fmt: skip
-
-
-def boosted_short(seed: int, threads: int) -> Any:
-    """Return histogram gradient boosting for many classes, with few iterations because each has one tree per class."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    return HistGradientBoostingClassifier(
-        learning_rate=0.2, max_iter=60, max_leaf_nodes=31, early_stopping=True, n_iter_no_change=5, random_state=seed
-    )
+boosted_short = estimator(
+    "ensemble.HistGradientBoostingClassifier", "random_state", learning_rate=0.2, max_iter=60, max_leaf_nodes=31,
+    early_stopping=True, n_iter_no_change=5,
+)  # fmt: skip
+"""Histogram gradient boosting for many classes, with few iterations because each has one tree per class."""
 
 
 def boosted_numbers(loss: str) -> Callable[[int, int], Any]:
     """Return a factory for histogram gradient boosting on squared or absolute errors."""
-
-    def make(seed: int, threads: int) -> Any:
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        return HistGradientBoostingRegressor(
-            loss=loss, learning_rate=0.06, max_iter=300, max_leaf_nodes=15, l2_regularization=1, early_stopping=True,
-            n_iter_no_change=20, random_state=seed,
-        )  # fmt: skip
-
-    return make
+    return estimator(
+        "ensemble.HistGradientBoostingRegressor", "random_state", loss=loss, learning_rate=0.06, max_iter=300,
+        max_leaf_nodes=15, l2_regularization=1, early_stopping=True, n_iter_no_change=20,
+    )  # fmt: skip
 
 
 def forest(kind: str, leaf: int = 1) -> Callable[[int, int], Any]:
     """Return a factory for a random forest or extra-trees model (`ExtraTreesClassifier`, `RandomForestRegressor`,
     …)."""
-
-    def make(seed: int, threads: int) -> Any:
-        from sklearn import ensemble
-
-        options: dict[str, Any] = {} if kind.endswith("Classifier") else {"max_features": 0.5}
-        return getattr(ensemble, kind)(
-            n_estimators=150, min_samples_leaf=leaf, n_jobs=threads, random_state=seed, **options
-        )
-
-    return make
+    options: dict[str, Any] = {} if kind.endswith("Classifier") else {"max_features": 0.5}
+    return estimator(f"ensemble.{kind}", "n_jobs", "random_state", n_estimators=150, min_samples_leaf=leaf, **options)
 
 
 def neighbours(kind: str, count: int) -> Callable[[int, int], Any]:
     """Return a factory for distance-weighted nearest neighbors (`KNeighborsClassifier` or `KNeighborsRegressor`)."""
-
-    def make(seed: int, threads: int) -> Any:
-        from sklearn import neighbors
-
-        return getattr(neighbors, kind)(n_neighbors=count, weights="distance", n_jobs=threads)
-
-    return make
+    return estimator(f"neighbors.{kind}", "n_jobs", n_neighbors=count, weights="distance")
 
 
 def vector_classes(cost: float) -> Callable[[int, int], Any]:
@@ -141,33 +123,17 @@ def vector_classes(cost: float) -> Callable[[int, int], Any]:
 
 def vector_numbers(cost: float) -> Callable[[int, int], Any]:
     """Return a factory for RBF support vector regression."""
-
-    def make(seed: int, threads: int) -> Any:
-        from sklearn.svm import SVR
-
-        return SVR(C=cost)
-
-    return make
+    return estimator("svm.SVR", C=cost)
 
 
 def network(kind: str) -> Callable[[int, int], Any]:
     """Return a factory for a small neural network (`MLPClassifier` or `MLPRegressor`)."""
-
-    def make(seed: int, threads: int) -> Any:
-        from sklearn import neural_network
-
-        return getattr(neural_network, kind)(
-            hidden_layer_sizes=(100,), alpha=0.1, learning_rate_init=0.005, max_iter=60, random_state=seed
-        )
-
-    return make
+    options = {"hidden_layer_sizes": (100,), "alpha": 0.1, "learning_rate_init": 0.005, "max_iter": 60}
+    return estimator(f"neural_network.{kind}", "random_state", **options)
 
 
-def ridge(seed: int, threads: int) -> Any:
-    """Return ridge regression with a penalty chosen by leave-one-out cross-validation."""
-    from sklearn.linear_model import RidgeCV
-
-    return RidgeCV([0.1, 1, 10, 100, 1000])
+ridge = estimator("linear_model.RidgeCV", alphas=[0.1, 1, 10, 100, 1000])
+"""Ridge regression with a penalty chosen by leave-one-out cross-validation."""
 
 
 def ridge_quadratic(seed: int, threads: int) -> Any:
@@ -179,19 +145,11 @@ def ridge_quadratic(seed: int, threads: int) -> Any:
     return make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), RidgeCV([10, 100, 1000, 10000]))
 
 
-def ridge_sparse(seed: int, threads: int) -> Any:
-    """Return ridge regression for sparse features."""
-    from sklearn.linear_model import Ridge
+ridge_sparse = estimator("linear_model.Ridge", alpha=1.0, solver="lsqr")
+"""Ridge regression for sparse features."""
 
-    return Ridge(1.0, solver="lsqr")
-
-
-def elastic_net(seed: int, threads: int) -> Any:
-    """Return an elastic net with a penalty chosen by cross-validation."""
-    from sklearn.linear_model import ElasticNetCV
-
-    return ElasticNetCV(l1_ratio=0.7, cv=3, max_iter=5000, random_state=seed)
-
+elastic_net = estimator("linear_model.ElasticNetCV", "random_state", l1_ratio=0.7, cv=3, max_iter=5000)
+"""An elastic net with a penalty chosen by cross-validation."""
 
 CLASSIFIERS = (
     Candidate("logistic regression, C=0.3", "scaled", logistic(0.3)),

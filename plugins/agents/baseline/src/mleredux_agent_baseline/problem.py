@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from mleredux_agent_baseline.facts import Facts
-from mleredux_agent_baseline.files import NotForBaseline
+from mleredux_agent_baseline.files import Facts, NotForBaseline
 from mleredux_agent_baseline.metrics import (
     LABEL_METRICS,
     NUMBER_METRICS,

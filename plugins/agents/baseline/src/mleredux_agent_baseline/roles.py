@@ -7,8 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from mleredux_agent_baseline.facts import Facts
-from mleredux_agent_baseline.files import NotForBaseline, find_sample, find_tables
+from mleredux_agent_baseline.files import Facts, NotForBaseline, find_sample, find_tables
 from mleredux_agent_baseline.tables import Tables, read_table
 
 

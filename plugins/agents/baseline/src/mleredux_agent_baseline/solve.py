@@ -10,12 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from mleredux_agent_baseline.blend import mix
 from mleredux_agent_baseline.columns import IMAGE_PREFIX, Profile, profile_of
-from mleredux_agent_baseline.facts import Facts
 from mleredux_agent_baseline.features import PIXEL_COMPONENTS, Features
-from mleredux_agent_baseline.files import NotForBaseline
-from mleredux_agent_baseline.fit import Choice, fit_predict
+from mleredux_agent_baseline.files import Facts, NotForBaseline
+from mleredux_agent_baseline.fit import Choice, fit_predict, mix
 from mleredux_agent_baseline.images import find_images, image_column, read_pixels
 from mleredux_agent_baseline.metrics import Array
 from mleredux_agent_baseline.models import BY_NAME

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_agent_baseline.blend import mix, select
 from mleredux_agent_baseline.export import write_solution
 from mleredux_agent_baseline.features import kinds_for
 from mleredux_agent_baseline.files import NotForBaseline
-from mleredux_agent_baseline.fit import Choice, candidates_for
+from mleredux_agent_baseline.fit import Choice, candidates_for, mix, select
 from mleredux_agent_baseline.journal import Journal
 from mleredux_agent_baseline.models import Candidate
 from mleredux_agent_baseline.search import OutOfTime, Search, Trial
