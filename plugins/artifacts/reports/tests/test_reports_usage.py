@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux.plugin.artifact import LlmUse
-from mleredux_artifact_reports.usage import with_measured_usage
+from mleredux_artifact_reports.rollouts import with_measured_usage
 from mleredux_rollout import AgentInfo, Metrics, Step, Trajectory, dump_rollout, parse_rollout
 
 FIGURES = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 from mleredux.plugin.artifact import Artifact, Run
 
-from mleredux_artifact_reports.agent_files import excerpt
-from mleredux_artifact_reports.files import link_to
+from mleredux_artifact_reports.files import excerpt, link_to
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

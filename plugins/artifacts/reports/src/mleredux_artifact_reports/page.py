@@ -13,7 +13,7 @@ from jinja2.bccache import Bucket
 from mleredux.plugin.artifact import Artifact, Run
 from mleredux.plugin.files import cache_dir, write_atomically
 
-from mleredux_artifact_reports.agent_files import visible
+from mleredux_artifact_reports.files import visible
 from mleredux_artifact_reports.view import page_of
 
 TEMPLATES = Path(__file__).parent / "templates"

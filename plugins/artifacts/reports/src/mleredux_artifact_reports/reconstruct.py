@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from mleredux.models.events import AgentEnded, AgentFound, LimitReached, Notice, Signal, Validation
 from mleredux.models.formats import plain
-from mleredux.plugin.artifact import Event, Run
+from mleredux.plugin.artifact import Cause, Event, Run, State, final_state
 from mleredux.plugin.files import IntakeLimits, readable_path
 from mleredux_rollout import (
     AgentInfo,
@@ -22,8 +22,35 @@ from mleredux_rollout import (
     Trajectory,
 )
 
-from mleredux_artifact_reports.agent_files import Excerpt, excerpt, files_below, terminal_text, text_of
-from mleredux_artifact_reports.outcome import ending_of
+from mleredux_artifact_reports.files import Excerpt, excerpt, files_below, terminal_text, text_of
+
+
+class Ending(NamedTuple):
+    """The final state, its cause and a one-sentence message."""
+
+    state: State
+    cause: Cause | None
+    message: str | None
+
+
+def ending_of(run: Run) -> Ending:
+    """Return the run's ending. Artifacts are created in the stage before it, when the final state is not yet set."""
+    state = run.state
+    if state.final:
+        return Ending(state, run.cause, run.message)
+    last, outcome = run.log.state.last_stage, run.outcome
+    if last and last.status == "failed" and last.cause:
+        cause, message = last.cause, last.message
+    elif isinstance(last, AgentEnded) and last.status == "cancelled" and last.outcome:
+        cause, message = Cause.CANCELLED, last.outcome.message
+    elif outcome and outcome.cause:
+        cause, message = outcome.cause, outcome.message
+    elif state == State.PRODUCING:
+        return Ending(State.DONE, None, None)
+    else:
+        return Ending(state, None, None)
+    return Ending(final_state(cause), cause, message)
+
 
 _TASK_BYTES = 256 << 10
 _LOG_BYTES = 64 << 10

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from mleredux_artifact_reports.agent_files import Excerpt, excerpt, files_below, terminal_text, text_of, visible
 from mleredux_artifact_reports.documents import markdown
+from mleredux_artifact_reports.files import Excerpt, excerpt, files_below, terminal_text, text_of, visible
 from mleredux_artifact_reports.page import TEMPLATES
 from mleredux_artifact_reports.rollouts import trace_of
 from mleredux_artifact_reports.steps import StepView, step_view

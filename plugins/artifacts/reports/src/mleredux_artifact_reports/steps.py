@@ -21,9 +21,9 @@ from mleredux_rollout import (
     text_of,
 )
 
-from mleredux_artifact_reports.agent_files import cut
 from mleredux_artifact_reports.charts import Progress, progress_of
 from mleredux_artifact_reports.documents import highlighted
+from mleredux_artifact_reports.files import cut
 
 _FIRST, _LAST = 80, 120
 _PAGE_CHARACTERS = 3_000_000

@@ -39,7 +39,7 @@ from mleredux_artifact_reports.charts import (
 )
 from mleredux_artifact_reports.documents import Document, documents_of
 from mleredux_artifact_reports.files import ArtifactRow, LogView, artifacts_of, link_to, logs_of
-from mleredux_artifact_reports.outcome import Ending, ending_of
+from mleredux_artifact_reports.reconstruct import Ending, ending_of
 from mleredux_artifact_reports.steps import RolloutView, rollout_of
 
 _SUBMISSIONS = 200
