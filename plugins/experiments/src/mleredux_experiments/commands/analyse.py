@@ -106,7 +106,7 @@ def report_command(ctx: click.Context, /, output: Path, png: bool, as_json: bool
 @click.pass_context
 def export_command(ctx: click.Context, /, form: str, output: Path, as_json: bool, **selected: Any) -> None:
     """Export the runs (parquet, csv) and the tables of their analysis (csv, latex, markdown, json)."""
-    from mleredux_experiments.figures.export import export
+    from mleredux_experiments.figures.report import export
 
     files = export(_analysis(ctx, **selected), form, output)
     if as_json:

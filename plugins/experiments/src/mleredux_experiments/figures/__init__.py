@@ -4,5 +4,5 @@
 |---|---|
 | `tables` | tables for the terminal, Markdown, LaTeX and CSV |
 | `pictures` | figures, each with a question and its answer |
-| `report`, `export` | the offline page, and files for other programs |
+| `report` | the offline page, and files for other programs |
 """

@@ -1,65 +1,40 @@
-"""The report: one offline page for readers without a background in statistics."""
+"""Files of an analysis: the report, an offline page for readers without a background in statistics; and exports of the
+runs as a table, and of the results as tables for papers."""
 
 from __future__ import annotations
 
+import csv
 import json
-from html import escape
-from importlib.resources import files
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from mleredux.errors import MlereduxError
+from mleredux.plugin.files import write_atomically
+
 from mleredux_experiments.figures.pictures import Picture, pictures
-from mleredux_experiments.figures.tables import Table, analysis_tables, cell
+from mleredux_experiments.figures.tables import analysis_tables, cell, csv_text, is_numeric, latex, markdown
 
 if TYPE_CHECKING:
     from mleredux_experiments.analysis.analysis import Analysis
 
-_FILES = files(__package__)
 
-
-def body(analysis: Analysis, made: list[Picture] | None = None) -> str:
+def body(analysis: Analysis) -> str:
     """Return the content of the page."""
-    found = list(pictures(analysis)) if made is None else made
-    parts = [f"<h1>{escape(analysis.name)}</h1>"]
-    if analysis.question:
-        parts.append(f"<p>{escape(analysis.question)}</p>")
-    parts += [f'<p class="lead">{escape(sentence)}</p>' for sentence in analysis.sentences]
-    notes = [*analysis.changes, *analysis.notes, *(note for one in analysis.comparisons for note in one.notes)]
-    for arm in analysis.arms:
-        if arm.deterministic:
-            notes.append(f"{arm.name} is deterministic: its scores do not depend on the seed.")
-        if arm.left_out:
-            told = ", ".join(f"{count} {why}" for why, count in arm.left_out.items())
-            notes.append(f"{arm.name}: left out, not the agent's fault: {told}.")
-    parts += [f'<p class="note">{escape(note)}</p>' for note in notes]
-    for picture in found:
-        parts.append(f"<h2>{escape(picture.question)}</h2><p>{escape(picture.answer)}</p>")
-        parts.append(f'<figure role="img" aria-label="{escape(picture.question)}">{picture.svg()}</figure>')
-    parts += [_table(table) for table in analysis_tables(analysis)]
-    return "\n".join([*parts, _FILES.joinpath("words.html").read_text("utf-8")])
-
-
-def _table(table: Table) -> str:
-    numeric = [any(isinstance(row[i], int | float) for row in table.rows) for i in range(len(table.columns))]
-
-    def line(values: tuple[object, ...], tag: str) -> str:
-        cells = (
-            f"<{tag}{' class=n' if number else ''}>{escape(cell(value))}</{tag}>"
-            for value, number in zip(values, numeric, strict=True)
-        )
-        return f"<tr>{''.join(cells)}</tr>"
-
-    rows = "".join(line(row, "td") for row in table.rows)
-    head = line(table.columns, "th")
-    return f'<h2>{escape(table.title)}</h2><div class="scroll"><table>{head}{rows}</table></div>'
+    return _rendered("body.html.j2", analysis, list(pictures(analysis)))
 
 
 def page(analysis: Analysis, made: list[Picture] | None = None) -> str:
     """Return the whole page, which loads no other files."""
-    meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    style = _FILES.joinpath("report.css").read_text("utf-8")
-    head = f"<head>{meta}<title>{escape(analysis.name)}</title><style>{style}</style></head>"
-    return f'<!doctype html>\n<html lang="en">{head}<body>\n{body(analysis, made)}\n</body></html>\n'
+    return _rendered("page.html.j2", analysis, list(pictures(analysis)) if made is None else made)
+
+
+def _rendered(template: str, analysis: Analysis, made: list[Picture]) -> str:
+    loader = PackageLoader("mleredux_experiments", "figures")
+    environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    values = {"cell": cell, "is_numeric": is_numeric, "tables": analysis_tables(analysis)}
+    return environment.get_template(template).render(analysis=analysis, pictures=made, **values)
 
 
 def write(analysis: Analysis, folder: Path, formats: tuple[str, ...] = ("svg",)) -> list[Path]:
@@ -77,4 +52,62 @@ def write(analysis: Analysis, folder: Path, formats: tuple[str, ...] = ("svg",))
         for suffix in formats:
             files.append(folder / f"{picture.name}.{suffix}")
             picture.save(files[-1])
+    return files
+
+
+def export(analysis: Analysis, form: str, path: Path) -> list[Path]:
+    """Write an analysis to files.
+
+    Args:
+        form: `parquet` (the runs), `csv` (a folder: the runs, and each table), `latex`, `markdown` or `json`.
+
+    Raises:
+        MlereduxError: The file cannot be written, or `parquet` needs a package that is not installed.
+    """
+    try:
+        if form == "parquet":
+            return [_parquet(analysis, path)]
+        if form == "csv":
+            return _csv(analysis, path)
+        write_atomically(path, _text(analysis, form))
+    except OSError as error:
+        raise MlereduxError(
+            f"{path} can't be written: {error.strerror or error}.", hint="Choose another output with -o."
+        ) from error
+    return [path]
+
+
+def _text(analysis: Analysis, form: str) -> str:
+    if form == "json":
+        return json.dumps(analysis.record(), indent=1, allow_nan=False) + "\n"
+    tables = analysis_tables(analysis)
+    if form == "latex":
+        return "\n".join(["% needs \\usepackage{booktabs}", *(latex(table) for table in tables)])
+    sentences = "\n\n".join(analysis.sentences)
+    return "\n".join([f"## {analysis.name}\n\n{sentences}\n", *(markdown(table) for table in tables)])
+
+
+def _parquet(analysis: Analysis, path: Path) -> Path:
+    try:
+        analysis.results.frame.to_parquet(path, index=False, engine="pyarrow")
+    except ImportError:
+        raise MlereduxError(
+            "Parquet needs pyarrow.", hint="Install it: `pip install 'mleredux[experiments]'`, or export csv."
+        ) from None
+    return path
+
+
+def _csv(analysis: Analysis, folder: Path) -> list[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    files = [folder / "runs.csv"]
+    rows = list(analysis.results.records())
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    with files[0].open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    for table in analysis_tables(analysis):
+        name = re.sub(r"[^a-z0-9]+", "-", table.title.lower()).strip("-")[:80]
+        files.append(folder / f"{name}.csv")
+        write_atomically(files[-1], csv_text(table))
     return files

@@ -88,7 +88,7 @@ def echo(table: Table, width: int | None = None) -> None:
     for line in [heads, *lines]:
         parts = [cut(line[i], size) for i, size in zip(shown, columns, strict=True)]
         aligned = [
-            part.rjust(size) if _numeric(table, i) else part.ljust(size)
+            part.rjust(size) if is_numeric(table, i) else part.ljust(size)
             for i, part, size in zip(shown, parts, columns, strict=True)
         ]
         click.echo("  ".join(aligned).rstrip())
@@ -96,7 +96,8 @@ def echo(table: Table, width: int | None = None) -> None:
         click.echo(f"A wider terminal also shows {', '.join(omitted)}.", err=True)
 
 
-def _numeric(table: Table, column: int) -> bool:
+def is_numeric(table: Table, column: int) -> bool:
+    """Return whether a column of a table has numbers."""
     return any(isinstance(row[column], int | float) and not isinstance(row[column], bool) for row in table.rows)
 
 
@@ -126,7 +127,7 @@ def latex(table: Table) -> str:
     def line(values: Sequence[Any]) -> str:
         return " & ".join("".join(_LATEX.get(char, char) for char in cell(value)) for value in values) + r" \\"
 
-    align = "".join("r" if _numeric(table, i) else "l" for i in range(len(table.columns)))
+    align = "".join("r" if is_numeric(table, i) else "l" for i in range(len(table.columns)))
     title = rf"\caption{{{line([table.title])[:-3]}}}"
     head = [r"\begin{table}", r"\centering", title, rf"\begin{{tabular}}{{{align}}}"]
     body = [r"\toprule", line(table.columns), r"\midrule", *map(line, table.rows), r"\bottomrule"]
