@@ -49,9 +49,8 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         columns |= {name: (_drifting(dataset, rows, moments, rng), "number") for name in drifting}
     ours, theirs = order[~test[order]], order[test[order]]
     made = replace(dataset, train=rows.iloc[ours].reset_index(drop=True), test=rows.iloc[theirs].reset_index(drop=True))
-    made = instances.with_columns(
-        made, {name: (values[ours], values[theirs], held) for name, (values, held) in columns.items()}, rng
-    )
+    parts = {name: (values[ours], values[theirs], held) for name, (values, held) in columns.items()}
+    made = instances.with_columns(made, parts, rng)
     made = replace(instances.with_level(made, rng), group=GroupColumn(group) if group else None, time=time)
     return instances.merged(instances.resized(made), [] if kind == "none" else [kind])
 

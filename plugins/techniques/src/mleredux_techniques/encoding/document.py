@@ -35,11 +35,8 @@ class EncodingAnalysis(Document):
         once((feature.column for feature in self.features), "features")
         for feature in self.features:
             name, distinct = feature.column[:60], feature.cardinality
-            if (feature.type == "constant") != (distinct <= 1):
-                raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
-            if (feature.type == "binary" and distinct != 2) or (
-                feature.type in ("ordinal", "cyclic") and distinct == 2
-            ):
+            wrong = (feature.type == "constant") != (distinct <= 1) or (feature.type == "binary" and distinct != 2)
+            if wrong or (feature.type in ("ordinal", "cyclic") and distinct == 2):
                 raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
 
 

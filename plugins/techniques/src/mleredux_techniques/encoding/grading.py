@@ -115,10 +115,8 @@ class Encodings(OfColumns):
     def panel(self, instance: Instance) -> Sequence[Treatments]:
         dataset, panel = instance.dataset, [self.naive(instance)]
         if dataset.of_kind("text"):
-            panel += [
-                _by_type(dataset, many, unique)
-                for many, unique in ((_TARGET, _TARGET), (_CAPPED, _DROP), (_DROP, _DROP))
-            ]
+            options = (_TARGET, _TARGET), (_CAPPED, _DROP), (_DROP, _DROP)
+            panel += [_by_type(dataset, many, unique) for many, unique in options]
         codes: dict[str, encoders.Encoding] = dict.fromkeys(_few_whole_numbers(dataset), _ONE_HOT)
         return [*panel, *({**plan, **codes} for plan in panel if codes)]
 

@@ -74,10 +74,8 @@ def mark(sheet: Sheet, document: EnsemblingAnalysis, truth: dict[str, Any]) -> N
     far = {n: np.clip(abs(score - truth["perfect"]) / truth["unit"], FLOOR, 1) for n, score in known.items()}
     off = {n: abs(one.score - known[n]) / (truth["unit"] * far[n]) for n, one in given.items() if n in true}
     credits = {name: 1.0 if much <= CLOSE else 0.5 if much <= 5 * CLOSE else 0.0 for name, much in off.items()}
-    listed, stated = (
-        listing(f"{n} {plain(score, 4)}" for n, score in known.items()),
-        {n: m.score for n, m in given.items()},
-    )
+    listed = listing(f"{name} {plain(score, 4)}" for name, score in known.items())
+    stated = {name: one.score for name, one in given.items()}
     rounded, score = {n: round(score, 5) for n, score in known.items()}, sum(credits.values())
     sheet.mark("scores", soft_f1(score, len(given), len(true)), stated, rounded, listed=listed)
     said = {name for name, one in given.items() if one.optimistic}

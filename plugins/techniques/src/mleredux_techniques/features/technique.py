@@ -18,9 +18,8 @@ NOISE = 0.9
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Draw a separate table; all planted columns are normally distributed, so that only the target sets them apart."""
-    made = instances.with_level(
-        instances.clean(dataset, "features", rng, numbers=6), rng, 0.0 if dataset.problem == "regression" else NOISE
-    )
+    noise = 0.0 if dataset.problem == "regression" else NOISE
+    made = instances.with_level(instances.clean(dataset, "features", rng, numbers=6), rng, noise)
     rows = len(made.train) + len(made.test)
     counts = {"nothing": (16, 35), "alone": (1, 5), "together": (1, 4), "copy": (0, 3)}
     kinds = [kind for kind, (low, high) in counts.items() for _ in range(int(rng.integers(low, high)))]

@@ -130,10 +130,8 @@ def _harmless(dataset: Dataset, rng: np.random.Generator) -> tuple[Array, Array]
         name = usable[int(rng.integers(len(usable)))]
         values = np.concatenate([dataset.train[name].to_numpy(float), dataset.test[name].to_numpy(float)])
         noise = 0.5 * instances.standardised(values) + noise
-    form = int(rng.integers(3))
-    made = (
-        np.round(noise, 4) if form == 0 else np.round(np.exp(noise + 2), 2) if form == 1 else np.floor(noise * 3 + 20)
-    )
+    forms = np.round(noise, 4), np.round(np.exp(noise + 2), 2), np.floor(noise * 3 + 20)
+    made = forms[int(rng.integers(3))]
     return made[: sizes[0]], made[sizes[0] :]
 
 

@@ -90,8 +90,9 @@ def _drivers(dataset: Dataset, name: str, values: Series) -> Iterator[_Driver]:
 
 
 def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers: list[_Driver]) -> dict[str, Any]:
+    nothing = {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, "half": []}
     if gap.sum() < _FEW or (~gap).sum() < _FEW:
-        return {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, "half": [], "open": True}
+        return {**nothing, "open": True}
     usable = [one for one in drivers if min((gap & one.known).sum(), (~gap & one.known).sum()) >= _FEW]
     skills: dict[str, float] = {}
     company: dict[str, float] = {}
@@ -108,8 +109,7 @@ def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers:
     skill, fit = (0.0, 0.0) if dataset.kinds[column] == "text" else _by_value(dataset, train, column, gap)
     if together is None and not skills:
         refuted = fit >= PREDICTED and least <= REFUTED * fit and skill < max(LEAST, least)
-        rest = {"half": [], "accepted": ["MCAR"], "unjudged": [] if refuted else ["MNAR"]}
-        return {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, **rest}
+        return {**nothing, "accepted": ["MCAR"], "unjudged": [] if refuted else ["MNAR"]}
     error = (1 - best**2) / np.sqrt(len(gap))
     near = sorted(
         (name for name in skills if skills[name] >= min(EQUAL * best, best - 2 * error)), key=lambda name: -skills[name]

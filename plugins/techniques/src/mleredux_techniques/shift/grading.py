@@ -272,9 +272,8 @@ def _weights(
         return None
     if kind == "covariate":  # S. Bickel et al., "Discriminative Learning Under Covariate Shift", JMLR 10 (2009)
         both = np.vstack([trained, judged])
-        told = predict(
-            "linear", both, np.eye(2)[(np.arange(len(both)) >= len(trained)).astype(int)], trained, classes=True, seed=0
-        )
+        tables = np.eye(2)[np.repeat([0, 1], [len(trained), len(judged)])]
+        told = predict("linear", both, tables, trained, classes=True, seed=0)
         return np.asarray(np.clip(told[:, 1] / told[:, 0] * len(trained) / len(judged), 1 / RATIO, RATIO))
     if rows.classes:
         shares = np.array([max(target.get(name, 0.0), 1e-3) for name in names])

@@ -130,11 +130,8 @@ def _is_rough(dataset: Dataset, name: str) -> bool:
     numbers = [other for other in dataset.of_kind("number") if other != name][:_SMOOTH]
     columns = [dataset.train.loc[values.index, other].to_numpy(dtype=float) for other in numbers]
     target = dataset.train.loc[values.index, dataset.target]
-    columns.append(
-        target.to_numpy(dtype=float)
-        if dataset.problem == "regression"
-        else (target == target.value_counts().index[0]).to_numpy(dtype=float)
-    )
+    numeric = target if dataset.problem == "regression" else target == target.value_counts().index[0]
+    columns.append(numeric.to_numpy(dtype=float))
     rough = smooth = 0.0
     for column in columns:
         ranked = rankdata(np.nan_to_num(column, nan=np.nanmedian(column) if not np.isnan(column).all() else 0.0))
@@ -143,9 +140,8 @@ def _is_rough(dataset: Dataset, name: str) -> bool:
             continue
         means = np.bincount(codes, (ranked - ranked.mean()) / spread) / sizes
         excess = max(0.0, float((means**2).mean() * len(means) / (1 / sizes).sum()) - 1.5)
-        alike = (
-            float(np.clip(np.corrcoef(means[:-1], means[1:])[0, 1], 0, 1)) if means.std() and len(means) > 3 else 0.0
-        )
+        varied = means.std() and len(means) > 3
+        alike = float(np.clip(np.corrcoef(means[:-1], means[1:])[0, 1], 0, 1)) if varied else 0.0
         rough, smooth = rough + excess * (1 - alike), smooth + excess * alike
     return rough > smooth and rough > 1
 

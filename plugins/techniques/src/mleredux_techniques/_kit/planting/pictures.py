@@ -77,9 +77,8 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
         names = [f"{name}/{number:.0f}.png" for number in frame[beside.ids[0]]]
         files |= dict(zip(names, contents, strict=True))
     shown = [name for name in COLUMNS if name in THUMBNAIL or len({*described[0][name], *described[1][name]}) > 1]
-    kinds: dict[str, Kind] = {
-        name: "text" if name in ("image format", "image metadata") else "number" for name in shown
-    }
+    texts = ("image format", "image metadata")
+    kinds: dict[str, Kind] = {name: "text" if name in texts else "number" for name in shown}
     features = (*beside.features, *shown)
     columns = [*beside.ids, *features, *beside.targets]
     found = replace(

@@ -96,15 +96,12 @@ def _with_amounts(rows: Rows) -> Rows:
         if kind == "text" and isinstance(rows.how.get(name, _PLAIN).encoding, encoders.NoEncoding):
             found = amounts(pd.concat([rows.train[name], rows.held_out[name]], ignore_index=True))
             if found is not None:
-                ours, theirs = found.iloc[: len(rows.train)], found.iloc[len(rows.train) :]
-                read[name] = ours.set_axis(rows.train.index), theirs.set_axis(rows.held_out.index)
+                first, last = found.iloc[: len(rows.train)], found.iloc[len(rows.train) :]
+                read[name] = first.set_axis(rows.train.index), last.set_axis(rows.held_out.index)
     if not read:
         return rows
-    frames = (
-        frame.assign(**{name: parts[place] for name, parts in read.items()})
-        for place, frame in enumerate((rows.train, rows.held_out))
-    )
-    train, held_out = frames
+    ours, theirs = ({name: parts[place] for name, parts in read.items()} for place in range(2))
+    train, held_out = rows.train.assign(**ours), rows.held_out.assign(**theirs)
     return replace(rows, train=train, held_out=held_out, columns={**rows.columns, **dict.fromkeys(read, "number")})
 
 
