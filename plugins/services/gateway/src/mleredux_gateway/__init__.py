@@ -8,8 +8,8 @@
 | `demand`, `meter`, `prices` | the maximum usage of a call; the run's budgets; costs of calls |
 | `upstream`, `replay` | requests to upstreams; recorded responses used instead |
 | `answers`, `secrets` | the gateway's own responses; the run's token, and masks of secrets |
-| `calls`, `usage` | a call in progress; token usage estimated from text |
-| `record`, `trajectory`, `artifacts`, `scenario` | `llm/calls.jsonl`; a rollout, artifacts, a scenario for tests |
+| `calls` | a call in progress; token usage estimated from text |
+| `record`, `trajectory`, `scenario` | `llm/calls.jsonl`; a rollout, and artifacts; a scenario for tests |
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
     """Return the record of calls, and the rollout created from it."""
     if run.spec.network != "gateway":
         return []
-    from mleredux_gateway.artifacts import artifacts_of
+    from mleredux_gateway.trajectory import artifacts_of
 
     return artifacts_of(run)
 

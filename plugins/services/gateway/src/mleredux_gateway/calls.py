@@ -1,8 +1,9 @@
-"""A call in progress, its charge, and its line in the record."""
+"""A call in progress, with the facts for its record; usage estimated if a report is missing or implausible."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -13,7 +14,46 @@ from mleredux_gateway.config import Upstream
 from mleredux_gateway.demand import Demand, Prompt
 from mleredux_gateway.meter import Ticket
 from mleredux_gateway.prices import Priced, cost_of
-from mleredux_gateway.usage import estimated, is_plausible, written_in
+
+CHARACTERS_PER_TOKEN = 4
+_NO_TEXT = (
+    "id", "call_id", "type", "role", "status", "logprobs", "encrypted_content", "signature", "data",
+    "thoughtSignature", "finishReason",
+)  # fmt: skip
+_MOST_CHARACTERS = 100
+"""Maximum plausible number of characters per token in a provider's count; text has 2 to 6."""
+
+
+def estimated(characters_read: int, characters_written: int) -> Tokens:
+    """Estimate usage from the number of characters."""
+    return Tokens(
+        -(-characters_read // CHARACTERS_PER_TOKEN),
+        completion=-(-characters_written // CHARACTERS_PER_TOKEN),
+        estimated=True,
+    )
+
+
+def is_plausible(tokens: Tokens, characters_read: int, characters_written: int) -> bool:
+    """Return whether a provider's count is plausible for a call with this number of characters of text."""
+    counted = ((tokens.prompt, characters_read), (tokens.completion, characters_written))
+    return all(count > 0 and characters <= count * _MOST_CHARACTERS for count, characters in counted)
+
+
+def written_in(kind: Kind, response: Any) -> int:
+    """Return the number of characters of text in a (possibly unfinished) response."""
+    part = {"chat": "choices", "responses": "output", "messages": "content", "generate": "candidates"}[kind]
+    left = [response.get(part)] if isinstance(response, Mapping) else []
+    characters = 0
+    while left:
+        value = left.pop()
+        if isinstance(value, str):
+            characters += len(value)
+        elif isinstance(value, list):
+            left.extend(value)
+        elif isinstance(value, Mapping):
+            left.extend(item for name, item in value.items() if name not in _NO_TEXT)
+    return characters
+
 
 AGENT_LEFT = "The agent closed the connection."
 _TIMEOUTS, _NOT_SERVED = (408, 499), (503, 529)

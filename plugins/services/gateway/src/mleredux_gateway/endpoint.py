@@ -9,13 +9,12 @@ import threading
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aiohttp import web
 from mleredux.errors import SandboxError, one_line
 from mleredux.models.events import GatewayUse, Warned
 from mleredux.plugin.agent import Agent
-from mleredux.plugin.artifact import LlmUse
+from mleredux.plugin.artifact import LlmUse, Run
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.task import installation_salt
 from mleredux_llm_protocols import Tokens
@@ -30,9 +29,6 @@ from mleredux_gateway.record import CALLS, FOLDER, Record, read_calls
 from mleredux_gateway.replay import Replay
 from mleredux_gateway.secrets import Mask, run_token
 from mleredux_gateway.trajectory import write_trajectory
-
-if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Run
 
 PLACE = "gateway.json"
 _START_SECONDS = 20

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from mleredux.plugin.agent import Agent
+from mleredux.plugin.artifact import Artifact, Run
 from mleredux_llm_protocols import Turn, reply_turn, request_turns, tools_of
 from mleredux_rollout import (
     AgentInfo,
@@ -22,11 +24,6 @@ from mleredux_rollout import (
 )
 
 from mleredux_gateway.record import CALLS, FOLDER, read_calls
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from mleredux.plugin.artifact import Run
 
 TRAJECTORY = "trajectory.json"
 _SHORT = 20
@@ -196,3 +193,14 @@ def _metrics(call: dict[str, Any]) -> Metrics:
         cost_usd=call["cost_usd"],
         extra={"estimated": True} if call.get("estimated") else None,
     )
+
+
+def artifacts_of(run: Run) -> Iterable[Artifact]:
+    """Return the existing files."""
+    titles = {
+        CALLS: ("application/jsonl", "Calls to language models"),
+        TRAJECTORY: ("application/json", "Rollout created from the calls (ATIF)"),
+    }
+    for name, (kind, title) in titles.items():
+        if (run.path / FOLDER / name).is_file():
+            yield Artifact(path=f"{FOLDER}/{name}", media_type=kind, producer="gateway", title=title)
