@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from mleredux.errors import SandboxError
 from mleredux_sandbox_docker import engine
-from mleredux_sandbox_docker.contexts import selected
+from mleredux_sandbox_docker.engine import selected
 from mleredux_sandbox_docker.sandbox import DockerSandbox
 
 ENDPOINT = {"Host": "unix:///run/lab.sock"}

@@ -11,8 +11,15 @@ from pathlib import Path
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from mleredux_sandbox_docker.messages import Message, messages, nanoseconds, without_repeats
-from mleredux_sandbox_docker.transcript import GAP, DroppedError, Transcript
+from mleredux_sandbox_docker.transcript import (
+    GAP,
+    DroppedError,
+    Message,
+    Transcript,
+    messages,
+    nanoseconds,
+    without_repeats,
+)
 
 # Clocks as coarse as they get, so that many messages have one time; few texts, so that many are alike.
 TIMES = st.lists(st.integers(0, 6), max_size=20).map(sorted)

@@ -3,10 +3,10 @@
 | modules | contents |
 |---|---|
 | `sandbox` | the sandbox `docker` itself |
-| `engine`, `contexts`, `doctor` | the connection to the Docker engine; its address; its checks in `doctor` |
+| `engine`, `doctor` | the address of the Docker engine, and the connection to it; its checks in `doctor` |
 | `building`, `steps` | images: local, pulled or built; build steps in limited containers |
 | `container`, `handle` | settings of an agent's container; the started container |
-| `messages`, `transcript`, `logs` | the engine's output stream; its record without gaps or repeats; the run's log |
+| `transcript`, `logs` | the record of the engine's output stream without gaps or repeats; the run's log |
 """
 
 from __future__ import annotations

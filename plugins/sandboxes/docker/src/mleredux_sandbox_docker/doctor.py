@@ -45,9 +45,8 @@ def findings(runtime: str | None) -> list[Finding]:
 def _engine(version: dict[str, Any]) -> Finding:
     api = tuple(int(part) for part in version["ApiVersion"].split("."))
     message = f"Docker engine {version['Version']} (API {version['ApiVersion']}) responds."
-    if api < OLDEST_API:
-        return Finding("docker engine", False, message, "Install Docker 20.10 or newer.")
-    return Finding("docker engine", True, message)
+    remedy = "Install Docker 20.10 or newer." if api < OLDEST_API else None
+    return Finding("docker engine", remedy is None, message, remedy)
 
 
 def _cgroup(info: dict[str, Any]) -> Finding:
@@ -71,14 +70,8 @@ def _storage(info: dict[str, Any]) -> Finding:
     driver = str(info.get("Driver"))
     mode = ", ".join(sorted(security_options(info))) or "no security options"
     message = f"Images are stored with {driver} in {info.get('DockerRootDir')}; {mode}."
-    if driver == "vfs":
-        return Finding(
-            "docker storage",
-            False,
-            message,
-            "Use overlay2 (or fuse-overlayfs): vfs copies an image for each container.",
-        )
-    return Finding("docker storage", True, message)
+    remedy = "Use overlay2 (or fuse-overlayfs): vfs copies an image for each container." if driver == "vfs" else None
+    return Finding("docker storage", remedy is None, message, remedy)
 
 
 def _init(info: dict[str, Any]) -> Finding:
@@ -90,28 +83,18 @@ def _init(info: dict[str, Any]) -> Finding:
 
 def _runtime(info: dict[str, Any], runtime: str | None) -> Finding:
     known = sorted(info.get("Runtimes") or ())
+    message, remedy = f"Agents run with {runtime}.", None
     if runtime is None:
-        return Finding(
-            "docker runtime",
-            True,
-            f"Agents run with {info.get('DefaultRuntime')}; available: {', '.join(known)}.",
-        )
-    if runtime not in known:
-        return Finding(
-            "docker runtime",
-            False,
-            f"The runtime {runtime} is requested, but the engine has only {', '.join(known)}.",
-            f"Install {runtime} and add it to `runtimes` in /etc/docker/daemon.json.",
-        )
-    return Finding("docker runtime", True, f"Agents run with {runtime}.")
+        message = f"Agents run with {info.get('DefaultRuntime')}; available: {', '.join(known)}."
+    elif runtime not in known:
+        message = f"The runtime {runtime} is requested, but the engine has only {', '.join(known)}."
+        remedy = f"Install {runtime} and add it to `runtimes` in /etc/docker/daemon.json."
+    return Finding("docker runtime", remedy is None, message, remedy)
 
 
 def _gpus(info: dict[str, Any]) -> Finding:
     devices = [device.get("ID") for device in info.get("DiscoveredDevices") or ()]
+    message = "The engine has no GPU runtime; only agents that request GPUs need one (nvidia-container-toolkit)."
     if "nvidia" in (info.get("Runtimes") or {}) or devices:
-        return Finding("docker gpus", True, "The engine can provide GPUs to agents.")
-    return Finding(
-        "docker gpus",
-        True,
-        "The engine has no GPU runtime; only agents that request GPUs need one (nvidia-container-toolkit).",
-    )
+        message = "The engine can provide GPUs to agents."
+    return Finding("docker gpus", True, message)

@@ -14,8 +14,7 @@ from mleredux.errors import SandboxError
 from mleredux_containers import exit_of
 
 from mleredux_sandbox_docker.engine import connect, gone_is_fine
-from mleredux_sandbox_docker.messages import Message, messages, without_repeats
-from mleredux_sandbox_docker.transcript import DroppedError, Transcript
+from mleredux_sandbox_docker.transcript import DroppedError, Message, Transcript, messages, without_repeats
 
 if TYPE_CHECKING:
     from docker import APIClient
