@@ -8,22 +8,18 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mleredux.errors import ExecutorError, NotFound, StoreError
 from mleredux.models.formats import plain
-from mleredux.plugin.artifact import Cause, State
+from mleredux.plugin.artifact import Cause, Run, State
 from mleredux.plugin.executor import Executor, JobSpec, JobStatus
-from mleredux.plugin.host import read_ticket, write_ticket
+from mleredux.plugin.host import Pipeline, read_ticket, write_ticket
 
 from mleredux_executor_nodes.lease import LEASE_SECONDS, read_lease, take_away
 from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.shelf import Shelf
-
-if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Run
-    from mleredux.plugin.host import Pipeline
 
 NODE_PROGRAM = "mleredux_executor_nodes.node"
 """The module that executes a run on its node."""

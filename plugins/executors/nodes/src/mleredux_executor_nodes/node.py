@@ -1,4 +1,4 @@
-"""The program that an executor starts on a node: it executes one run to its end.
+"""The program that an executor starts on a node: it executes one run to its end, and publishes it continuously.
 
 It may be restarted at any time. After a restart, writes of earlier starts are rejected; a start with a replaced ticket
 does nothing.
@@ -14,23 +14,81 @@ import os
 import signal
 import sys
 import tempfile
+import threading
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any
+from types import FrameType, TracebackType
+from typing import Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, ResumeRefused, StoreError
 from mleredux.plugin.artifact import Run, RunStore
+from mleredux.plugin.executor import ObjectStore
 from mleredux.plugin.files import cache_dir
 from mleredux.plugin.host import lend, read_ticket
 
-from mleredux_executor_nodes.lease import Lease, take_away
+from mleredux_executor_nodes.lease import Lease, next_fence, take_away
+from mleredux_executor_nodes.replica import Replica
 
-if TYPE_CHECKING:
-    from mleredux.plugin.executor import ObjectStore
+_EVERY = 2.0
+_SHARE = 10
+"""Publishing takes at most 1 / `_SHARE` of the time."""
+_LONGEST = 20.0
+_PATIENCE = 3600.0
+_SHORT_PATIENCE = 20.0
 
-    from mleredux_executor_nodes.replica import Replica
+
+class Publication:
+    """Publishes a run whenever its directory changes, and once more at the end.
+
+    Args:
+        replica: The claimed run.
+        folder: The run's directory.
+    """
+
+    def __init__(self, replica: Replica, folder: Path) -> None:
+        self._replica, self._folder = replica, folder
+        self._end = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="publication", daemon=True)
+
+    def __enter__(self) -> Publication:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _at: TracebackType | None
+    ) -> None:
+        self._end.set()
+        self._thread.join()
+        end = time.monotonic() + (_SHORT_PATIENCE if isinstance(error, SystemExit) else _PATIENCE)
+        while True:
+            try:
+                return self._replica.push(all_again=True)
+            except ResumeRefused:
+                return None
+            except StoreError as problem:
+                print(problem, file=sys.stderr)
+                if time.monotonic() > end:
+                    raise
+                time.sleep(_EVERY)
+
+    def _work(self) -> None:
+        pause = _EVERY
+        while not self._end.wait(pause):
+            began = time.monotonic()
+            try:
+                self._replica.push()
+            except ResumeRefused as error:
+                print(error, file=sys.stderr)
+                next_fence(self._folder)  # the lease is lost: nothing more is written
+                return
+            except (StoreError, OSError) as error:  # the run continues; it is published when the store responds
+                print(error, file=sys.stderr)
+            pause = min(max(_EVERY, _SHARE * (time.monotonic() - began)), _LONGEST)
+            with contextlib.suppress(OSError):
+                sys.stderr.flush()
+
 
 LOG_FILE = "worker.log"
 NODE_VARIABLE = "MLEREDUX_NODE_DIR"
@@ -72,7 +130,6 @@ def main_from(url: str, run_id: str, nonce: str) -> None:
     from mleredux.plugin.files import remove_tree
 
     from mleredux_executor_nodes.objects import open_store
-    from mleredux_executor_nodes.replica import Replica
 
     home = node_dir()
     folder = home / "runs" / run_id
@@ -149,7 +206,7 @@ def _execute(
         run.guard(lease.check)
         data = Path(run.spec.data_dir)
         if source is not None:
-            from mleredux_executor_nodes.publication import Publication
+            from mleredux_executor_nodes.node import Publication
 
             stack.enter_context(Publication(source.replica, folder))
             data = source.stage(run, ticket["data"])

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
 
 from mleredux.errors import StoreError
-
-if TYPE_CHECKING:
-    from mleredux.plugin.command import Catalogue
-    from mleredux.plugin.executor import ObjectStore
+from mleredux.plugin.command import Catalogue
+from mleredux.plugin.executor import ObjectStore
 
 
 def open_store(catalogue: Catalogue, url: str) -> ObjectStore:

@@ -11,20 +11,18 @@ import secrets
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mleredux.errors import NotFound, ResumeRefused, StoreError
 from mleredux.plugin.artifact import Run
+from mleredux.plugin.command import Catalogue
+from mleredux.plugin.executor import ObjectStore
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.host import read_ticket
 
 from mleredux_executor_nodes.lease import LEASE_FILE, read_lease
 from mleredux_executor_nodes.objects import digest, open_store, read_verified
 from mleredux_executor_nodes.snapshots import Scanner, Tree, restore
-
-if TYPE_CHECKING:
-    from mleredux.plugin.command import Catalogue
-    from mleredux.plugin.executor import ObjectStore
 
 _EVENTS = "events.jsonl"
 _SEEN_FILE = ".replica"

@@ -6,19 +6,16 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mleredux.errors import StoreError
 from mleredux.plugin.command import DataStore
+from mleredux.plugin.executor import ObjectStore
 from mleredux.plugin.files import FileLock, remove_tree, write_atomically
 from mleredux.plugin.host import CHECKSUMS_FILE, LEADERBOARD_FILE, SPOILED_FILE
 from mleredux.plugin.task import Task, settle_times
 
 from mleredux_executor_nodes.objects import digest, read_verified
 from mleredux_executor_nodes.snapshots import File, Scanner, Tree, restore
-
-if TYPE_CHECKING:
-    from mleredux.plugin.executor import ObjectStore
 
 _PIECES = "data/pieces"
 

@@ -8,17 +8,14 @@ import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mleredux.errors import NotFound, StoreError
+from mleredux.plugin.command import Catalogue
 from mleredux.plugin.files import remove_tree
 
 from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.snapshots import PIECE, File
-
-if TYPE_CHECKING:
-    from mleredux.plugin.command import Catalogue
 
 _MOST_RUNS = 256
 _BUSY_SECONDS = 60.0
