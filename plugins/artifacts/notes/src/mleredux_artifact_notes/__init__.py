@@ -2,13 +2,13 @@
 
 | modules | contents |
 |---|---|
-| `solutions` | the solutions of a run, in order |
-| `diffs`, `notebook` | `solutions.diff`; `notebook.ipynb` |
-| `reproduce_command`, `reproduce` | `mleredux runs reproduce`; a rerun that must create the same submission |
-| `verify_command`, `verify`, `trial` | `mleredux runs verify`; the score of code rerun on changed data; its execution |
-| `permutation`, `targets`, `halves` | permuted test ids; changed training targets; random halves of the test rows |
+| `solutions` | the solutions of a run, in order; `solutions.diff` |
+| `notebook` | `notebook.ipynb` |
+| `commands` | `mleredux runs reproduce`, `mleredux runs verify` |
+| `reproduce` | a rerun that must create the same submission; comparison by bytes and by values |
+| `verify`, `trial` | the score of code rerun on changed data; its execution, also on halves of the test rows |
+| `permutation`, `targets` | permuted test ids; changed training targets |
 | `rerun`, `tables` | the final code as a command; tables as text |
-| `comparison` | submissions compared by bytes and by values |
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ mleredux_contract = 2
 @hookimpl(trylast=True)
 def mleredux_produce_artifacts(run: Run) -> Iterable[Artifact]:
     """Produce the artifacts; this hook runs last because solutions are read from the rollout."""
-    from mleredux_artifact_notes.diffs import produce_diff
     from mleredux_artifact_notes.notebook import produce_notebook
+    from mleredux_artifact_notes.solutions import produce_diff
 
     return [artifact for artifact in (produce_diff(run), produce_notebook(run)) if artifact is not None]
 
@@ -47,8 +47,8 @@ def mleredux_register_schemes() -> list[Ref]:
 def mleredux_register_commands() -> list[Ref]:
     """Return the commands `mleredux runs reproduce` and `mleredux runs verify`."""
     return [
-        Ref("runs reproduce", "mleredux_artifact_notes.reproduce_command:command"),
-        Ref("runs verify", "mleredux_artifact_notes.verify_command:command"),
+        Ref("runs reproduce", "mleredux_artifact_notes.commands:reproduce_command"),
+        Ref("runs verify", "mleredux_artifact_notes.commands:verify_command"),
     ]
 
 

@@ -1,4 +1,4 @@
-"""`mleredux runs reproduce`."""
+"""`mleredux runs reproduce` and `mleredux runs verify`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Maximum difference between numbers.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
-def command(ctx: click.Context, run: str, entry: str | None, tolerance: float, as_json: bool) -> None:
+def reproduce_command(ctx: click.Context, run: str, entry: str | None, tolerance: float, as_json: bool) -> None:
     """Rerun the final code of a run, and check whether it creates the same submission.
 
     The exit code is 0 if it does (same bytes, values or score), otherwise 1.
@@ -37,3 +37,28 @@ def command(ctx: click.Context, run: str, entry: str | None, tolerance: float, a
     )
     echo(json.dumps(result, indent=1) if as_json else f"{result['verdict']}: {result['message']}")
     ctx.exit(0 if result["verdict"] in ("identical", "equal", "same score") else 1)
+
+
+@click.command("verify")
+@click.argument("run")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+@click.pass_context
+def verify_command(ctx: click.Context, run: str, as_json: bool) -> None:
+    """Execute the final code of a run again on permuted test data, and record the verdict on its result.
+
+    The exit code is 0 if the result is verified, otherwise 1.
+    """
+    from mleredux.plugin.command import current, echo
+    from mleredux.plugin.host import verify_run
+
+    store: RunStore = ctx.obj
+    found = store.get(run)
+    report = verify_run(found, store, current(), progress=lambda message: echo(message, err=True))
+    if as_json:
+        click.echo(json.dumps(report.verdict.model_dump(mode="json"), indent=1))
+    else:
+        check = report.verdict.verification
+        echo(f"{report.verdict.status}: {report.verdict.why}")
+        if check is not None and check.why != report.verdict.why:
+            echo(f"Executed again: {check.status}: {check.why}")
+    ctx.exit(0 if report.verdict.status == "verified" else 1)
