@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -50,6 +49,8 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
     about, build, environment = manifest.agent, manifest.build, manifest.environment
     made = Build(context=source.folder, dockerfile=build.dockerfile) if build.dockerfile else None
     made = made or _build_of(source, build.python)
+    # the folder is for sandboxes that build no images, unless a Dockerfile defines the agent's environment
+    folder = AgentFolder(path=source.folder, place=AGENT_DIR, python=tuple(build.python))
     asked = manifest.limits.model_dump(exclude_none=True)
     limits = {_LIMITS.get(name, name): value for name, value in asked.items()}
     return Agent(
@@ -59,7 +60,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         command=tuple(about.command),
         build=made.model_copy(
             update={
-                "folder": _folder(source, build.dockerfile, build.python),
+                "folder": folder if build.dockerfile is None else None,
                 "writable_root": build.writable_root,
                 "time_limit": build.time_limit,
                 "max_image_mb": build.max_image,
@@ -76,7 +77,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         presets=manifest.presets,
         isolated=True,
         unisolated="named" if source.remote else "fallback",
-        rollout_reader=_reader(manifest),
+        rollout_reader=partial(_read_logs, manifest.logs.path, manifest.logs.format) if manifest.logs else None,
         verify=tuple(manifest.verify.command),
         smoke=Smoke(task=manifest.smoke.task, time_limit=manifest.smoke.time_limit, options=manifest.smoke.options),
         reference=source.reference,
@@ -84,13 +85,6 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         tags=("repo",),
         tools=tuple(about.tools),
     )
-
-
-def _folder(source: Source, dockerfile: str | None, requirements: list[str]) -> AgentFolder | None:
-    """Return the agent's folder for sandboxes that build no images; None if a Dockerfile defines its environment."""
-    if dockerfile is not None:
-        return None
-    return AgentFolder(path=source.folder, place=AGENT_DIR, python=tuple(requirements))
 
 
 def _images(folder: Path, dockerfile: str | None) -> tuple[str, ...]:
@@ -120,10 +114,6 @@ def _with_dockerfile(source: Source, text: str) -> Path:
             shutil.rmtree(place, ignore_errors=True)
             tree.rename(place)
     return target
-
-
-def _reader(manifest: Manifest) -> Callable[[Path], Any] | None:
-    return partial(_read_logs, manifest.logs.path, manifest.logs.format) if manifest.logs else None
 
 
 def _read_logs(path: str, form: str, output: Path) -> Any:

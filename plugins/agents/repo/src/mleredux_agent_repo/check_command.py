@@ -15,7 +15,6 @@ from mleredux.plugin.command import grant_options
 
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
-    from mleredux.plugin.artifact import Run
     from mleredux.plugin.command import Catalogue
 
 
@@ -90,6 +89,8 @@ def _build_and_run(
     from mleredux.plugin.experiment import Request, plan
     from mleredux.plugin.host import Pipeline
 
+    from mleredux_agent_repo.smoke import last_lines
+
     smoke = agent.smoke or Smoke(task="wine", time_limit=300)
     assert agent.reference is not None
     started = time.monotonic()
@@ -114,17 +115,11 @@ def _build_and_run(
         report = run.report
         if report is None or not report.valid_submission:
             why = run.message or (report.message if report else None) or "it produced nothing that can be scored"
-            tell("smoke run", f"{smoke.task}: {why}{_last_lines(run)}", ok=False)
+            lines = "".join(f"\n     | {line}" for line in last_lines(run))
+            tell("smoke run", f"{smoke.task}: {why}{lines}", ok=False)
             return False
         seconds = time.monotonic() - started
         tell(
             "smoke run", f"{smoke.task}: {report.metric} {plain(report.score or 0.0, 6)}, {seconds:.0f} s with building"
         )
         return True
-
-
-def _last_lines(run: Run) -> str:
-    if not run.agent_log.is_file():
-        return ""
-    lines = run.agent_log.read_bytes()[-5000:].decode(errors="replace").strip().splitlines()[-10:]
-    return "\n" + "\n".join(f"     | {line}" for line in lines) if lines else ""

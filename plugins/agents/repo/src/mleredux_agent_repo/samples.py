@@ -16,13 +16,11 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from mleredux.errors import DataError
 from mleredux.plugin.experiment import sample_name
-
-if TYPE_CHECKING:
-    from mleredux.plugin.task import Task
+from mleredux.plugin.task import Task
 
 REVISION = "3"
 """Part of the version of all samples; incremented whenever the same number of rows would give different files."""

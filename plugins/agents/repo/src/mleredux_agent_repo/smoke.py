@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from mleredux.errors import AgentBroken, Cancelled
 from mleredux.models import Agent, Cause
+from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.experiment import Request, plan
 from mleredux.plugin.files import cache_dir, write_atomically
-
-if TYPE_CHECKING:
-    from mleredux.plugin.artifact import Run, RunStore
-    from mleredux.plugin.host import Pipeline, StageContext
-    from mleredux.plugin.sandbox import Built
+from mleredux.plugin.host import Pipeline, StageContext
+from mleredux.plugin.sandbox import Built
 
 _LAST_LINES = 10
 _LAST_BYTES = 10_000
@@ -88,9 +85,14 @@ def _why(run: Run) -> str:
     report = run.report
     said = run.message or (report.message if report else None) or "it produced nothing that can be scored"
     what = f"The agent did not pass its smoke run on {run.spec.task}: {said.rstrip('.')}."
+    lines = last_lines(run)
+    return "\n".join([f"{what} The last lines of its log:", *lines, ""]) if lines else what
+
+
+def last_lines(run: Run) -> list[str]:
+    """Return the last lines of the agent's log; none if there is no log."""
     if not run.agent_log.is_file():
-        return what
+        return []
     with run.agent_log.open("rb") as log:
         log.seek(max(0, run.agent_log.stat().st_size - _LAST_BYTES))
-        lines = log.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
-    return "\n".join([f"{what} The last lines of its log:", *lines, ""]) if lines else what
+        return log.read().decode(errors="replace").strip().splitlines()[-_LAST_LINES:]
