@@ -24,8 +24,7 @@ from mleredux_llm_protocols.routes import (
     model_list,
 )
 
-from mleredux_scripted_llm.replies import identity, response_of
-from mleredux_scripted_llm.requests import Answer, Asked, Conversation, choose, read, tokens_in
+from mleredux_scripted_llm.requests import Answer, Asked, Conversation, choose, identity, read, response_of, tokens_in
 from mleredux_scripted_llm.scenario import Scenario
 
 CONVERSATION_HEADER = "X-Conversation"
@@ -72,26 +71,18 @@ class Server:
     """
 
     def __init__(self, scenario: Scenario, key: str | None, note: Callable[[Noted], None]) -> None:
-        self._scenario = scenario
-        self._key = key
-        self._note = note
+        self._scenario, self._key, self._note = scenario, key, note
         self._conversations: dict[str, Conversation] = {}
 
     def application(self) -> web.Application:
         """Return the application for aiohttp's runner."""
         application = web.Application(client_max_size=_MAX_BODY)
-        application.add_routes(
-            [
-                web.get("/health", self._health),
-                web.route("*", "/{path:.*}", self._route),
-            ]
-        )
+        application.router.add_route("*", "/{path:.*}", self._route)
         return application
 
-    async def _health(self, _request: web.Request) -> web.Response:
-        return web.json_response({"status": "running"})
-
     async def _route(self, request: web.Request) -> web.StreamResponse:
+        if request.path == "/health" and request.method in ("GET", "HEAD"):
+            return web.json_response({"status": "running"})
         path = below_v1(request.path)
         google, kind, family = google_call(path), kind_at(path), family_at(path, request.headers)
         key = key_in(request.headers)
