@@ -75,9 +75,9 @@ def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_j
     body = {
         "name": name,
         "scopes": list(scopes or _SCOPES[:3]),
-        "project": _project(there, asked["project"])["id"] if asked["project"] else None,
+        "project": _found(there, "project", asked["project"])["id"] if asked["project"] else None,
         "expires_in": int(expires) if expires is not None else None,
-        "user": _user(there, asked["user"])["id"] if asked["user"] else None,
+        "user": _found(there, "user", asked["user"])["id"] if asked["user"] else None,
     }
     made = there.json(create("/v1/tokens", known(body)))
     if as_json:
@@ -130,10 +130,7 @@ def set_secret(ctx: click.Context, name: str, project: str | None, source: TextI
     value = source.read().strip() if source is not None else click.prompt("Value", hide_input=True)
     call = Call("PUT", f"/v1/secrets/{segment(name)}", json=known({"value": value, "project": project}))
     made = service(ctx).json(call)
-    if as_json:
-        print_json(made)
-    else:
-        click.echo(f"{name} is set. Use it: `mleredux run … --secret {name}`.")
+    _tell(made, f"{name} is set. Use it: `mleredux run … --secret {name}`.", as_json)
 
 
 @secret.command("list")
@@ -169,7 +166,8 @@ def create_user(ctx: click.Context, name: str, admin: bool, service: str | None,
     """Create a user with their own project; `token create --user` creates their first token."""
     body = {"name": name, "admin": admin, "service": service is not None or None, "project": service}
     made = _there(ctx).json(create("/v1/users", body))
-    _tell_made(made, f"Next: `mleredux account token create --name NAME --user {name}`.", as_json)
+    further = f"Next: `mleredux account token create --name NAME --user {name}`."
+    _tell(made, f"{made['id']} is {made['name']}. {further}", as_json)
 
 
 _lists(user, "user", ("id", "name", "admin"), "List users.")
@@ -182,7 +180,7 @@ _lists(user, "user", ("id", "name", "admin"), "List users.")
 def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
     """Remove a user by name or id."""
     there = service(ctx)
-    found = _user(there, name)
+    found = _found(there, "user", name)
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Deleting without a terminal requires --yes.")
@@ -202,7 +200,7 @@ def project() -> None:
 def create_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Create a project."""
     made = service(ctx).json(create("/v1/projects", {"name": name}))
-    _tell_made(made, f"Use it: `mleredux run … --project {name}`.", as_json)
+    _tell(made, f"{made['id']} is {made['name']}. Use it: `mleredux run … --project {name}`.", as_json)
 
 
 _lists(project, "project", ("id", "name", "role", "created_at"), "List projects that you can see.")
@@ -282,11 +280,11 @@ def usage(ctx: click.Context, as_json: bool) -> None:
         _print_usage(projects)
 
 
-def _tell_made(made: dict[str, Any], further: str, as_json: bool) -> None:
+def _tell(made: dict[str, Any], sentence: str, as_json: bool) -> None:
     if as_json:
         print_json(made)
     else:
-        click.echo(f"{made['id']} is {made['name']}. {further}")
+        click.echo(sentence)
 
 
 def _tell_usage(project: dict[str, Any], as_json: bool) -> None:
@@ -311,33 +309,24 @@ def _print_usage(projects: list[dict[str, Any]]) -> None:
     print_table(rows, ("project", "what", "used", "quota"))
 
 
-def _project(there: Service, name: str) -> dict[str, Any]:
-    """Return a project by its name or id."""
-    return _found(there, "project", name)
-
-
 def _project_path(there: Service, name: str) -> str:
-    return f"/v1/projects/{segment(_project(there, name)['id'])}"
+    return f"/v1/projects/{segment(_found(there, 'project', name)['id'])}"
 
 
 def _member_path(there: Service, name: str, user: str) -> str:
     return f"{_project_path(there, name)}/members/{segment(_user_id(there, user))}"
 
 
-def _user(there: Service, name: str) -> dict[str, Any]:
-    """Return a user by name or id; only administrators may do so."""
-    return _found(there, "user", name)
-
-
 def _user_id(there: Service, name: str) -> str:
     """Return a user's id; the user may be given by name if the caller may look up names."""
     if not there.get("/v1/me")["user"]["admin"]:
         return name
-    found: str = _user(there, name)["id"]
+    found: str = _found(there, "user", name)["id"]
     return found
 
 
 def _found(there: Service, kind: str, name: str) -> dict[str, Any]:
+    """Return a project or a user by name or id; only administrators may look up users."""
     from mleredux_client.errors import NotFound
 
     found = [item for item in there.pages(f"/v1/{kind}s", {}) if name in (item["id"], item["name"])]
