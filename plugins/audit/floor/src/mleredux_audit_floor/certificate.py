@@ -20,12 +20,12 @@ from mleredux.plugin.host import Prepared, prepare
 from mleredux.plugin.task import Task
 
 from mleredux_audit_floor.documents import measure_documents
-from mleredux_audit_floor.measurement import BLIND, Measurement, measure, read
+from mleredux_audit_floor.measurement import BLIND, Measurement, fields_of, measure, read
 from mleredux_audit_floor.reference_models import GOOD, PANEL
 
 SCHEMA = "mleredux-certificate/1"
-DISCRIMINATION, DISTANCE, NEAR = 0.8, 0.9, 0.45
-"""Minimum discrimination, minimum distance to other seeds, maximum distance of p from its calibrated value."""
+DISTANCE, NEAR = 0.9, 0.45
+"""Minimum distance to other seeds, maximum distance of p from its calibrated value."""
 CALIBRATED = {"easy": 0.44, "medium": 0.25, "hard": 0.07}
 """Mean skill of the panel on micro tasks by level, as measured by `benchmarks/micro_tasks.py`."""
 _SEED = re.compile(r"(?<=-)(public-)?([0-9]+)(?=@|$)")
@@ -99,12 +99,9 @@ def contradictions(
         return [f"The data of {task.id} differs from that which was certified."]
     again = certify(task, catalogue, store)
     verdicts = {name: field["ok"] for name, field in again["fields"].items()}
+    claimed = {name: field.get("ok") if isinstance(field, dict) else "" for name, field in fields.items()}
     differing = sorted(
-        name
-        for name in {*verdicts, *fields}
-        if name not in verdicts
-        or not isinstance(fields.get(name), dict)
-        or fields[name].get("ok") is not verdicts[name]
+        name for name in {*verdicts, *claimed} if claimed.get(name, "") is not verdicts.get(name, "none")
     )
     if differing or certificate.get("sound") is not again["sound"]:
         return [f"The measured verdict differs: {', '.join(differing or ['sound'])}."]
@@ -117,12 +114,11 @@ def _measured(found: Measurement) -> dict[str, dict[str, Any]]:
     value = {name: found.value(report) for name, report in found.models.items()}
     best, ceiling = max(value[name] for name in GOOD), min(found.value(report) for report in found.oracles.values())
     above = {what: report.score for what, report in found.nulls.items() if (report.percentile or 0) > 50}
-    accepted = [name for name, report in found.wrong.items() if report.valid_submission]
     pairs = [value[one] > value[other] for one in GOOD for other in PANEL if other not in GOOD]
-    share = sum(pairs) / len(pairs)
     level = next((name for name in CALIBRATED if {name, "micro"} <= set(found.task.tags)), None)
     p = statistics.fmean(found.skill(name) for name in PANEL)
     return {
+        **fields_of(found.wrong, {name: found.models[name].score for name in PANEL}, pairs, found.cpu_seconds),
         "floor_and_ceiling": {
             "ok": not above and found.oracles["answers"].valid_submission and ceiling >= best - 2 * found.error,
             "oracles": {name: report.score for name, report in found.oracles.items()},
@@ -130,22 +126,11 @@ def _measured(found: Measurement) -> dict[str, dict[str, Any]]:
             "above_the_median": above,
         },
         "data_blind": {"ok": not above.keys() & set(BLIND), "agents": [name for name in BLIND if name in found.nulls]},
-        "wrong_submissions": {
-            "ok": not accepted, "refused": len(found.wrong) - len(accepted), "accepted": accepted,
-        },
         "solutions": {
             "ok": all(value["constant"] < value[name] and best - value[name] <= 2 * found.error for name in GOOD),
             "scores": {name: found.models[name].score for name in GOOD},
             "standard_error": round(found.error, 6),
         },
-        "discrimination": {
-            "ok": share >= DISCRIMINATION,
-            "value": round(share, 4),
-            "panel": {name: found.models[name].score for name in PANEL},
-            "language_models": 0,
-        },
-        "real_competitions": {"ok": None, "why": "A rank correlation needs a set of tasks."},
-        "cost": {"ok": found.cpu_seconds < 15, "cpu_seconds_of_panel": round(found.cpu_seconds, 2)},
         "difficulty": {
             "ok": None if level is None else abs(p - CALIBRATED[level]) <= NEAR,
             "level": level,

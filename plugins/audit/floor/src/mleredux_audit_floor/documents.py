@@ -16,11 +16,13 @@ from typing import Any
 from mleredux.errors import NotApplicable
 from mleredux.plugin.artifact import Report
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import Job, Prepared, grade, score_in_children
+from mleredux.plugin.host import Prepared
 from mleredux.plugin.task import Task
 
-FLOOR, CLOSE, DISCRIMINATION = 0.4, 0.95, 0.8
-"""Maximum score of null agents, minimum share of the best score that good solutions reach, minimum discrimination."""
+from mleredux_audit_floor.measurement import fields_of, graded
+
+FLOOR, CLOSE = 0.4, 0.95
+"""Maximum score of null agents, minimum share of the best score that good solutions reach."""
 NULLS, BLIND, ATTEMPTS = 10, 5, 50
 FALSIFIED = (0.1, 0.3, 1.0)
 """Shares of falsified values in the panel; each is drawn three times."""
@@ -54,15 +56,14 @@ def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scra
     }
     files = {group: {name: json.dumps(one).encode() for name, one in made.items()} for group, made in groups.items()}
     files["wrong"] = dict(_wrong(best, content))
-    jobs = []
-    for number, text in enumerate(text for made in files.values() for text in made.values()):
-        path = scratch / str(number) / task.submission.file
-        path.parent.mkdir()
-        path.write_bytes(text)
-        jobs.append(Job(task, path, prepared.private))
-    scored = zip(jobs, score_in_children(jobs, catalogue), strict=True)
-    graded = iter([grade(task, job.submission, prepared.private, catalogue, scored=score) for job, score in scored])
-    reports = {group: {name: next(graded) for name in made} for group, made in files.items()}
+    paths = {
+        group: {name: scratch / group / name / task.submission.file for name in made} for group, made in files.items()
+    }
+    for group, made in files.items():
+        for name, text in made.items():
+            paths[group][name].parent.mkdir(parents=True)
+            paths[group][name].write_bytes(text)
+    reports, _ = graded(task, paths, prepared.private, catalogue)
     return _fields(reports, prepared, content, time.process_time() - began)
 
 
@@ -72,13 +73,13 @@ def _fields(
     scores = {group: {name: one.score or 0.0 for name, one in made.items()} for group, made in reports.items()}
     best = scores["good"]["the solution"]
     above = {name: score for name, score in {**scores["null"], **scores["blind"]}.items() if score > FLOOR}
-    accepted = [name for name, one in reports["wrong"].items() if one.valid_submission]
     panel = scores["panel"].values()
     pairs = [careful > other for careful in scores["good"].values() for other in panel]
     hidden = (content, *(path.read_bytes() for path in prepared.private.glob("*.json")))
     public = [path for path in prepared.public.rglob("*") if path.is_file()]
     leaks = [path.name for path in public if any(text.strip() in path.read_bytes() for text in hidden)]
     return {
+        **fields_of(reports["wrong"], {**scores["panel"]}, pairs, seconds),
         "floor_and_ceiling": {
             "ok": best >= 1 and not above,
             "oracles": {"solution": best},
@@ -86,18 +87,7 @@ def _fields(
             "above_the_floor": above,
         },
         "data_blind": {"ok": not above.keys() & scores["blind"].keys(), "agents": list(scores["blind"])},
-        "wrong_submissions": {
-            "ok": not accepted, "refused": len(scores["wrong"]) - len(accepted), "accepted": accepted,
-        },
         "solutions": {"ok": min(scores["good"].values()) >= CLOSE * best, "scores": scores["good"]},
-        "discrimination": {
-            "ok": sum(pairs) / len(pairs) >= DISCRIMINATION,
-            "value": round(sum(pairs) / len(pairs), 4),
-            "panel": scores["panel"],
-            "language_models": 0,
-        },
-        "real_competitions": {"ok": None, "why": "A rank correlation needs a set of tasks."},
-        "cost": {"ok": seconds < 15, "cpu_seconds_of_panel": round(seconds, 2)},
         "difficulty": {"ok": None, "level": None, "p": round(sum(panel) / len(panel), 4), "calibrated": None},
         "leaks": {"ok": not leaks, "files_that_contain_answers": leaks},
     }  # fmt: skip
@@ -173,5 +163,4 @@ def _wrong(best: dict[str, Any], content: bytes) -> Iterator[tuple[str, bytes]]:
         "a field is unknown": {**best, "unknown": 1},
         "a field has another type": {**best, first: {"unknown": [1]}},
     }
-    for name, value in faults.items():
-        yield name, json.dumps(value).encode()
+    yield from ((name, json.dumps(value).encode()) for name, value in faults.items())

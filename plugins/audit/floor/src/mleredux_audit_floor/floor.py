@@ -13,9 +13,9 @@ from mleredux.errors import TaskBroken
 from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Report
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import Job, grade, score_in_children
 from mleredux.plugin.task import Task
 
+from mleredux_audit_floor.measurement import graded
 from mleredux_audit_floor.submissions import write_documents, write_submissions
 
 KINDS = ("null", "sample", "constant", "random", "copy", "injector", "hunter")
@@ -79,13 +79,11 @@ def floor_of(task: Task, public: Path, private: Path, catalogue: Catalogue, *, s
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-floor-") as scratch:
         submissions = list(_submissions(task, public, Path(scratch), seed))
-        scored = score_in_children([Job(task, path, private) for _, _, path in submissions], catalogue)
-        reports = [
-            grade(task, path, private, catalogue, scored=score)
-            for (_, _, path), score in zip(submissions, scored, strict=True)
-        ]
-    labelled = [(kind, what, report) for (kind, what, _), report in zip(submissions, reports, strict=True)]
-    floor = Floor(task.id, task.version, task.metric.id, reports[0].median_threshold)
+        paths = {str(number): path for number, (_kind, _what, path) in enumerate(submissions)}
+        reports, _ = graded(task, {"": paths}, private, catalogue)
+    made = zip(submissions, reports[""].values(), strict=True)
+    labelled = [(kind, what, report) for (kind, what, _path), report in made]
+    floor = Floor(task.id, task.version, task.metric.id, labelled[0][2].median_threshold)
     floor.rows = [row_of(kind, labelled) for kind in KINDS if any(each[0] == kind for each in labelled)]
     return floor
 

@@ -6,9 +6,10 @@ import csv
 import math
 import statistics
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from mleredux.plugin.artifact import Report
 from mleredux.plugin.command import Catalogue
@@ -18,10 +19,45 @@ from mleredux.plugin.task import Task
 from mleredux_audit_floor.reference_models import GOOD, write_predictions
 from mleredux_audit_floor.submissions import write_submissions
 
+DISCRIMINATION, MOST_SECONDS = 0.8, 15
+"""Minimum discrimination, and limit of the panel's CPU time."""
 FOLDS = 5
 """Number of parts of the test table whose scores give the standard error of a score."""
 BLIND = ("the sample submission", "0", "1", "0.5", "uniform numbers")
 """Null agents that use only the description and the format of the submission."""
+
+
+def graded(
+    task: Task, groups: dict[str, dict[str, Path]], private: Path, catalogue: Catalogue, parts: Sequence[Job] = ()
+) -> tuple[dict[str, dict[str, Report]], list[float]]:
+    """Grade submissions in groups, by name; return their reports, and the scores of further jobs."""
+    jobs = [Job(task, path, private) for paths in groups.values() for path in paths.values()]
+    scored = score_in_children([*jobs, *parts], catalogue)
+    pairs = zip(jobs, scored, strict=False)
+    reports = iter([grade(task, job.submission, private, catalogue, scored=score) for job, score in pairs])
+    values = [float(getattr(score, "value", math.nan)) for score in scored[len(jobs) :]]
+    return {group: {name: next(reports) for name in paths} for group, paths in groups.items()}, values
+
+
+def fields_of(
+    wrong: dict[str, Report], panel: dict[str, float | None], better: list[bool], seconds: float
+) -> dict[str, dict[str, Any]]:
+    """Return the fields of a certificate that do not depend on the form of submissions.
+
+    Args:
+        wrong: The reports of submissions that must be refused.
+        panel: The scores of the panel.
+        better: Whether a good solution beats a worse one, for each pair.
+        seconds: CPU time of the panel.
+    """
+    accepted, share = [name for name, report in wrong.items() if report.valid_submission], statistics.fmean(better)
+    discrimination = {"ok": share >= DISCRIMINATION, "value": round(share, 4), "panel": panel, "language_models": 0}
+    return {
+        "wrong_submissions": {"ok": not accepted, "refused": len(wrong) - len(accepted), "accepted": accepted},
+        "discrimination": discrimination,
+        "real_competitions": {"ok": None, "why": "A rank correlation needs a set of tasks."},
+        "cost": {"ok": seconds < MOST_SECONDS, "cpu_seconds_of_panel": round(seconds, 2)},
+    }
 
 
 @dataclass(frozen=True)
@@ -87,22 +123,15 @@ def measure(task: Task, prepared: Prepared, catalogue: Catalogue, scratch: Path)
         "copies": copies,
         "wrong": dict(_wrong(answers, scratch)),
     }
-    jobs = [Job(task, path, private) for group in groups.values() for path in group.values()]
     parts = [_fold(models[name], task, answers, row, number, scratch) for name in GOOD for number in range(FOLDS)]
-    scored = score_in_children([*jobs, *parts], catalogue)
-    results = iter(
-        grade(task, job.submission, private, catalogue, scored=score)
-        for job, score in zip(jobs, scored[: len(jobs)], strict=True)
-    )
-    reports = {group: {name: _trusted(next(results)) for name in paths} for group, paths in groups.items()}
-    values = [float(getattr(score, "value", math.nan)) for score in scored[len(jobs) :]]
+    found, values = graded(task, groups, private, catalogue, parts)
+    # including the values that a verdict withholds, because they show what is attainable
+    reports = {
+        group: {name: one.model_copy(update=one.verdict.withheld) for name, one in made.items()}
+        for group, made in found.items()
+    }
     spreads = [_error(values[start : start + FOLDS]) for start in range(0, len(values), FOLDS)]
     return Measurement(task, **reports, error=max(spreads), cpu_seconds=spent)
-
-
-def _trusted(report: Report) -> Report:
-    """Return the report including the values that its verdict withholds, because it shows what is attainable."""
-    return report.model_copy(update=report.verdict.withheld)
 
 
 def _error(values: list[float]) -> float:
