@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 import requests
-from mleredux_competition_mlebench.kaggle.patience import Patience, retry_after
-from mleredux_competition_mlebench.kaggle.sentences import _SENTENCES, Refusal, as_error
+from mleredux_competition_mlebench.kaggle.patience import _SENTENCES, Patience, Refusal, as_error, retry_after
 from mleredux_competition_mlebench.kaggle.transfer import Download
 
 sys.path.insert(0, str(Path(__file__).parent))

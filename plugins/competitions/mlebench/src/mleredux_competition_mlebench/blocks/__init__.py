@@ -2,8 +2,7 @@
 
 | modules | contents |
 |---|---|
-| `declare`, `recipes` | declarations of competitions; preparation recipes as data |
-| `fixed` | shared parts of the `fixed` variants |
+| `declare`, `recipes` | declarations of competitions and of `fixed` variants; preparation recipes as data |
 | `per_category`, `spoken_tokens` | shared parts of image collections by category, and of text normalization |
 | `workspace` | one preparation: inputs read, outputs planned, then written |
 | `trees`, `archives` | raw files in folders and in archives |
@@ -29,10 +28,9 @@ from mleredux_competition_mlebench.blocks.contents import (
     Zip,
     write_tars,
 )
-from mleredux_competition_mlebench.blocks.declare import competition
+from mleredux_competition_mlebench.blocks.declare import competition, corrected, drawn_by_content
 from mleredux_competition_mlebench.blocks.extras import require
 from mleredux_competition_mlebench.blocks.fast_floats import fast_floats, read_fast
-from mleredux_competition_mlebench.blocks.fixed import corrected, drawn_by_content
 from mleredux_competition_mlebench.blocks.json_records import IndentedJson
 from mleredux_competition_mlebench.blocks.likeness import linked, look_alikes
 from mleredux_competition_mlebench.blocks.one_pass import one_pass

@@ -177,23 +177,17 @@ class TableSplit:
             also(w, train, test)
         train, test = self.after(w, train, test) if self.after else (train, test)
         hidden = test.drop(columns=list(targets))
+        hidden = hidden[list(columns(self.test_columns))] if self.test_columns else hidden
         answers = one_hot(test, ids, targets[0], self.classes) if self.classes else test
+        answers = answers[list(columns(self.answer_columns))] if self.answer_columns else answers
         fill = self.fill(test) if callable(self.fill) else self.fill
         if self.train:
             w.public(self.train, train, **self.write)
         if self.test:
-            w.public(
-                self.test,
-                hidden[list(columns(self.test_columns))] if self.test_columns else hidden,
-                **self.write,
-            )
+            w.public(self.test, hidden, **self.write)
         if self.sample:
             w.public(self.sample, filled(test, ids, fill), **self.write)
-        w.private(
-            self.answers,
-            answers[list(columns(self.answer_columns))] if self.answer_columns else answers,
-            **self.write,
-        )
+        w.private(self.answers, answers, **self.write)
         if self.gold:
             w.private(self.gold, test[[*ids, *targets]], **self.write)
         for name in self.copies:

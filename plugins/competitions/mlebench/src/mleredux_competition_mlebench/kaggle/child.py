@@ -19,7 +19,7 @@ from typing import IO, Any
 
 from mleredux.plugin.files import redirected
 
-from mleredux_competition_mlebench.kaggle.sentences import Refusal
+from mleredux_competition_mlebench.kaggle.patience import Refusal
 
 _TIMEOUT = (30.0, 120.0)
 """Seconds to wait for a connection, and for the next bytes."""

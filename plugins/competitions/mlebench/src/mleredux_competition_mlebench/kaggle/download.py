@@ -16,7 +16,7 @@ from mleredux.errors import DataError
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.task import DamagedArchive, md5, tell_progress, unpack
 
-from mleredux_competition_mlebench.kaggle.sentences import Refusal, as_error
+from mleredux_competition_mlebench.kaggle.patience import Refusal, as_error
 
 if TYPE_CHECKING:
     from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard

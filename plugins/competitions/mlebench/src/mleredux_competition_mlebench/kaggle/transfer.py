@@ -14,8 +14,7 @@ from typing import Any
 
 import requests
 
-from mleredux_competition_mlebench.kaggle.patience import TROUBLE, Patience, retry_after
-from mleredux_competition_mlebench.kaggle.sentences import Refusal
+from mleredux_competition_mlebench.kaggle.patience import TROUBLE, Patience, Refusal, retry_after
 
 _BLOCK = 1 << 20
 
