@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mleredux_agent_baseline.columns import clean, profile_of, texts
 from mleredux_agent_baseline.files import Facts, NotForBaseline, metric_in, read_facts
 from mleredux_agent_baseline.problem import Problem, infer
-from mleredux_agent_baseline.roles import align, load_tables
-from mleredux_agent_baseline.submission import answer_columns, write_submission
+from mleredux_agent_baseline.solve import answer_columns, write_submission
+from mleredux_agent_baseline.tables import align, load_tables
 
 ROWS = 60
 

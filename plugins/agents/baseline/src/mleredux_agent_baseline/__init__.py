@@ -5,13 +5,13 @@ mleredux imports `plugin`, `agent` and `settings`. Everything else runs inside t
 | modules | contents |
 |---|---|
 | `plugin`, `agent`, `settings` | the registered agent; its declaration; its options and the division of its time |
-| `process`, `work`, `journal` | the process with its time limit; all steps in order; log, trace, first submission |
+| `process`, `work` | the process with its time limit, log, trace and first submission; all steps in order |
 | `files` | table files among the public files; the task's metadata and description |
-| `tables`, `roles` | tables of several formats; training table, test table, sample submission |
+| `tables` | tables of several formats; training table, test table, sample submission |
 | `problem` | targets, inferred from the tables, the sample submission and the metric |
 | `columns`, `features`, `images` | types of columns; numeric features, also of images |
 | `models`, `metrics`, `fit` | candidate models; metrics on held-out rows; one candidate fitted, and several blended |
 | `search` | cross-validation of the candidates |
-| `solve`, `submission`, `export` | final predictions; the submission file; the solution as one script |
+| `solve`, `export` | final predictions and the submission file; the solution as one script |
 | `kit` | functions for other agents |
 """

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from mleredux_agentkit import exit_now
 
-from mleredux_agent_baseline.journal import Journal
-from mleredux_agent_baseline.process import run_agent
+from mleredux_agent_baseline.process import Journal, run_agent
 from mleredux_agent_baseline.settings import OPTIONS
 
 

@@ -12,10 +12,7 @@ from mleredux_agent_baseline.files import Facts
 from mleredux_agent_baseline.fit import Choice
 
 PACKAGE = "mleredux_agent_baseline"
-MODULES = (
-    "files", "tables", "roles", "metrics", "problem", "columns", "features", "images", "models", "fit", "submission",
-    "solve",
-)  # fmt: skip
+MODULES = ("files", "tables", "metrics", "problem", "columns", "features", "images", "models", "fit", "solve")
 """Modules in an order in which each uses only the ones before it."""
 
 

@@ -16,8 +16,7 @@ from mleredux_agent_baseline.metrics import (
     PROBABILITY_METRICS,
     Array,
 )
-from mleredux_agent_baseline.roles import id_columns
-from mleredux_agent_baseline.tables import Tables
+from mleredux_agent_baseline.tables import Tables, id_columns
 
 FEW_CLASSES = 20
 """Integers with at most this many values are treated as classes, unless the metric decides."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,12 +17,44 @@ from mleredux_agent_baseline.features import PIXEL_COMPONENTS, Features
 from mleredux_agent_baseline.files import Facts, NotForBaseline
 from mleredux_agent_baseline.fit import Choice, fit_predict, mix
 from mleredux_agent_baseline.images import find_images, image_column, read_pixels
-from mleredux_agent_baseline.metrics import Array
+from mleredux_agent_baseline.metrics import Array, nearest_code
 from mleredux_agent_baseline.models import BY_NAME
 from mleredux_agent_baseline.problem import Head, Problem, infer
-from mleredux_agent_baseline.roles import load_tables
-from mleredux_agent_baseline.submission import write_submission
-from mleredux_agent_baseline.tables import Tables
+from mleredux_agent_baseline.tables import Tables, load_tables
+
+
+def write_submission(sample: Path, path: Path, heads: list[Head], predictions: list[Array]) -> None:
+    """Fill the sample's columns with predictions, and replace the submission atomically.
+
+    Args:
+        sample: The sample submission; its ids are copied as text.
+        predictions: For each head, probabilities of shape (rows, classes), or numbers.
+    """
+    table = pd.read_csv(sample, dtype=str, keep_default_na=False)
+    for head, prediction in zip(heads, predictions, strict=True):
+        for column, values in answer_columns(head, prediction).items():
+            table[column] = values
+    temporary = path.with_name(f".{path.name}.part")
+    with temporary.open("w", encoding="utf-8", newline="") as file:
+        table.to_csv(file, index=False, lineterminator="\n")
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def answer_columns(head: Head, prediction: Array) -> dict[str, Any]:
+    """Return the columns of the submission that a head fills."""
+    if not head.classes:
+        values = prediction.reshape(len(prediction), -1)
+        return {column: values[:, place] for place, column in enumerate(head.columns)}
+    if head.form == "label":
+        codes = nearest_code(prediction) if head.ordinal else prediction.argmax(axis=1)
+        return {head.columns[0]: [head.classes[code] for code in codes]}
+    if len(head.columns) == 1:
+        return {head.columns[0]: prediction[:, -1]}
+    shares = prediction / np.maximum(prediction.sum(axis=1, keepdims=True), 1e-300)
+    return {column: shares[:, place] for place, column in enumerate(head.columns)}
+
 
 SMALL_CELLS = 200_000
 COLOUR_ROWS = 20_000

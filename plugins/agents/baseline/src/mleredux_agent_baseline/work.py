@@ -11,12 +11,11 @@ from mleredux_agent_baseline.export import write_solution
 from mleredux_agent_baseline.features import kinds_for
 from mleredux_agent_baseline.files import NotForBaseline
 from mleredux_agent_baseline.fit import Choice, candidates_for, mix, select
-from mleredux_agent_baseline.journal import Journal
 from mleredux_agent_baseline.models import Candidate
+from mleredux_agent_baseline.process import Journal
 from mleredux_agent_baseline.search import OutOfTime, Search, Trial
 from mleredux_agent_baseline.settings import search_end
-from mleredux_agent_baseline.solve import Prepared, predict, useful_threads
-from mleredux_agent_baseline.submission import write_submission
+from mleredux_agent_baseline.solve import Prepared, predict, useful_threads, write_submission
 
 
 class Work:
