@@ -6,7 +6,7 @@
 | `engine`, `doctor` | the address of the Docker engine, and the connection to it; its checks in `doctor` |
 | `building`, `steps` | images: local, pulled or built; build steps in limited containers |
 | `container`, `handle` | settings of an agent's container; the started container |
-| `transcript`, `logs` | the record of the engine's output stream without gaps or repeats; the run's log |
+| `transcript` | the engine's output stream, copied to the run's log without gaps or repeats |
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ from mleredux.plugin.sandbox import Exit, Usage
 from mleredux_containers import OWN_PROCESSES, exit_of
 
 from mleredux_sandbox_docker.engine import engine_errors, gone_is_fine
-from mleredux_sandbox_docker.logs import LogFollower
-from mleredux_sandbox_docker.transcript import nanoseconds
+from mleredux_sandbox_docker.transcript import LogFollower, nanoseconds
 
 if TYPE_CHECKING:
     from docker import APIClient
