@@ -1,12 +1,13 @@
-"""Commands for experiments, one module each.
+"""Commands for experiments.
 
 | module | commands |
 |---|---|
-| `group` | `experiment` |
 | `plan` | `experiment check`, `run`, `status`, `extend`, `retry` |
 | `analyse` | `experiment analyse`, `report`, `export` |
-| `imports`, `familiarity` | `experiment import`, `experiment familiarity` |
-| `compare`, `leaderboard`, `power`, `bisect` | the commands with these names |
+| `imports` | `experiment` and `experiment import` |
+| `compare` | `compare` and `power` |
+| `leaderboard` | `leaderboard` and `experiment familiarity` |
+| `bisect` | `bisect` |
 | `failures`, `regrade` | `runs failures`, `regrade` |
 | `options` | options and inputs shared by the commands |
 | `there` | experiments on a server |

@@ -1,7 +1,8 @@
-"""`mleredux compare`."""
+"""`mleredux compare` and `mleredux power`."""
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -105,3 +106,101 @@ def _show(found: Comparison) -> None:
     for table in comparison_tables(found):
         click.echo()
         echo(table)
+
+
+@click.command("power")
+@click.argument("arms", nargs=-1, metavar="[A B]")
+@click.option("--difference", type=click.FloatRange(min=0, min_open=True), help="Difference to detect, in points.")
+@click.option("--tasks", type=click.IntRange(min=1), help="Number of tasks; by default, as in the runs of A and B.")
+@click.option("--seeds", type=click.IntRange(min=1), help="Runs per task and arm; by default, as in the runs.")
+@click.option("--between", type=click.FloatRange(min=0), help="SD of the difference between tasks, in points.")
+@click.option("--within", type=click.FloatRange(min=0), help="SD of an arm's runs on the same task, in points.")
+@click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
+@click.option(
+    "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Probability of detecting it."
+)
+@source_options
+@measure_option
+@json_option
+@click.pass_context
+def power_command(
+    ctx: click.Context,
+    /,
+    arms: tuple[str, ...],
+    difference: float | None,
+    tasks: int | None,
+    seeds: int | None,
+    between: float | None,
+    within: float | None,
+    alpha: float | None,
+    power: float,
+    measure: str | None,
+    as_json: bool,
+    **selected: Any,
+) -> None:
+    """Compute how many tasks and seeds are needed to detect a difference, or which difference they detect.
+
+    With --experiment, the question is that of its plan, such as equivalence within its margin.
+
+    The variance is estimated from the runs of agents A and B, or set by --between and --within.
+    """
+    from mleredux_experiments.inference.power import Sample, Variance
+    from mleredux_experiments.results.measures import measure as measure_of
+
+    if len(arms) == 2:
+        from mleredux_experiments.execution.sequence import as_planned
+        from mleredux_experiments.inference.comparison import compare
+
+        results = results_of(ctx, **selected)
+        plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
+        found = compare(results, *arms, **as_planned(plan, results, measure=measure, alpha=alpha))
+        note(results)
+        sample, what = found.sample, measure_of(found.measure)
+    elif arms or between is None:
+        raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
+    else:
+        noise, what = (within or 0) ** 2, measure_of(measure or "any_medal")
+        variance = Variance(between**2, noise, noise)
+        sample = Sample(variance, 22, 3, alpha or 0.05, reach=what.reach, share=what.share)
+    variance, count, repeats = sample.variance, tasks or sample.tasks, seeds or max(round(sample.seeds), 1)
+    sample = replace(sample, tasks=count, seeds=repeats, power=power)
+    if variance.tasks == 1:
+        raise MlereduxError(
+            "Runs on one task do not show how differences vary between tasks.",
+            hint="Run both on more tasks, or give --between and --within without agents.",
+        )
+    if not variance.of_mean(repeats):
+        where = f"These runs of {' and '.join(arms)} do" if arms else "Differences of SD 0 do"
+        raise MlereduxError(
+            f"{where} not vary in {what.name}, so their variance is unknown.",
+            hint="Choose another --measure, or give --between and --within without agents, one of them above 0.",
+        )
+    difference = difference or sample.margin or None
+    if difference is not None and difference > (what.reach or difference):
+        raise click.UsageError(
+            f"Two runs differ in {what.name} by {plain(what.reach or 0)} {what.points} at most.", ctx
+        )
+    here = f"{count} task{'s' * (count != 1)} with {repeats} seed{'s' * (repeats != 1)} detect{'s' * (count == 1)}"
+    smallest = sample.detectable
+    told: dict[str, object] = {"tasks": count, "seeds": repeats, "detectable": smallest, "variance": asdict(variance)}
+    text = [f"{here} {sample.goal}{plain(smallest or 0, 3)} {what.points} with a power of {power:.0%}."]
+    if smallest is None:
+        text = [f"{here} {sample.goal}no possible difference with a power of {power:.0%}."]
+    if count < sample.least:
+        text[0] += f" A decision at {plain(100 * sample.alpha, 3)} % needs {sample.least} tasks or more."
+    if difference is not None:
+        chance, enough = sample.chance(difference), sample.tasks_for(difference)
+        more = sample.seeds_for(difference) if variance.separated else None
+        told |= {"difference": difference, "power": chance, "needed": {"tasks": enough, "seeds": more}}
+        text.append(f"They detect {sample.goal}{plain(difference)} {what.points} with a power of {chance:.0%}.")
+        if chance < power:
+            ways = [f"{enough} tasks"] if enough else []
+            ways += [f"{more} seeds a task"] if more else []
+            text.append(f"{' or '.join(ways)} would detect it." if ways else "No plan would detect it.")
+    if count >= sample.least and (certainty := sample.certainty(what.points, difference)):
+        text.append(certainty)
+        told["range"] = [one.detectable for one in sample.range or ()]
+    if as_json:
+        print_json({**told, "sentence": " ".join(text)})
+    else:
+        click.echo("\n".join(text))

@@ -1,11 +1,16 @@
-"""`mleredux experiment import`."""
+"""`mleredux experiment` and `experiment import`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import click
-from mleredux.plugin.command import data_dir_option, json_option, print_json, safe
+from mleredux.plugin.command import CommandGroup, data_dir_option, json_option, print_json, safe
+
+
+@click.group("experiment", cls=CommandGroup)
+def group() -> None:
+    """Plan, run and analyse experiments."""
 
 
 @click.command("import")
