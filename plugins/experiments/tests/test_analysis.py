@@ -15,8 +15,16 @@ from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
 from mleredux_experiments.analysis.analysis import analyse
-from mleredux_experiments.analysis.attempts import attempts, pass_all, pass_at, selection
-from mleredux_experiments.analysis.curves import medals_per_dollar, over_cost, over_time, time_to_medal
+from mleredux_experiments.analysis.curves import (
+    attempts,
+    medals_per_dollar,
+    over_cost,
+    over_time,
+    pass_all,
+    pass_at,
+    selection,
+    time_to_medal,
+)
 from mleredux_experiments.failures import Finding
 from mleredux_experiments.inference.ranking import interquartile_mean, profile, ranking
 from mleredux_experiments.results.measures import MEASURES, measure

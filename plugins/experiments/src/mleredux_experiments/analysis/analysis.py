@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
 
-from mleredux_experiments.analysis.attempts import Attempts, Selection, attempts, selection
-from mleredux_experiments.analysis.curves import Curve, Survival, medals_per_dollar, over_cost, over_time, time_to_medal
+from mleredux_experiments.analysis import curves
 from mleredux_experiments.failures.counts import FailureCount, failure_counts
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.difference import Comparison
@@ -49,11 +48,11 @@ class ArmAnalysis:
     estimates: dict[str, Estimate]
     splits: dict[str, Estimate]
     categories: dict[str, Estimate]
-    attempts: Attempts | None
-    time: Curve | None
-    cost: Curve | None
-    first_medal: Survival | None
-    selection: Selection | None
+    attempts: curves.Attempts | None
+    time: curves.Curve | None
+    cost: curves.Curve | None
+    first_medal: curves.Survival | None
+    selection: curves.Selection | None
     per_dollar: tuple[float, float | None] | None
     outcomes: dict[str, int]
     failures: tuple[FailureCount, ...]
@@ -251,12 +250,12 @@ def _arm(
         estimates={name: replace(one, seeds=()) for name, one in estimates.items() if one is not None},
         splits=groups["split"],
         categories=groups["category"],
-        attempts=attempts(rows, what, alpha),
-        time=over_time(rows, most=hours) if whole else None,
-        cost=over_cost(rows, most=dollars) if whole else None,
-        first_medal=time_to_medal(rows),
-        selection=selection(rows) if whole else None,
-        per_dollar=medals_per_dollar(rows),
+        attempts=curves.attempts(rows, what, alpha),
+        time=curves.over_time(rows, most=hours) if whole else None,
+        cost=curves.over_cost(rows, most=dollars) if whole else None,
+        first_medal=curves.time_to_medal(rows),
+        selection=curves.selection(rows) if whole else None,
+        per_dollar=curves.medals_per_dollar(rows),
         outcomes=counts(rows),
         failures=failure_counts(rows),
     )

@@ -21,7 +21,7 @@ from mleredux.plugin.command import (
 )
 from mleredux.plugin.experiment import Plan
 
-from mleredux_experiments.execution.execution import STATES
+from mleredux_experiments.execution.execution import STATES, progress
 from mleredux_experiments.execution.plan import read_plan
 from mleredux_experiments.results.sources import seconds_between
 from mleredux_experiments.results.table import Results
@@ -129,9 +129,7 @@ def _status(found: Mapping[str, Any]) -> dict[str, Any]:
         "name": found["name"],
         "question": ((found.get("plan") or {}).get("experiment") or {}).get("question", ""),
         "path": None,
-        "total": len(cells),
-        **{state: sum(arm[state] for arm in arms.values()) for state in STATES},
-        "arms": [{"arm": name, **{key: counts[key] for key in ("total", *STATES)}} for name, counts in arms.items()],
+        **progress(arms),
         "failures": dict(Counter(str(run["cause"]) for run in cells.values() if run["cause"])),
         "attempts": len(found["runs"]),
         "hours": spent.get("hours", sum(hours)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from mleredux.errors import MlereduxError, ResumeRefused
 from mleredux.models.formats import plain
 from mleredux.plugin.artifact import CAUSES, Cause, Run, RunStore
 from mleredux.plugin.command import Catalogue, DataStore
-from mleredux.plugin.experiment import Arm, Cell, RunPlan
+from mleredux.plugin.experiment import Cell, RunPlan
 from mleredux.plugin.files import FileLock
 from mleredux.plugin.host import Pipeline, Slots, check_resumable
 
@@ -216,11 +216,7 @@ class Execution:
         return run
 
     def _image(self, arm: str | None) -> str | None:
-        return self._arms[arm or ""].image
-
-    @cached_property
-    def _arms(self) -> dict[str, Arm]:
-        return self.record.plan.all_arms()
+        return self.record.plan.all_arms()[arm or ""].image
 
     def pipeline(self, image: str | None, jobs: int = 1) -> Pipeline:
         """Return the pipeline that completes the runs."""
@@ -289,20 +285,14 @@ class Execution:
         """Return the experiment's progress: cells in total and by arm, cost, hours, failures, changes."""
         places, spent = self.places(), self.spent()
         arms: dict[str, Counter[str]] = {}
-        causes: Counter[str] = Counter()
         for place in places:
-            arms.setdefault(place.cell.arm, Counter(total=0)).update(["total", place.state])
-            if place.current and place.current["cause"]:
-                causes[place.current["cause"]] += 1
+            arms.setdefault(place.cell.arm, Counter()).update(["total", place.state])
+        causes = Counter(place.current["cause"] for place in places if place.current and place.current["cause"])
         return {
             "name": self.record.name,
             "question": self.record.plan.experiment.question,
             "path": str(self.folder),
-            "total": len(places),
-            **{state: sum(arm[state] for arm in arms.values()) for state in STATES},
-            "arms": [
-                {"arm": name, **{key: counts[key] for key in ("total", *STATES)}} for name, counts in arms.items()
-            ],
+            **progress(arms),
             "failures": dict(causes),
             "attempts": sum(len(place.runs) for place in places),
             "hours": round(spent.hours, 4),
@@ -312,6 +302,15 @@ class Execution:
             "deviations": [change.model_dump(mode="json") for change in self.record.deviations],
             "digest": self.record.digest,
         }
+
+
+def progress(arms: Mapping[str, Counter[str]]) -> dict[str, Any]:
+    """Return the numbers of cells by state, in total and by arm, as a status contains them."""
+    columns = ("total", *STATES)
+    return {
+        **{column: sum(counts[column] for counts in arms.values()) for column in columns},
+        "arms": [{"arm": name, **{column: counts[column] for column in columns}} for name, counts in arms.items()],
+    }
 
 
 def _counts(row: dict[str, Any]) -> bool:

@@ -245,7 +245,8 @@ def _limits(interval: Interval | None) -> tuple[float | None, float | None, str]
 
 def _measure_row(found: Analysis, name: str) -> tuple[str, ...]:
     """Return the row of a measure for all arms; times have a suitable unit."""
-    estimates, unit = [arm.estimates.get(name) for arm in found.arms], _unit(name)
+    estimates, unit = [arm.estimates.get(name) for arm in found.arms], MEASURES[name].unit
+    unit = f", {unit}" if unit and unit != name else ""
     if name == "hours":
         word, scale = time_unit(max(one.mean for one in estimates if one))
         unit = f", {word}"
@@ -312,8 +313,3 @@ def analysis_tables(found: Analysis) -> list[Table]:
     for two in found.comparisons:
         tables += [replace(table, title=f"{two.b} against {two.a}: {table.title}") for table in comparison_tables(two)]
     return tables
-
-
-def _unit(name: str) -> str:
-    unit = MEASURES[name].unit
-    return f", {unit}" if unit and unit != name else ""

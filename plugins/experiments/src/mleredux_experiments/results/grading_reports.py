@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 
 from mleredux_experiments.results.sources import row_of, task_facts
-from mleredux_experiments.results.table import MEDALS, SPLITS, Results, Row
+from mleredux_experiments.results.table import MEDALS, SPLITS, Results
 
 PUBLISHED_FOLDER = Path(__file__).parents[1] / "published"
 """Published results included in this package; its README names the sources."""
@@ -51,7 +51,10 @@ def load_reports(folder: Path) -> Results:
             except MlereduxError as error:
                 notes.append(f"{error.message} It is left out.")
                 continue
-            rows += [_published(one, place.name, f"{place.name}/{path.stem}", number) for one in found]
+            for one in found:
+                task = one["competition_id"]
+                spec = {"id": f"{place.name}/{path.stem}/{task}", "task": task, "agent": place.name, "seed": number}
+                rows.append(row_of(spec, one, status="done", cause=None))
             number += 1
     if not rows:
         told = f" {notes[0]}" if notes else ""
@@ -94,11 +97,6 @@ def _is_report(one: Any) -> bool:
         return False
     numbers = [one.get(name) for name in ("score", *(f"{name}_threshold" for name in (*MEDALS, "median")))]
     return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in numbers)
-
-
-def _published(one: Mapping[str, Any], arm: str, run: str, number: int) -> Row:
-    spec = {"id": f"{run}/{one['competition_id']}", "task": one["competition_id"], "agent": arm, "seed": number}
-    return row_of(spec, one, status="done", cause=None)
 
 
 def import_reports(

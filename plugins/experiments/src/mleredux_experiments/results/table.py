@@ -227,20 +227,19 @@ class Results:
     def without_samples(self) -> Results:
         """Return the results without runs on debug samples (`wine+debug-200`), unless there are only such runs: they
         are never mixed."""
-        whole = tuple(row for row in self.rows if not is_sample(row.task))
-        if not 0 < len(whole) < len(self.rows):
-            return self
-        note = f"{len(self.rows) - len(whole)} runs on debug samples are left out; they are not comparable."
-        return replace(self, rows=whole, notes=(*self.notes, note))
+        whole = tuple(row for row in self.rows if not is_sample(row.task)) or self.rows
+        return self._only(whole, "on debug samples are left out; they are not comparable")
 
     def ranked(self) -> Results:
         """Return the results without runs whose test score was disclosed: the task is no longer a test for an agent
         that learned from it."""
         rows = tuple(row for row in self.rows if row.verdict != "score given")
-        if len(rows) == len(self.rows):
-            return self
-        note = f"{len(self.rows) - len(rows)} runs whose test score was revealed as a reward are left out."
-        return replace(self, rows=rows, notes=(*self.notes, note))
+        return self._only(rows, "whose test score was revealed as a reward are left out")
+
+    def _only(self, rows: tuple[Row, ...], others: str) -> Results:
+        """Return the results with these rows; a note counts the others."""
+        left = len(self.rows) - len(rows)
+        return replace(self, rows=rows, notes=(*self.notes, f"{left} runs {others}.")) if left else self
 
     def where(self, conditions: Iterable[str]) -> Results:
         """Return the rows that meet all conditions, each `FIELD=VALUE` with a field of the row, its setup or its task.
