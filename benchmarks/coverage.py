@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 from mleredux.plugin.command import current
-from mleredux_experiments.analysis.attempts import pass_at
+from mleredux_experiments.analysis.curves import pass_at
 from mleredux_experiments.execution.bisection import Bisection
 from mleredux_experiments.execution.sequence import spent_alpha
 from mleredux_experiments.inference.comparison import compare
