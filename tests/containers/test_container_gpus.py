@@ -21,8 +21,11 @@ MOUNTED = """
 import json, os
 shown = {{name: os.environ.get(name) for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "LD_LIBRARY_PATH")}}
 devices = {{path: os.stat(path).st_rdev for path in {devices} if os.path.exists(path)}}
-print(json.dumps({{"devices": devices, **shown, "library": open("/.singularity.d/libs/libcuda.so.1").read()}}))
+print(json.dumps({{"devices": devices, **shown, "library": open("{library}").read()}}))
 """
+LIBRARY = f"{gpus.LIBRARIES}/libcuda.so.1"
+NODES = {"/dev/nvidia0": "/dev/zero", "/dev/nvidia1": "/dev/full"}
+"""Devices in place of a GPU and a slice, with other paths in the container."""
 DEVICES = {"/dev/fuse": "0", "/dev/net/tun": "MIG-1"}
 """Devices in place of a GPU and a slice. Apptainer shows devices at their own paths only."""
 
@@ -40,6 +43,16 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(gpus, "NODES", tmp_path / "dev")
     monkeypatch.setattr(gpus, "FOLDERS", (tmp_path / "cdi",))
     return tmp_path
+
+
+def specify(folder: Path, library: Path, nodes: dict[str, dict[str, str]]) -> None:
+    """Write a CDI specification of devices, by name, with a library of the driver."""
+    devices = [{"name": name, "containerEdits": {"deviceNodes": [node]}} for name, node in nodes.items()]
+    mounts = [{"hostPath": str(library), "containerPath": f"/usr/lib/{library.name}"}]
+    content = {"kind": "nvidia.com/gpu", "devices": devices, "containerEdits": {"mounts": mounts}}
+    (folder / "cdi").mkdir()
+    (folder / "cdi" / "nvidia.json").write_text(json.dumps(content))
+    library.write_text("a library\n")
 
 
 @pytest.mark.engines("podman")
@@ -75,22 +88,54 @@ def test_a_run_in_apptainer_sees_its_own_devices_and_the_drivers_libraries(
     numbers: str,
 ) -> None:
     library = driver / "libcuda.so.550.54"
-    library.write_text("a library\n")
-    devices = [{"name": name, "containerEdits": {"deviceNodes": [{"path": path}]}} for path, name in DEVICES.items()]
-    mounts = [{"hostPath": str(library), "containerPath": f"/usr/lib/{library.name}"}]
-    content = {"kind": "nvidia.com/gpu", "devices": devices, "containerEdits": {"mounts": mounts}}
-    (driver / "cdi").mkdir()
-    (driver / "cdi" / "nvidia.json").write_text(json.dumps(content))
-    ended, log = run(make_launch("python3", "-c", MOUNTED.format(devices=list(DEVICES)), gpu_ids=ids))
+    specify(driver, library, {name: {"path": path} for path, name in DEVICES.items()})
+    ended, log = run(make_launch("python3", "-c", MOUNTED.format(devices=list(DEVICES), library=LIBRARY), gpu_ids=ids))
     assert ended.code == 0, log
     found = json.loads(log)
     expected = {path: Path(path).stat().st_rdev for path in seen}
     assert (found["devices"], found["CUDA_VISIBLE_DEVICES"]) == (expected, numbers)
     assert (found["NVIDIA_VISIBLE_DEVICES"], found["library"]) == (",".join(ids), "a library\n")
-    assert found["LD_LIBRARY_PATH"] == "/.singularity.d/libs"
+    assert found["LD_LIBRARY_PATH"] == gpus.LIBRARIES
 
 
-@pytest.mark.engines("podman", "apptainer")
+@pytest.mark.engines("docker")
+@pytest.mark.parametrize(
+    ("ids", "seen", "numbers"),
+    [(("0",), {"/dev/nvidia0"}, "0"), (("MIG-1",), {"/dev/nvidia1"}, "MIG-1"), (("MIG-1", "0"), set(NODES), "MIG-1,1")],
+)
+def test_a_run_in_docker_gets_what_the_specification_lists(
+    make_launch: Callable[..., Any],
+    run: Callable[..., Any],
+    driver: Path,
+    ids: tuple[str, ...],
+    seen: set[str],
+    numbers: str,
+) -> None:
+    places = zip(("0", "MIG-1"), NODES.items(), strict=True)
+    specify(
+        driver,
+        driver / "libcuda.so.550.54",
+        {name: {"path": path, "hostPath": source} for name, (path, source) in places},
+    )
+    ended, log = run(make_launch("python3", "-c", MOUNTED.format(devices=list(NODES), library=LIBRARY), gpu_ids=ids))
+    assert ended.code == 0, log
+    found = json.loads(log)
+    expected = {path: Path(NODES[path]).stat().st_rdev for path in seen}
+    assert (found["devices"], found["CUDA_VISIBLE_DEVICES"]) == (expected, numbers)
+    assert (found["NVIDIA_VISIBLE_DEVICES"], found["library"]) == (",".join(ids), "a library\n")
+    assert found["LD_LIBRARY_PATH"] == gpus.LIBRARIES
+
+
+@pytest.mark.engines("docker")
+def test_an_engine_without_the_toolkit_needs_a_specification(
+    make_launch: Callable[..., Any], run: Callable[..., Any], driver: Path
+) -> None:
+    with pytest.raises(SandboxError, match="has no toolkit for GPUs, and there is no CDI specification") as refused:
+        run(make_launch("true", gpu_ids=("GPU-a",)))
+    assert "nvidia-ctk cdi generate" in (refused.value.hint or "")
+
+
+@pytest.mark.engines("docker", "podman", "apptainer")
 def test_an_unknown_gpu_is_refused_before_the_start(
     make_launch: Callable[..., Any], run: Callable[..., Any], driver: Path
 ) -> None:

@@ -21,8 +21,8 @@ FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 """Folders where engines search for CDI specifications."""
 DRIVER = Path("/proc/driver/nvidia/gpus")
 """The driver's table of GPUs."""
-LIBRARIES = "/.singularity.d/libs"
-"""The folder where containers without the toolkit's hooks find the driver's libraries."""
+LIBRARIES = "/mleredux/driver"
+"""The folder where `inside/entrypoint.sh` finds the driver's libraries in containers without the toolkit's hooks."""
 NODES = Path("/dev")
 _KIND = "nvidia.com/gpu"
 _SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
@@ -34,27 +34,20 @@ _HINT = (
 
 @dataclass(frozen=True)
 class Gpus:
-    """Devices, files and variables that a container needs for its GPUs.
+    """Devices and files that a container needs for its GPUs.
 
     Attributes:
-        ids: Their UUIDs, or their numbers on this machine.
         names: Their CDI names, for engines that support CDI themselves; empty without a specification.
         nodes: Device nodes, and their paths in the container.
-        files: Files of the driver.
+        files: Files of the driver; libraries also under their usual names, in a folder where the loader finds them.
     """
 
-    ids: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     nodes: tuple[Bind, ...] = ()
     files: tuple[Bind, ...] = ()
 
-    @property
-    def environment(self) -> dict[str, str]:
-        """Return variables that keep images from requesting all devices from NVIDIA's older hook."""
-        return {"NVIDIA_VISIBLE_DEVICES": ",".join(self.ids)} if self.ids else {}
-
     def binds(self) -> tuple[Bind, ...]:
-        """Return mounts of devices and files; libraries also get their usual names, under which the loader finds them.
+        """Return mounts of devices and files.
 
         Raises:
             SandboxError: A device has a different path in containers, which mounts can't provide.
@@ -65,13 +58,7 @@ class Gpus:
                 raise SandboxError(
                     message, hint="Name devices in the CDI specification by their paths on this machine."
                 )
-        libraries = [
-            Bind(file.source, f"{LIBRARIES}/{name}")
-            for file in self.files
-            if (found := re.fullmatch(r"(lib.+\.so)\.[\d.]+", file.source.name))
-            for name in dict.fromkeys((file.source.name, f"{found[1]}.1"))
-        ]
-        return (*self.nodes, *self.files, *libraries)
+        return (*self.nodes, *self.files)
 
 
 def find_gpus(ids: Sequence[str]) -> Gpus:
@@ -93,18 +80,25 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
         if name not in listed and name not in whole:
             where = f"the CDI specification in {FOLDERS[0]}" if listed else "a CDI specification, which is missing,"
             what = "MIG slice" if name.startswith("MIG") else "GPU"
-            raise SandboxError(f"{what} {name} is not known to {where} or the driver.", hint=_HINT)
+            driver = "the driver" if DRIVER.exists() else "the driver, which is not loaded"
+            raise SandboxError(f"{what} {name} is not known to {where} or {driver}.", hint=_HINT)
     if set(ids) <= listed.keys():
         edits += [listed[name].get("containerEdits") or {} for name in ids]
         described = [node for edit in edits for node in edit.get("deviceNodes") or ()]
         nodes = [Bind(Path(node.get("hostPath") or node["path"]), node["path"], writable=True) for node in described]
         mounts = [mount for edit in edits for mount in edit.get("mounts") or ()]
-        files = tuple(Bind(Path(mount["hostPath"]), mount["containerPath"]) for mount in mounts)
+        files = [Bind(Path(mount["hostPath"]), mount["containerPath"]) for mount in mounts]
+        files += [
+            Bind(file.source, f"{LIBRARIES}/{name}")
+            for file in files
+            if (library := re.fullmatch(r"(lib.+\.so)\.[\d.]+", file.source.name))
+            for name in dict.fromkeys((file.source.name, f"{library[1]}.1"))
+        ]
         names = tuple(f"{_KIND}={name}" for name in ids)
     elif set(ids) <= whole.keys():
         paths = [*(whole[name] for name in ids), *(path for name in _SHARED if (path := NODES / name).exists())]
         nodes = [Bind(path, f"/dev/{path.name}", writable=True) for path in paths]
-        files, names = (), ()
+        files, names = [], ()
     else:
         raise SandboxError(f"Only some of the GPUs {', '.join(ids)} are in the CDI specification.", hint=_HINT)
     for node in nodes:
@@ -112,7 +106,7 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
             raise SandboxError(
                 f"The device {node.source} of GPU {', '.join(ids)} no longer exists.", hint="`nvidia-smi` shows why."
             )
-    return Gpus(tuple(ids), names, tuple(dict.fromkeys(nodes)), files)
+    return Gpus(names, tuple(dict.fromkeys(nodes)), tuple(files))
 
 
 def _specifications() -> Iterator[dict[str, Any]]:

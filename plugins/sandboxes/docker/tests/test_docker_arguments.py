@@ -11,7 +11,7 @@ import pytest
 from mleredux._core.protocols import Built, Exit, Launch
 from mleredux.errors import SandboxError
 from mleredux.models import Agent, Limits
-from mleredux_containers import host
+from mleredux_containers import gpus, host
 from mleredux_sandbox_docker import container, doctor
 from mleredux_sandbox_docker import sandbox as docker_sandbox
 from mleredux_sandbox_docker.sandbox import DockerSandbox
@@ -47,7 +47,20 @@ def changed(launch, **changes):
     return Launch(**{**vars(launch), **changes})
 
 
-def test_gpus_are_asked_for_by_device(launch):
+@pytest.fixture
+def driver(tmp_path, monkeypatch):
+    """A driver with the GPUs `GPU-1` and 3: nodes that every machine has."""
+    monkeypatch.setattr(gpus, "DRIVER", tmp_path / "driver")
+    monkeypatch.setattr(gpus, "NODES", tmp_path)
+    monkeypatch.setattr(gpus, "FOLDERS", (tmp_path / "cdi",))
+    for minor, uuid in ((1, "GPU-1"), (3, "GPU-3")):
+        (tmp_path / "driver" / uuid).mkdir(parents=True)
+        (tmp_path / "driver" / uuid / "information").write_text(f"GPU UUID: {uuid}\nDevice Minor: {minor}\n")
+        (tmp_path / f"nvidia{minor}").symlink_to("/dev/null")
+    return tmp_path
+
+
+def test_without_a_specification_the_toolkit_is_asked_for_devices(launch, driver):
     request = settings(changed(launch, gpu_ids=("GPU-1", "3")))["host_config"]["device_requests"]
     assert [dict(each) for each in request] == [
         {"Driver": "", "Count": 0, "DeviceIDs": ["GPU-1", "3"], "Capabilities": [["gpu"]], "Options": {}}
@@ -55,10 +68,11 @@ def test_gpus_are_asked_for_by_device(launch):
     assert "device_requests" not in settings(launch)["host_config"]
 
 
-def test_an_image_that_asks_for_all_gpus_gets_none_where_none_were_handed_out(launch):
+def test_an_image_that_asks_for_all_gpus_gets_those_that_were_handed_out_alone(launch, driver):
     image_env = ["NVIDIA_VISIBLE_DEVICES=all"]
     assert settings(launch, image_env)["environment"]["NVIDIA_VISIBLE_DEVICES"] == "void"
-    assert "NVIDIA_VISIBLE_DEVICES" not in settings(changed(launch, gpu_ids=("0",)), image_env)["environment"]
+    given = settings(changed(launch, gpu_ids=("GPU-1", "3")), image_env)["environment"]
+    assert (given["NVIDIA_VISIBLE_DEVICES"], given["CUDA_VISIBLE_DEVICES"]) == ("GPU-1,3", "GPU-1,1")
     assert "NVIDIA_VISIBLE_DEVICES" not in settings(launch)["environment"]
 
 

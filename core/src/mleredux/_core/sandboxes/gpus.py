@@ -17,7 +17,7 @@ def gpu_environment(ids: Sequence[str], *, assigned: bool = False) -> dict[str, 
         return {**hidden, "NVIDIA_VISIBLE_DEVICES": "void"}
     seen = ",".join(str(place) if assigned and device.isdigit() else device for place, device in enumerate(ids))
     return {
-        **({} if assigned else {"NVIDIA_VISIBLE_DEVICES": ",".join(ids)}),
+        "NVIDIA_VISIBLE_DEVICES": ",".join(ids),  # else NVIDIA's older hook adds all that an image wants
         "CUDA_VISIBLE_DEVICES": seen,
         "ROCR_VISIBLE_DEVICES": seen,
         "HIP_VISIBLE_DEVICES": ",".join(str(place) for place in range(len(ids))),  # among the devices that ROCm shows

@@ -20,6 +20,8 @@ for name in instructions instructions_obfuscated; do
     # They are mounted, and this fails, unless the container's own file system may be written.
     cp /task/instructions.md "/home/$name.txt" 2>/dev/null || :
 done
+# Without the hooks of NVIDIA's toolkit, the loader does not know the driver's libraries.
+[ ! -e /mleredux/driver/libcuda.so.1 ] || export LD_LIBRARY_PATH="/mleredux/driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 shift 3
 unset name places python
 exec "$@"

@@ -15,7 +15,7 @@ from typing import Any
 
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import cache_dir, disk_usage, plain_path
-from mleredux_containers import FIND, LIBRARIES, Container, Image, find_gpus
+from mleredux_containers import FIND, Container, Image, find_gpus
 
 OPTIONS_VARIABLE = "MLEREDUX_APPTAINER_OPTIONS"
 """Additional options of `apptainer exec` for agents, in shell syntax."""
@@ -62,7 +62,6 @@ _UNSET = " ".join(
 )
 _INIT = f"""\
 ulimit -u "$1" 2>/dev/null || ulimit -p "$1"; export HOME="$2"; unset {_UNSET}; shift 2
-if [ -e {LIBRARIES}/libcuda.so.1 ]; then export LD_LIBRARY_PATH={LIBRARIES}; fi
 if env --default-signal true 2>/dev/null; then set -- env --default-signal "$@"; fi
 trap 'kill -TERM "$child"' TERM
 "$@" &

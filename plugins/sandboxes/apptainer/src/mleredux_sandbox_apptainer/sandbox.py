@@ -18,7 +18,7 @@ from mleredux.plugin.sandbox import (
     start_launcher,
     sweep_launchers,
 )
-from mleredux_containers import CAPABILITIES, LAYOUT, Bind, FiltersHosts, agent_user, build, container, find_gpus
+from mleredux_containers import CAPABILITIES, LAYOUT, Bind, FiltersHosts, agent_user, build, container
 
 from mleredux_sandbox_apptainer import engine
 
@@ -71,9 +71,7 @@ class ApptainerSandbox(FiltersHosts):
         )
         assert image is not None  # otherwise, there is no container
         overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
-        environment = engine.variables(
-            launch.control_dir, {**image.env, **made.environment, **find_gpus(made.gpus).environment}
-        )
+        environment = engine.variables(launch.control_dir, {**image.env, **made.environment})
         return start_launcher(
             launch,
             engine.exec_command(made, engine.source_of(image), launch.control_dir, overlay),

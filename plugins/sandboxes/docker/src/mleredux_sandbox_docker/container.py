@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from mleredux_containers import Bind, Container
+from mleredux_containers import Bind, Container, find_gpus
 
 HOST_NAME = "sandbox"
 LOG_FILES, LOG_FILE_MB = 4, 64
@@ -25,13 +25,20 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
         made: The container to start.
         runtime: The OCI runtime; None for the engine's default.
         userns_remapped: Whether the engine remaps user ids of containers.
+
+    Raises:
+        SandboxError: A GPU is unknown here.
     """
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
+    gpus = find_gpus(made.gpus)
     # `local` stores bytes unchanged; `json-file` replaces bytes that are not valid UTF-8.
     log = {"max-size": f"{log_file_mb(made)}m", "max-file": str(LOG_FILES), "compress": "false"}
     host: dict[str, Any] = {
-        "mounts": [*map(_mount, made.binds), *(Mount(target, None, type="volume") for target in made.volumes)],
+        "mounts": [
+            *map(_mount, made.binds + gpus.files),
+            *(Mount(target, None, type="volume") for target in made.volumes),
+        ],
         "network_mode": "none",
         "mem_limit": made.memory,
         "memswap_limit": made.memory,
@@ -52,7 +59,9 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
         "log_config": LogConfig(type="local", config=log),
         "restart_policy": {"Name": "no"},
     }
-    if made.gpus:
+    if gpus.names:
+        host["devices"] = [f"{node.source.resolve()}:{node.target}" for node in gpus.nodes]
+    elif made.gpus:  # only the toolkit finds the driver's libraries without a specification
         host["device_requests"] = [DeviceRequest(device_ids=list(made.gpus), capabilities=[["gpu"]])]
     if runtime:
         host["runtime"] = runtime

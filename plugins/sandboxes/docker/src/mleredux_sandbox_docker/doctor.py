@@ -34,7 +34,6 @@ def findings(runtime: str | None) -> list[Finding]:
                 _init(info),
                 _runtime(info, runtime),
                 base_finding("docker", find_image(client, base_image())),
-                _gpus(info),
             ]
     except SandboxError as error:
         return [Finding("docker engine", False, error.message, error.hint)]
@@ -90,11 +89,3 @@ def _runtime(info: dict[str, Any], runtime: str | None) -> Finding:
         message = f"The runtime {runtime} is requested, but the engine has only {', '.join(known)}."
         remedy = f"Install {runtime} and add it to `runtimes` in /etc/docker/daemon.json."
     return Finding("docker runtime", remedy is None, message, remedy)
-
-
-def _gpus(info: dict[str, Any]) -> Finding:
-    devices = [device.get("ID") for device in info.get("DiscoveredDevices") or ()]
-    message = "The engine has no GPU runtime; only agents that request GPUs need one (nvidia-container-toolkit)."
-    if "nvidia" in (info.get("Runtimes") or {}) or devices:
-        message = "The engine can provide GPUs to agents."
-    return Finding("docker gpus", True, message)

@@ -84,6 +84,7 @@ _START = "Start the engine (`sudo systemctl start docker`), or set DOCKER_HOST o
 _ALLOW = "Add your user to the group `docker` (`sudo usermod -aG docker $USER`), and log in again."
 _CORRECT = "Correct the address: unix:///PATH, tcp://HOST:PORT, or ssh://USER@HOST (with the package `paramiko`)."
 _CERTIFY = "Set DOCKER_CERT_PATH to the folder with ca.pem, cert.pem and key.pem, or unset DOCKER_TLS_VERIFY."
+_EQUIP = "Install nvidia-container-toolkit; its `nvidia-ctk cdi generate` writes the specification of this machine."
 _REASONS: dict[type[BaseException], tuple[str, str]] = {
     FileNotFoundError: ("the socket does not exist", _START),
     NotADirectoryError: ("the socket does not exist", _START),
@@ -149,7 +150,10 @@ def engine_errors(what: str, hint: str | None = None) -> Iterator[None]:
     try:
         yield
     except (docker.errors.DockerException, requests.RequestException) as error:
-        raise SandboxError(f"{what} ({reason(error)}).", hint=hint) from error
+        why = reason(error)
+        if "could not select device driver" in why:
+            why, hint = "the engine has no toolkit for GPUs, and there is no CDI specification", _EQUIP
+        raise SandboxError(f"{what} ({why}).", hint=hint) from error
 
 
 def find_image(client: APIClient, name: str) -> Image | None:

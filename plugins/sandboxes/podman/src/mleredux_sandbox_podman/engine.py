@@ -150,7 +150,7 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
         log: The log driver.
     """
     gpus = find_gpus(made.gpus)
-    lines = [f"{name}={value}" for name, value in {**made.environment, **gpus.environment}.items()]
+    lines = [f"{name}={value}" for name, value in made.environment.items()]
     rest = [line for line in lines if len(line) > _ENV_LINE or "\n" in line or "\r" in line or line[0] in "# "]
     env_file.touch(mode=0o600)
     env_file.write_text("".join(f"{line}\n" for line in lines if line not in rest), "utf-8", "surrogateescape")
