@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux._core.checks.gpus import diagnose_gpus
+from mleredux._core.plugins import current
 from mleredux.errors import SandboxError
 from mleredux_containers import gpus
 
@@ -133,6 +135,24 @@ def test_an_engine_without_the_toolkit_needs_a_specification(
     with pytest.raises(SandboxError, match="has no toolkit for GPUs, and there is no CDI specification") as refused:
         run(make_launch("true", gpu_ids=("GPU-a",)))
     assert "nvidia-ctk cdi generate" in (refused.value.hint or "")
+
+
+@pytest.mark.engines("docker", "podman", "apptainer")
+def test_the_doctor_shows_what_an_agent_would_see(engine: str, driver: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine != "podman":  # which looks names up in the machine's own specification
+        path = "/dev/nvidia0" if engine == "docker" else "/dev/zero"
+        specify(driver, driver / "libcuda.so.550.54", {"GPU-a": {"path": path, "hostPath": "/dev/zero"}})
+    monkeypatch.setenv("MLEREDUX_GPUS", "GPU-a,GPU-b")
+    slots, found, *_ = [diagnosis.finding for diagnosis in diagnose_gpus(current(), [engine])]
+    assert slots.message == "GPU-a, GPU-b."
+    node = "No device node of a GPU is visible. No device node" if engine == "apptainer" else "/dev/nvidia0"
+    variables = "CUDA_VISIBLE_DEVICES=GPU-a, NVIDIA_VISIBLE_DEVICES=GPU-a"
+    assert found.message == f"{node}; {variables}; no PyTorch, TensorFlow or JAX."
+    assert found.ok == (engine != "apptainer")  # it shows devices at their own paths only
+    monkeypatch.setenv("MLEREDUX_GPUS", "MIG-2")
+    _, found, none = [diagnosis.finding for diagnosis in diagnose_gpus(current(), [engine])]
+    assert not found.ok and found.message.startswith("MIG slice MIG-2 is not known to") and not none.ok
+    assert "nvidia-ctk cdi generate" in (found.remedy or "")
 
 
 @pytest.mark.engines("docker", "podman", "apptainer")

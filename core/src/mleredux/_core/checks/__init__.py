@@ -3,5 +3,6 @@
 | modules | contents |
 |---|---|
 | `machine` | plugins, sandboxes, disk space |
+| `gpus`, `gpu_probe` | the GPUs that an agent would see in each sandbox; the program that runs there |
 | `readiness` | metrics, data and disk space for tasks; sandbox, keys and resources for an agent on a task |
 """

@@ -117,7 +117,7 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
     """Return the findings of each sandbox's own check. At least one sandbox must work; problems of the others are
     warnings.
     """
-    looked = _checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
+    looked = checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
     found = [Diagnosis("sandboxes", finding) for findings in looked for finding in findings]
     if not any(all(finding.ok for finding in findings) for findings in looked):
         finding = Finding("sandboxes", False, "No sandbox works on this machine.", "Fix one of the above.")
@@ -127,11 +127,11 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
 
 def _executors(catalogue: Catalogue) -> list[Diagnosis]:
     """Return the findings of each executor's own check; runs do not need executors."""
-    looked = _checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
+    looked = checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
     return [Diagnosis("executors", finding) for findings in looked for finding in findings]
 
 
-def _checked(names: Iterable[str], check: Callable[[str], Iterable[Finding]]) -> list[list[Finding]]:
+def checked(names: Iterable[str], check: Callable[[str], Iterable[Finding]]) -> list[list[Finding]]:
     """Return the findings of each object's own check."""
     looked = []
     for name in names:
@@ -190,7 +190,7 @@ def _memory() -> Diagnosis:
 def _own(catalogue: Catalogue) -> list[Diagnosis]:
     """Return the findings of the commands `doctor AREA` that plugins add."""
     names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
-    looked = _checked(names, lambda name: catalogue.get("commands", name).callback())
+    looked = checked(names, lambda name: catalogue.get("commands", name).callback())
     return [
         Diagnosis(name.removeprefix("doctor "), finding)
         for name, findings in zip(names, looked, strict=True)

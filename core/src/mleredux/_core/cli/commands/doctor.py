@@ -16,6 +16,7 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (lite, starter, …).")
 @click.option("--agent", "agents", multiple=True, metavar="ID|PATH", help="Also check that this agent can run here.")
 @click.option("--sandbox", metavar="ID", help="Sandbox to run the agent in.  [default: the best one]")
+@click.option("--gpu", is_flag=True, help="Show which GPUs an agent would see: run a probe in each sandbox.")
 @runs_dir_option
 @data_dir_option
 @json_option
@@ -26,6 +27,7 @@ def command(
     sets: tuple[str, ...],
     agents: tuple[str, ...],
     sandbox: str | None,
+    gpu: bool,
     runs_dir: str | None,
     data_dir: str | None,
     as_json: bool,
@@ -34,6 +36,9 @@ def command(
 
     For tasks, the checks cover the metric, the disk space and the data: whether it is on this machine, or can be
     downloaded with the account's credentials and accepted rules. Nothing is downloaded.
+
+    With --gpu, a probe runs in each sandbox (or that of --sandbox, in the environment of --agent) as an agent would, on
+    one GPU if there is one. It prints device nodes, variables, and what nvidia-smi, PyTorch, TensorFlow and JAX find.
 
     \b
     Exit codes: 0 runs work on this machine, warnings or not · 1 a requirement is not met
@@ -44,7 +49,7 @@ def command(
 
     plugins, data = catalogue(ctx), DataStore(data_dir)
     chosen = plugins.task_names(tasks, sets)
-    if agents and not chosen:
+    if agents and not chosen and not gpu:
         raise click.UsageError("--agent needs a task, e.g. `mleredux doctor digits --agent baseline`.")
     if chosen:
         from mleredux._core.checks.readiness import diagnose_pair, diagnose_tasks
@@ -54,7 +59,11 @@ def command(
             for name in chosen:
                 diagnoses += diagnose_pair(plugins, name, agent, sandbox=sandbox)
     else:
-        diagnoses = diagnose(plugins, RunStore(runs_dir), data)
+        diagnoses = [] if gpu else diagnose(plugins, RunStore(runs_dir), data)
+    if gpu:
+        from mleredux._core.checks.gpus import diagnose_gpus
+
+        diagnoses += diagnose_gpus(plugins, [sandbox] if sandbox else (), *agents[:1])
     works = healthy(diagnoses)
     if as_json:
         print_json({"healthy": works, "findings": [diagnosis.as_json() for diagnosis in diagnoses]})
@@ -72,7 +81,7 @@ def command(
     warnings = sum(diagnosis.level == "warning" for diagnosis in diagnoses)
     errors = sum(diagnosis.level == "error" for diagnosis in diagnoses)
     able = "can" if works else "cannot"
-    what = f"{', '.join(agents) or 'agents'}{' on these tasks' if chosen else ''}"
+    what = f"{', '.join(agents) or 'agents'}{' on these tasks' if chosen else ''}{' with GPUs' if gpu else ''}"
     click.echo(f"\nThis machine {able} run {what}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}.")
     ctx.exit(0 if works else 1)
 

@@ -1,0 +1,150 @@
+"""`mleredux doctor --gpu` shows which GPUs an agent would see, and says why it sees none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux._core.checks.gpus import PROBE, faults
+from mleredux_support.commands import mleredux
+
+FRAMEWORKS = {
+    "torch": """
+class cuda:
+    device_count = staticmethod(lambda: 2)
+class ones:
+    def __init__(self, size, device):
+        assert device != "cuda:1" or BROKEN is False, "CUDA error: device busy\\nmore"
+    item = lambda self: 1.0
+""",
+    "tensorflow": "class config: list_physical_devices = staticmethod(lambda kind: [kind])",
+    "jax": "from types import SimpleNamespace\ndevices = lambda: [SimpleNamespace(platform='cpu')]",
+}
+
+
+WITHOUT = """
+from mleredux.plugin import hookimpl
+from mleredux.plugin.sandbox import Capabilities
+from mleredux._core.sandboxes.process import ProcessSandbox
+
+class Without(ProcessSandbox):
+    id = "without"
+    capabilities = Capabilities()
+
+@hookimpl
+def mleredux_register_sandboxes():
+    return [Without()]
+"""
+
+
+@pytest.fixture(autouse=True)
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("MLEREDUX_GPUS", "CUDA_VISIBLE_DEVICES", "SLURM_JOB_GPUS"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def tool(folder: Path, script: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "nvidia-smi").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_the_probe_prints_what_frameworks_and_the_driver_find(
+    broken: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in FRAMEWORKS.items():
+        (tmp_path / f"{name}.py").write_text(f"BROKEN = {broken}\n{text}")
+    tool(tmp_path, "echo 'GPU 0: A100 (UUID: GPU-1-a)'; echo '  MIG 1g.5gb Device 0: (UUID: MIG-2/b)'", monkeypatch)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-2/b")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    printed = subprocess.run([sys.executable, "-c", PROBE], env=environment, capture_output=True, text=True, check=True)
+    seen = json.loads(printed.stdout.splitlines()[-1])
+    assert seen["driver"] == ["GPU-1-a", "MIG-2/b"] and seen["variables"]["CUDA_VISIBLE_DEVICES"] == "MIG-2/b"
+    torch = "CUDA error: device busy more" if broken else 2
+    assert seen["frameworks"] == {"torch": torch, "tensorflow": 1, "jax": 0}
+
+
+def seen(cuda: str | None, *nodes: str, **frameworks: Any) -> dict[str, Any]:
+    return {"variables": {"CUDA_VISIBLE_DEVICES": cuda}, "nodes": list(nodes), "frameworks": frameworks}
+
+
+@pytest.mark.parametrize(
+    ("found", "gpus", "contained", "sentences"),
+    [
+        (seen("GPU-1", "/dev/nvidia0", torch=1, jax=1), 1, True, []),
+        (seen("MIG-1", "/dev/nvidia-caps/nvidia-cap3", "/dev/nvidia0"), 1, True, []),
+        (seen("0", "/dev/nvidia0", "/dev/nvidia1"), 1, False, []),
+        (seen("0,1", "/dev/dri/renderD128", "/dev/kfd"), 2, True, []),
+        (seen("-1"), 0, True, []),
+        (seen(None, torch=0), 0, True, []),
+        (seen("", "/dev/nvidia0"), 0, False, []),
+        (seen("0", "/dev/nvidia0", "/dev/nvidia1"), 1, True, ["can open the devices of other runs, because 2 are"]),
+        (seen("-1", "/dev/nvidia0"), 0, True, ["can open the devices of other runs, because 1 are"]),
+        (seen("0"), 1, True, ["No device node"]),
+        (seen("0"), 1, False, ["No device node"]),
+        (seen(None, "/dev/nvidia0"), 1, False, ["names 0 devices, not 1"]),
+        (seen("0,1", "/dev/nvidia0"), 1, True, ["names 2 devices, not 1"]),
+        (
+            seen("0", "/dev/nvidia0", torch=0, jax="no backend"),
+            1,
+            True,
+            ["torch finds 0 GPUs", "jax fails (no backend)"],
+        ),
+    ],
+)
+def test_an_error_in_what_an_agent_sees_is_one_sentence(
+    found: dict[str, Any], gpus: int, contained: bool, sentences: list[str]
+) -> None:
+    wrong = list(faults(found, gpus, contained=contained))
+    assert len(wrong) == len(sentences)
+    assert all(expected in sentence for sentence, expected in zip(wrong, sentences, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("variables", "script", "why"),
+    [
+        ({"MLEREDUX_GPUS": ""}, "echo GPU-1", "MLEREDUX_GPUS is empty"),
+        ({"CUDA_VISIBLE_DEVICES": "-1"}, "echo GPU-1", "CUDA_VISIBLE_DEVICES='-1' hides all of them"),
+        ({}, "true", "the tool of the driver, lists none"),
+        ({}, "echo Driver/library version mismatch; exit 18", "nvidia-smi fails (Driver/library version mismatch)"),
+        ({"PATH": "/usr/bin:/bin"}, None, "the tool of the driver, is not installed"),
+    ],
+)
+def test_without_a_gpu_a_sentence_says_why(
+    variables: dict[str, str], script: str | None, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if script:
+        tool(tmp_path, script, monkeypatch)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    found = mleredux("doctor", "--gpu", "--sandbox", "process", "--json")
+    slots, process = found.json["findings"]
+    assert found.code == 1 and (slots["name"], slots["level"]) == ("slots", "error") and why in slots["message"]
+    assert "CUDA_VISIBLE_DEVICES=-1, NVIDIA_VISIBLE_DEVICES=void" in process["message"]
+    assert ("An agent sees no GPU, because this machine has no slot" in process["message"]) == (
+        process["level"] == "ok"
+    )
+
+
+def test_a_device_that_no_sandbox_shows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLEREDUX_GPUS", "MIG-5,GPU-6")
+    found = mleredux("doctor", "--gpu", "--sandbox", "process")
+    lines = [line.strip() for line in found.out.splitlines()]
+    assert found.code == 1 and "✓ slots: MIG-5, GPU-6." in lines and "No sandbox gives an agent its GPU." in found.out
+    shown = "! process: No device node of a GPU is visible. No device node; CUDA_VISIBLE_DEVICES=MIG-5, NVIDIA_"
+    assert any(line.startswith(shown) for line in lines), found.out
+
+
+def test_a_missing_sandbox_and_one_without_gpus_are_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "without.py").write_text(WITHOUT)
+    monkeypatch.setenv("MLEREDUX_GPUS", "0")
+    missing = mleredux("doctor", "--gpu", "--sandbox", "nowhere")
+    assert missing.code == 1 and "! nowhere: There is no sandbox 'nowhere'." in missing.out
+    without = mleredux("-p", str(tmp_path / "without.py"), "doctor", "--gpu", "--sandbox", "without")
+    assert without.code == 1 and "! without: This sandbox can't give GPUs to agents." in without.out
