@@ -1,7 +1,7 @@
 """Check which GPUs agents see in each sandbox: `uv run python benchmarks/gpu_check.py [--sandbox ID …]`.
 
 For each sandbox that works here: a run without GPUs sees none; a run with one GPU gets one device, which its variables
-name, and which NVIDIA's tool and PyTorch report if they are installed; concurrent runs, as many as there are GPUs or
+name, and which NVIDIA's tool, PyTorch, TensorFlow and JAX report if they are installed; `mleredux doctor --gpu` reports the same; concurrent runs, as many as there are GPUs or
 MIG slices, share none. Takes about five minutes; exit code 0 if all checks pass, 1 if not, 2 without a GPU.
 """
 
@@ -12,40 +12,24 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import mleredux
+from mleredux._core.checks.gpus import PROBE, diagnose_gpus, faults
 from mleredux._core.plugins import current
 from mleredux._core.sandboxes.slots import gpu_uuids, machine
 from mleredux.errors import MlereduxError
 
-PROBE = """
-import json, os, pathlib, re, shutil, subprocess
-tool = shutil.which("nvidia-smi")
-listed = subprocess.run([tool, "-L"], capture_output=True, text=True).stdout if tool else ""
-try:
-    import torch
-    count = torch.cuda.device_count()
-    total = float(torch.ones(8, device="cuda").sum()) if count else None
-except ImportError:
-    count = total = None
-names = ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
-found = {
-    "variables": {name: os.environ.get(name) for name in names},
-    "nodes": sorted(name for name in os.listdir("/dev") if re.fullmatch(r"nvidia\\d+", name)),
-    "uuids": re.findall(r"UUID: ([\\w/-]+)", listed), "torch": count, "sum": total,
-}
-output = pathlib.Path(os.environ["MLEREDUX_OUTPUT_DIR"])
-(output / "seen.json").write_text(json.dumps(found))
+SUBMIT = """
+import shutil
 shutil.copy(os.environ["MLEREDUX_DATA_DIR"] + "/sample_submission.csv", os.environ["MLEREDUX_SUBMISSION"])
 """
 
 
 def seen(sandbox: str, gpus: int, home: Path) -> dict[str, Any]:
-    """Return what an agent saw in a run with a number of GPUs.
+    """Return what the probe of `mleredux doctor --gpu` saw in a run with a number of GPUs.
 
     Raises:
         MlereduxError: The run ended without a result, or was refused.
@@ -53,28 +37,10 @@ def seen(sandbox: str, gpus: int, home: Path) -> dict[str, Any]:
     limits = {"gpus": gpus, "cpus": 1, "time_limit": 120}
     run = mleredux.run("digits", agent=str(home / "probe.py"), sandbox=sandbox, limits=limits, runs_dir=home / "runs")
     try:
-        found: dict[str, Any] = json.loads((run.output_dir / "seen.json").read_text())
-    except (OSError, ValueError) as error:
-        raise MlereduxError(f"Run {run.id} wrote nothing ({run.message or run.state}).") from error
+        found: dict[str, Any] = json.loads(run.agent_log.read_text(errors="replace").splitlines()[-1])
+    except (OSError, ValueError, IndexError) as error:
+        raise MlereduxError(f"Run {run.id} printed nothing ({run.message or run.state}).") from error
     return found
-
-
-def faults(found: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]:
-    """Yield errors in what an agent saw, one sentence each."""
-    visible = found["variables"]["CUDA_VISIBLE_DEVICES"]
-    named = [] if visible in (None, "", "-1") else visible.split(",")
-    if len(named) != gpus:
-        yield f"CUDA_VISIBLE_DEVICES names {len(named)} devices, not {gpus}: {visible!r}."
-    if contained and len(found["nodes"]) > gpus:
-        yield f"The container has {', '.join(found['nodes'])} for {gpus} GPUs."
-    if contained and gpus and not found["nodes"]:
-        yield "The container has no device of a GPU."
-    if contained and found["uuids"] and len(found["uuids"]) < gpus:
-        yield f"nvidia-smi lists {found['uuids']}."
-    if found["torch"] is not None and found["torch"] != gpus:
-        yield f"PyTorch counts {found['torch']} devices, not {gpus}."
-    if found["torch"] and found["sum"] != 8:
-        yield f"PyTorch adds eight ones to {found['sum']}."
 
 
 def check(sandbox: str, home: Path, devices: int) -> list[str]:
@@ -88,7 +54,7 @@ def check(sandbox: str, home: Path, devices: int) -> list[str]:
             wrong += faults(found, gpus, contained=contained)
         with ThreadPoolExecutor(devices) as pool:
             each = list(pool.map(lambda _: seen(sandbox, 1, home), range(devices)))
-        uuids = [tuple(found["uuids"]) for found in each if contained and found["uuids"]]
+        uuids = [tuple(found["driver"]) for found in each if contained and found["driver"]]
         if len(set(uuids)) != len(uuids):
             wrong.append(f"Runs at the same time shared a device: {uuids}.")
     except MlereduxError as error:
@@ -111,12 +77,16 @@ def main() -> int:
     ]
     wrong = {}
     with tempfile.TemporaryDirectory(prefix="mleredux-gpus-") as folder:
-        (Path(folder) / "probe.py").write_text(PROBE)
+        (Path(folder) / "probe.py").write_text(PROBE + SUBMIT)
         for name in names:
             if bad := [finding for finding in current().sandbox(name).check() if not finding.ok]:
                 print(f"{name}: not checked. {bad[0].message}")
                 continue
+            *_, doctor = [one for one in diagnose_gpus(current(), [name]) if one.finding.name == name]
+            print(f"{name}, mleredux doctor --gpu: {doctor.finding.message}", flush=True)
             wrong[name] = check(name, Path(folder), len(gpus))
+            if not doctor.finding.ok:
+                wrong[name].append(f"`mleredux doctor --gpu` reports: {doctor.finding.message}")
     for name, sentences in wrong.items():
         print(f"{name}: {'all holds' if not sentences else ' '.join(sentences)}")
     return 1 if not wrong or any(wrong.values()) else 0

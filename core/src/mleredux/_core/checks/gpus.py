@@ -13,7 +13,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.checks.machine import Diagnosis, checked
+from mleredux._core.checks.machine import Diagnosis, checked, require_one
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest, Finding, Launch, Sandbox
 from mleredux._core.sandboxes.gpus import gpu_environment
@@ -37,20 +37,9 @@ def diagnose_gpus(catalogue: Catalogue, sandboxes: Sequence[str] = (), agent: st
     has = machine().gpus
     remedy = f"Install or repair the driver, or name the devices in {GPUS_VARIABLE}."
     slots = Finding("slots", bool(has), f"{', '.join(has)}." if has else _why_none(), remedy)
-    looked = checked(
-        sandboxes or list(catalogue.entries("sandboxes")),
-        lambda name: [_finding(catalogue.sandbox(name), probed, has[:1])],
-    )
-    found = [Diagnosis("gpus", slots, required=True), *(Diagnosis("gpus", finding) for [finding] in looked)]
-    if has and not any(finding.ok for [finding] in looked):
-        found.append(
-            Diagnosis(
-                "gpus",
-                Finding("sandboxes", False, "No sandbox gives an agent its GPU.", "Fix one of the above."),
-                required=True,
-            )
-        )
-    return found
+    names = sandboxes or list(catalogue.entries("sandboxes"))
+    looked = checked(names, lambda name: [_finding(catalogue.sandbox(name), probed, has[:1])])
+    return [Diagnosis("gpus", slots, required=True), *require_one("gpus", looked, "No sandbox gives an agent its GPU.")]
 
 
 def faults(seen: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]:

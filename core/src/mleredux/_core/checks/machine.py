@@ -118,10 +118,14 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
     warnings.
     """
     looked = checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
-    found = [Diagnosis("sandboxes", finding) for findings in looked for finding in findings]
+    return require_one("sandboxes", looked, "No sandbox works on this machine.")
+
+
+def require_one(area: str, looked: list[list[Finding]], message: str) -> list[Diagnosis]:
+    """Return the findings of several sandboxes as warnings, and an error with this message if none of them works."""
+    found = [Diagnosis(area, finding) for findings in looked for finding in findings]
     if not any(all(finding.ok for finding in findings) for findings in looked):
-        finding = Finding("sandboxes", False, "No sandbox works on this machine.", "Fix one of the above.")
-        found.append(Diagnosis("sandboxes", finding, required=True))
+        found.append(Diagnosis(area, Finding("sandboxes", False, message, "Fix one of the above."), required=True))
     return found
 
 

@@ -74,10 +74,8 @@ def try_container(image: Image) -> str | None:
 def _version(version: str) -> Finding:
     numbers = version.partition("-")[0].split(".")[:2]
     ok = tuple(map(int, numbers)) >= _OLDEST
-    oldest = ".".join(map(str, _OLDEST))
-    return Finding(
-        "apptainer", ok, f"Apptainer {version} responds.", None if ok else f"Install Apptainer {oldest} or newer."
-    )
+    remedy = f"Install Apptainer {'.'.join(map(str, _OLDEST))} or newer."
+    return Finding("apptainer", ok, f"Apptainer {version} responds.", remedy)
 
 
 def _filter() -> Finding:

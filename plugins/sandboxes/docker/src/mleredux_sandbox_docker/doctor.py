@@ -44,48 +44,36 @@ def findings(runtime: str | None) -> list[Finding]:
 def _engine(version: dict[str, Any]) -> Finding:
     api = tuple(int(part) for part in version["ApiVersion"].split("."))
     message = f"Docker engine {version['Version']} (API {version['ApiVersion']}) responds."
-    remedy = "Install Docker 20.10 or newer." if api < OLDEST_API else None
-    return Finding("docker engine", remedy is None, message, remedy)
+    return Finding("docker engine", api >= OLDEST_API, message, "Install Docker 20.10 or newer.")
 
 
 def _cgroup(info: dict[str, Any]) -> Finding:
-    missing = [
-        name
-        for name, key in (("memory", "MemoryLimit"), ("CPU", "CpuCfsQuota"), ("process", "PidsLimit"))
-        if not info.get(key)
-    ]
-    message = f"Control groups have version {info.get('CgroupVersion', '?')} ({info.get('CgroupDriver')})"
-    if missing:
-        return Finding(
-            "docker limits",
-            False,
-            f"{message}, without {' and '.join(missing)} limits.",
-            "Enable these controllers; a rootless engine needs control groups of version 2 with delegation.",
-        )
-    return Finding("docker limits", True, f"{message}; memory, CPUs and processes are limited.")
+    keys = {"memory": "MemoryLimit", "CPU": "CpuCfsQuota", "process": "PidsLimit"}
+    missing = [name for name, key in keys.items() if not info.get(key)]
+    limits = f", without {' and '.join(missing)} limits" if missing else "; memory, CPUs and processes are limited"
+    message = f"Control groups have version {info.get('CgroupVersion', '?')} ({info.get('CgroupDriver')}){limits}."
+    remedy = "Enable these controllers; a rootless engine needs control groups of version 2 with delegation."
+    return Finding("docker limits", not missing, message, remedy)
 
 
 def _storage(info: dict[str, Any]) -> Finding:
     driver = str(info.get("Driver"))
     mode = ", ".join(sorted(security_options(info))) or "no security options"
     message = f"Images are stored with {driver} in {info.get('DockerRootDir')}; {mode}."
-    remedy = "Use overlay2 (or fuse-overlayfs): vfs copies an image for each container." if driver == "vfs" else None
-    return Finding("docker storage", remedy is None, message, remedy)
+    remedy = "Use overlay2 (or fuse-overlayfs): vfs copies an image for each container."
+    return Finding("docker storage", driver != "vfs", message, remedy)
 
 
 def _init(info: dict[str, Any]) -> Finding:
     binary = info.get("InitBinary")
-    if not binary:
-        return Finding("docker init", False, "The engine has no init program.", "Install `tini` as `docker-init`.")
-    return Finding("docker init", True, f"Agents get {binary} as their init.")
+    message = f"Agents get {binary} as their init." if binary else "The engine has no init program."
+    return Finding("docker init", bool(binary), message, "Install `tini` as `docker-init`.")
 
 
 def _runtime(info: dict[str, Any], runtime: str | None) -> Finding:
     known = sorted(info.get("Runtimes") or ())
-    message, remedy = f"Agents run with {runtime}.", None
-    if runtime is None:
-        message = f"Agents run with {info.get('DefaultRuntime')}; available: {', '.join(known)}."
-    elif runtime not in known:
+    message = f"Agents run with {runtime or info.get('DefaultRuntime')}; available: {', '.join(known)}."
+    remedy = f"Install {runtime} and add it to `runtimes` in /etc/docker/daemon.json."
+    if runtime and runtime not in known:
         message = f"The runtime {runtime} is requested, but the engine has only {', '.join(known)}."
-        remedy = f"Install {runtime} and add it to `runtimes` in /etc/docker/daemon.json."
-    return Finding("docker runtime", remedy is None, message, remedy)
+    return Finding("docker runtime", runtime in (None, *known), message, remedy)

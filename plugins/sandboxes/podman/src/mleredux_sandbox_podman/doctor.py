@@ -48,27 +48,24 @@ def try_container(image: str, *options: str) -> str | None:
 
 def _version(version: str) -> Finding:
     parts = tuple(int(part) for part in version.split(".")[:2])
-    ok = parts >= _OLDEST
-    oldest = ".".join(map(str, _OLDEST))
-    return Finding("podman", ok, f"Podman {version} responds.", None if ok else f"Install Podman {oldest} or newer.")
+    remedy = f"Install Podman {'.'.join(map(str, _OLDEST))} or newer."
+    return Finding("podman", parts >= _OLDEST, f"Podman {version} responds.", remedy)
 
 
 def _limits(facts: dict[str, dict[str, object]]) -> Finding:
     host = facts["host"]
     has = host.get("cgroupControllers") or []
     missing = [name for name in ("memory", "cpu", "pids") if name not in list(has)]  # type: ignore[call-overload]
-    message = f"Control groups have version {host.get('cgroupVersion')} ({host.get('cgroupManager')})"
-    if missing:
-        remedy = "Enable these controllers; without root, they must be delegated to the user (systemd does)."
-        return Finding("podman limits", False, f"{message}, without {', '.join(missing)}.", remedy)
-    return Finding("podman limits", True, f"{message}; memory, CPUs and processes are limited.")
+    limits = f", without {', '.join(missing)}" if missing else "; memory, CPUs and processes are limited"
+    message = f"Control groups have version {host.get('cgroupVersion')} ({host.get('cgroupManager')}){limits}."
+    remedy = "Enable these controllers; without root, they must be delegated to the user (systemd does)."
+    return Finding("podman limits", not missing, message, remedy)
 
 
 def _init() -> Finding:
     program = init_program()
-    if program is None:
-        return Finding("podman init", False, "No init program for containers is installed.", "Install `catatonit`.")
-    return Finding("podman init", True, f"Agents get {program} as their init.")
+    message = f"Agents get {program} as their init." if program else "No init program for containers is installed."
+    return Finding("podman init", program is not None, message, "Install `catatonit`.")
 
 
 def _trial(image: str, facts: dict[str, dict[str, object]]) -> Finding:
