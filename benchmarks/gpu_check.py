@@ -1,8 +1,9 @@
 """Check which GPUs agents see in each sandbox: `uv run python benchmarks/gpu_check.py [--sandbox ID …]`.
 
 For each sandbox that works here: a run without GPUs sees none; a run with one GPU gets one device, which its variables
-name, and which NVIDIA's tool, PyTorch, TensorFlow and JAX report if they are installed; `mleredux doctor --gpu` reports the same; concurrent runs, as many as there are GPUs or
-MIG slices, share none. Takes about five minutes; exit code 0 if all checks pass, 1 if not, 2 without a GPU.
+name, and which NVIDIA's tool, PyTorch, TensorFlow and JAX report if they are installed; `mleredux doctor --gpu` reports
+no error; concurrent runs, as many as there are GPUs or MIG slices, share none. Takes about five minutes; exit code 0 if
+all checks pass, 1 if not, 2 without a GPU.
 """
 
 from __future__ import annotations

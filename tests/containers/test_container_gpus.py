@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,21 @@ def test_the_doctor_shows_what_an_agent_would_see(engine: str, driver: Path, mon
     _, found, none = [diagnosis.finding for diagnosis in diagnose_gpus(current(), [engine])]
     assert not found.ok and found.message.startswith("MIG slice MIG-2 is not known to") and not none.ok
     assert "nvidia-ctk cdi generate" in (found.remedy or "")
+
+
+@pytest.mark.engines("docker")
+def test_the_check_for_machines_with_gpus_passes(
+    engine: str, driver: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = {name: {"path": f"/dev/nvidia{name}", "hostPath": "/dev/zero"} for name in ("0", "1")}
+    specify(driver, driver / "libcuda.so.550.54", path)
+    monkeypatch.setenv("MLEREDUX_GPUS", "0,1")
+    monkeypatch.setattr("sys.argv", ["gpu_check.py", "--sandbox", engine])
+    script = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "gpu_check.py"))
+    code = script["main"]()
+    printed = capsys.readouterr().out
+    assert code == 0 and "docker: all holds" in printed, printed
+    assert "docker, mleredux doctor --gpu: /dev/nvidia0; CUDA_VISIBLE_DEVICES=0, NVIDIA_VISIBLE_DEVICES=0; " in printed
 
 
 @pytest.mark.engines("docker", "podman", "apptainer")

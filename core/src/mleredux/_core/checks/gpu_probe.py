@@ -20,7 +20,7 @@ frameworks = {}
 for name in COUNTS:
     if importlib.util.find_spec(name):
         try:
-            frameworks[name] = COUNTS[name](importlib.import_module(name))
+            frameworks[name] = COUNTS[name](importlib.import_module(name))  # type: ignore[no-untyped-call]
         except Exception as error:  # a framework that can't use a device may raise anything
             frameworks[name] = " ".join(str(error).split())[:200] or type(error).__name__
 tool = shutil.which("nvidia-smi")
