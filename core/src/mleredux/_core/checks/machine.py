@@ -79,17 +79,12 @@ def healthy(found: list[Diagnosis]) -> bool:
 
 
 def _python() -> list[Diagnosis]:
-    version = platform.python_version()
-    new_enough = sys.version_info[:2] >= OLDEST_PYTHON
-    found = [Finding("python", new_enough, f"Python {version} in {sys.prefix}.", "Install Python 3.11 or newer.")]
-    missing = []
-    shown = []
-    for name in _PACKAGES:
-        try:
-            shown.append(f"{name} {metadata.version(name)}")
-        except metadata.PackageNotFoundError:
-            missing.append(name)
-    message = f"{', '.join(missing)} missing." if missing else f"{', '.join(shown)}."
+    new_enough, message = sys.version_info[:2] >= OLDEST_PYTHON, f"Python {platform.python_version()} in {sys.prefix}."
+    found = [Finding("python", new_enough, message, "Install Python 3.11 or newer.")]
+    versions = {name: next((one.version for one in metadata.distributions(name=name)), None) for name in _PACKAGES}
+    missing = [name for name, version in versions.items() if version is None]
+    shown = ", ".join(f"{name} {version}" for name, version in versions.items())
+    message = f"{', '.join(missing)} missing." if missing else f"{shown}."
     found.append(Finding("packages", not missing, message, "Install mleredux again."))
     return [Diagnosis("python", finding, required=True) for finding in found]
 

@@ -94,9 +94,8 @@ class PodmanSandbox(FiltersHosts):
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
         """Remove containers of this owner's runs that are no longer alive; return the ids of these runs."""
-        wanted = {OWNER_LABEL: owner}
         removed: dict[str, None] = {}
-        for item in _containers(wanted):
+        for item in _containers({OWNER_LABEL: owner}):
             run_id = (item["Labels"] or {}).get(RUN_LABEL, "")
             if not alive(run_id):
                 engine.remove(item["Id"])
@@ -137,12 +136,8 @@ def _run(command: list[str], folder: Path, log: Path) -> None:
 
 
 def _containers(wanted: dict[str, str]) -> list[dict[str, Any]]:
-    what = "Containers can't be listed"
-    return engine.records(what, "ps", "--all", "--no-trunc", *_filters(wanted), "--format=json")
-
-
-def _filters(wanted: dict[str, str]) -> list[str]:
-    return [f"--filter=label={name}={value}" for name, value in wanted.items()]
+    filters = [f"--filter=label={name}={value}" for name, value in wanted.items()]
+    return engine.records("Containers can't be listed", "ps", "--all", "--no-trunc", *filters, "--format=json")
 
 
 sandbox = PodmanSandbox()
