@@ -27,7 +27,9 @@ class ones:
 }
 
 
-WITHOUT = """
+OTHERS = r"""
+from dataclasses import replace
+from mleredux.errors import SandboxError
 from mleredux.plugin import hookimpl
 from mleredux.plugin.sandbox import Capabilities
 from mleredux._core.sandboxes.process import ProcessSandbox
@@ -36,9 +38,17 @@ class Without(ProcessSandbox):
     id = "without"
     capabilities = Capabilities()
 
+class Broken(ProcessSandbox):
+    id = "broken"
+
+    def start(self, launch):
+        if not launch.gpu_ids[0].isdigit():
+            raise SandboxError("\x1b]0;title\x07 is refused.", hint="\x1b[2J")
+        return super().start(replace(launch, command=("sh", "-c", "echo no python; printf 'why\033[2J'; exit 3")))
+
 @hookimpl
 def mleredux_register_sandboxes():
-    return [Without()]
+    return [Without(), Broken()]
 """
 
 
@@ -141,10 +151,22 @@ def test_a_device_that_no_sandbox_shows_is_an_error(monkeypatch: pytest.MonkeyPa
     assert any(line.startswith(shown) for line in lines), found.out
 
 
+@pytest.mark.parametrize(
+    ("gpu", "message"), [("MIG-1", r"\x1b]0;title\x07 is refused."), ("0", r"The probe failed: why\x1b[2J.")]
+)
+def test_a_probe_that_fails_is_one_harmless_sentence(
+    gpu: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "others.py").write_text(OTHERS)
+    monkeypatch.setenv("MLEREDUX_GPUS", gpu)
+    found = mleredux("-p", str(tmp_path / "others.py"), "doctor", "--gpu", "--sandbox", "broken")
+    assert found.code == 1 and f"! broken: {message}\n" in found.out and "\x1b" not in found.out, found.out
+
+
 def test_a_missing_sandbox_and_one_without_gpus_are_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "without.py").write_text(WITHOUT)
+    (tmp_path / "others.py").write_text(OTHERS)
     monkeypatch.setenv("MLEREDUX_GPUS", "0")
     missing = mleredux("doctor", "--gpu", "--sandbox", "nowhere")
     assert missing.code == 1 and "! nowhere: There is no sandbox 'nowhere'." in missing.out
-    without = mleredux("-p", str(tmp_path / "without.py"), "doctor", "--gpu", "--sandbox", "without")
+    without = mleredux("-p", str(tmp_path / "others.py"), "doctor", "--gpu", "--sandbox", "without")
     assert without.code == 1 and "! without: This sandbox can't give GPUs to agents." in without.out

@@ -35,7 +35,7 @@ from mleredux_containers.download_cache import VARIABLE as DOWNLOADS_VARIABLE
 from mleredux_containers.download_cache import downloads, downloads_size
 from mleredux_containers.egress import FiltersHosts
 from mleredux_containers.folders import Bind, agent_user, prepare_folders, user_entries
-from mleredux_containers.gpus import Gpus, find_gpus
+from mleredux_containers.gpus import LIBRARIES, Gpus, find_gpus
 from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageBuild, ImageEngine, base_finding, base_image, build
 from mleredux_containers.profile import (
     CAPABILITIES,
@@ -60,6 +60,7 @@ __all__ = [
     "DOWNLOADS_VARIABLE",
     "FIND",
     "LAYOUT",
+    "LIBRARIES",
     "OWNER_LABEL",
     "OWN_PROCESSES",
     "RUN_LABEL",

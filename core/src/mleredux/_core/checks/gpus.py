@@ -79,11 +79,13 @@ def _finding(sandbox: Sandbox, agent: Agent, ids: tuple[str, ...]) -> Finding:
     """Return what an agent in a sandbox sees of its devices."""
     if not sandbox.capabilities.gpus:
         return Finding(sandbox.id, False, "This sandbox can't give GPUs to agents.", "Choose another sandbox.")
-    text = _output(sandbox, agent, ids)
+    last = _output(sandbox, agent, ids).strip().rpartition("\n")[2]
     try:
-        seen = json.loads(text.splitlines()[-1])
-    except (IndexError, ValueError):
-        return Finding(sandbox.id, False, f"The probe failed: {text.strip()[-300:] or 'it printed nothing'}.")
+        seen = json.loads(last)
+    except ValueError:
+        return Finding(
+            sandbox.id, False, f"The probe failed: {last[-300:] or 'it printed nothing'}.", "See `mleredux doctor`."
+        )
     wrong = list(faults(seen, len(ids), contained=sandbox.capabilities.isolated))
     why = [] if ids or wrong else ["An agent sees no GPU, because this machine has no slot with one."]
     shown = [

@@ -6,7 +6,7 @@ import click
 
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.options import data_dir_option, json_option, runs_dir_option
-from mleredux._core.cli.output import print_json
+from mleredux._core.cli.output import print_json, safe
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "red")}
 
@@ -75,9 +75,9 @@ def command(
             click.echo(click.style(area, bold=True))
         mark, colour = _MARKS[diagnosis.level]
         finding = diagnosis.finding
-        click.echo(f"  {click.style(mark, fg=colour)} {finding.name}: {finding.message}")
+        click.echo(f"  {click.style(mark, fg=colour)} {finding.name}: {safe(finding.message)}")
         if not finding.ok and finding.remedy:
-            click.echo(f"    → {finding.remedy}")
+            click.echo(f"    → {safe(finding.remedy)}")
     warnings = sum(diagnosis.level == "warning" for diagnosis in diagnoses)
     errors = sum(diagnosis.level == "error" for diagnosis in diagnoses)
     able = "can" if works else "cannot"
