@@ -121,9 +121,9 @@ def test_an_error_in_what_an_agent_sees_is_one_sentence(
     [
         ({"MLEREDUX_GPUS": ""}, "echo GPU-1", "MLEREDUX_GPUS is empty"),
         ({"CUDA_VISIBLE_DEVICES": "-1"}, "echo GPU-1", "CUDA_VISIBLE_DEVICES='-1' hides all of them"),
-        ({}, "true", "the tool of the driver, lists none"),
+        ({}, "true", "nvidia-smi lists none"),
         ({}, "echo Driver/library version mismatch; exit 18", "nvidia-smi fails (Driver/library version mismatch)"),
-        ({"PATH": "/usr/bin:/bin"}, None, "the tool of the driver, is not installed"),
+        ({"PATH": "/usr/bin:/bin"}, None, "nvidia-smi is not installed"),
     ],
 )
 def test_without_a_gpu_a_sentence_says_why(

@@ -50,8 +50,7 @@ def faults(seen: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]
         gpus: How many devices its run has.
         contained: Whether its sandbox hides other devices.
     """
-    visible = seen["variables"]["CUDA_VISIBLE_DEVICES"]
-    named = [] if visible in (None, "", "-1") else visible.split(",")
+    named = [name for name in (seen["variables"]["CUDA_VISIBLE_DEVICES"] or "").split(",") if name not in ("", "-1")]
     if len(named) != gpus:
         yield f"CUDA_VISIBLE_DEVICES names {len(named)} devices, not {gpus}."
     nodes = [path for path in seen["nodes"] if re.fullmatch(r"/dev/nvidia\d+", path)]
@@ -71,8 +70,7 @@ def _why_none() -> str:
         return f"No GPU is used: {GPUS_VARIABLE} is empty."
     if listed:
         return f"No GPU is used: {DEVICES_VARIABLE}={os.environ.get(DEVICES_VARIABLE)!r} hides all of them."
-    tool = "lists none" if shutil.which("nvidia-smi") else "is not installed"
-    return broken or f"No GPU is used: nvidia-smi, the tool of the driver, {tool}."
+    return broken or f"No GPU is used: nvidia-smi {'lists none' if shutil.which('nvidia-smi') else 'is not installed'}."
 
 
 def _finding(sandbox: Sandbox, agent: Agent, ids: tuple[str, ...]) -> Finding:
