@@ -28,6 +28,7 @@ FREE = {
     "bad",
     "base_image",
     "category",
+    "chosen",
     "columns",
     "changes",
     "commitment",
