@@ -302,7 +302,7 @@ DOCUMENTS = {
     "rollout.json": ("{", "[]", "7"),
     "artifacts.json": ("{", "{}", "[1]"),
     "scores.json": ("{", "7", "[1]"),
-    "events.jsonl": ("scribble\n", "[]\n", '{"seq": 0}\n', "\0\n"),
+    "events.jsonl": ("scribble\n", "[" * 100_000 + "\n", "[]\n", '{"seq": 0}\n', "\0\n"),
 }
 
 

@@ -18,7 +18,7 @@ from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.host import set_current
 from mleredux_experiments.analysis.analysis import analyse
-from mleredux_experiments.commands.failures import command
+from mleredux_experiments.commands.failures import failures_command as command
 from mleredux_experiments.failures import CATEGORIES, Finding
 from mleredux_experiments.failures.counts import counts_by_arm, find
 from mleredux_experiments.figures.pictures import pictures
@@ -120,6 +120,26 @@ def test_failures_are_counted_and_compared_between_arms(failing: Path) -> None:
     picture = next(one for one in pictures(found) if one.name == "outcomes")
     assert "bad has package more often than good (100 and 0 % of runs)" in picture.answer
     assert "No module named" in page(found)
+
+
+def test_damaged_runs_do_not_hide_the_failures_of_others(tmp_path: Path) -> None:
+    unpack_runs(tmp_path / "runs")
+    store = RunStore(tmp_path / "runs")
+    names = sorted(store.ids())
+    for name in names[12:]:
+        shutil.rmtree(store.path / name)
+    wanted = ("run.json", "events.jsonl", "report.json")
+    damage = dict(
+        zip(names, [(name, text) for name in wanted for text in ("{", "\0" * 9, "[" * 100_000)], strict=False)
+    )
+    for run, (name, content) in damage.items():
+        (store.path / run / name).write_text(f"{content}\n")
+    done = CliRunner().invoke(command, [], obj=store)
+    assert done.exit_code == 0, done.output
+    assert f"Damaged and left out: {', '.join(damage)}." in done.output and names[11] in done.output
+    for run in damage:
+        refused = CliRunner().invoke(command, [run], obj=store)
+        assert isinstance(refused.exception, MlereduxError) and run in str(refused.exception), refused.exception
 
 
 def test_pages_get_the_same_failures(failing: Path) -> None:

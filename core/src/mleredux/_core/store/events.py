@@ -104,7 +104,7 @@ class EventLog:
         for line in lines:
             try:
                 event = Event.model_validate(json.loads(line))
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, RecursionError) as error:
                 raise MlereduxError(
                     f"{self.path} is damaged in line {len(self._events) + 1} ({type(error).__name__}).",
                     hint="Restore it, or delete the run.",

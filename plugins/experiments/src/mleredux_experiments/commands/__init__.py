@@ -8,7 +8,7 @@
 | `compare` | `compare` and `power` |
 | `leaderboard` | `leaderboard` and `experiment familiarity` |
 | `bisect` | `bisect` |
-| `failures`, `regrade` | `runs failures`, `regrade` |
+| `failures` | `runs failures` and `regrade` |
 | `options` | options and inputs shared by the commands |
 | `there` | experiments on a server |
 """

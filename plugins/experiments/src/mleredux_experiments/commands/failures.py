@@ -1,13 +1,23 @@
-"""`mleredux runs failures`: why runs fall short, by fixed rules."""
+"""Commands for stored runs: `mleredux runs failures`, why runs fall short by fixed rules, and `mleredux regrade`."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import click
-from mleredux.models.formats import plain
-from mleredux.plugin.artifact import RunStore
-from mleredux.plugin.command import print_json, print_table
+from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain, short_reference
+from mleredux.plugin.artifact import Report, RunStore
+from mleredux.plugin.command import (
+    DataStore,
+    catalogue,
+    data_dir_option,
+    json_option,
+    print_json,
+    print_table,
+    runs_dir_option,
+)
+from mleredux.plugin.host import regrade
 
 
 @click.command("failures")
@@ -16,7 +26,7 @@ from mleredux.plugin.command import print_json, print_table
 @click.option("--judge-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Budget of the judge.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
-def command(
+def failures_command(
     store: RunStore, names: tuple[str, ...], judge: str | None, judge_cost: float | None, as_json: bool
 ) -> None:
     """Show why runs failed or fell short, with the log line as evidence; without RUN, for all runs.
@@ -28,9 +38,21 @@ def command(
     from mleredux_experiments.failures import CATEGORIES, NONE
     from mleredux_experiments.failures import primary as primary_of
     from mleredux_experiments.failures.counts import counts_by_arm, find
+    from mleredux_experiments.results.sources import UNREADABLE
 
-    runs = [store.get(name) for name in names or store.ids()]
-    found = [(run, find(run)) for run in runs if run.state.final]
+    found, damaged = [], []
+    for name in names or store.ids():
+        try:
+            run = store.get(name)
+            found += [(run, find(run))] if run.state.final else []
+        except (MlereduxError, *UNREADABLE) as error:
+            if names and isinstance(error, MlereduxError):
+                raise
+            if names:
+                raise MlereduxError(f"Run {name} can't be read ({type(error).__name__}).") from error
+            damaged.append(name)
+    if damaged:
+        click.echo(f"Damaged and left out: {', '.join(sorted(damaged))}.", err=True)
     opinions: dict[str, str] = {}
     judged_by: dict[str, Any] = {}
     primary = {run.id: primary_of(rules) or NONE for run, rules in found}
@@ -62,10 +84,8 @@ def command(
         if names or not finding.overcome
     ]  # fmt: skip
     if rows:
-        columns = (
-            ("task", "agent", "failure", "where", "line") if len(found) == 1 else ("run", "failure", "where", "line")
-        )
-        print_table(rows, columns, give_way=(columns[0], "line"))
+        first = ("task", "agent") if len(found) == 1 else ("run",)
+        print_table(rows, (*first, "failure", "where", "line"), give_way=(first[0], "line"))
     else:
         click.echo("No failures found.")
     if len(found) > 1:
@@ -73,10 +93,10 @@ def command(
         counts = counts_by_arm((run.spec.agent, findings) for run, findings in found)
         for agent, counted in sorted(counts.items()):
             parts = [f"{counted[name]} {name}" for name in (*CATEGORIES, "none") if counted[name]]
-            click.echo(f"{agent}: {', '.join(parts)} ({counted.total()} runs)")
-    for run, said_by_judge in opinions.items():
-        if said_by_judge != primary[run]:
-            click.echo(f"{run}: {judge} says {said_by_judge}.")
+            click.echo(f"{short_reference(agent)}: {', '.join(parts)} ({counted.total()} runs)")
+    for name, said_by_judge in opinions.items():
+        if said_by_judge != primary[name]:
+            click.echo(f"{name}: {judge} says {said_by_judge}.")
     if judged_by:
         told = "not defined: all runs are in one category" if agreement is None else f"{agreement:.2f}"
         click.echo(f"Agreement of {judge} with the rules over {len(opinions)} runs: kappa {told}.")
@@ -85,3 +105,59 @@ def command(
         click.echo(f"{judge} used {use.prompt_tokens + use.completion_tokens} tokens; cost: {cost}.")
         if len(opinions) < len(found):
             click.echo(f"Its budget is used up: {len(found) - len(opinions)} runs were not judged.")
+
+
+@click.command("regrade")
+@click.argument("runs", nargs=-1)
+@click.option("--experiment", metavar="NAME", help="Include all runs of this experiment that have a report.")
+@runs_dir_option
+@data_dir_option
+@json_option
+@click.pass_context
+def regrade_command(
+    ctx: click.Context,
+    runs: tuple[str, ...],
+    experiment: str | None,
+    runs_dir: str | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Grade finished runs again with the installed task and grader; all reports are kept, with their versions."""
+    store = RunStore(runs_dir)
+    rows = store.rows() if experiment is not None else ()
+    listed = (row["id"] for row in rows if row["experiment"] == experiment and row["status"] == "done")
+    found = [store.get(name) for name in dict.fromkeys((*runs, *listed))]
+    if not found:
+        raise click.UsageError("Specify runs, or an experiment with finished runs (--experiment).", ctx)
+    records: list[dict[str, Any]] = []
+    for run in found:
+        record: dict[str, Any] = {"id": run.id, "task": run.spec.task, "before": None, "after": None, "error": None}
+        try:
+            before, after = regrade(run, catalogue(ctx), DataStore(data_dir) if data_dir else None)
+            record |= {"before": _facts(before), "after": _facts(after)}
+            store.update(run)
+        except MlereduxError as error:
+            record["error"] = str(error)
+        records.append(record)
+    if as_json:
+        print_json(records)
+    else:
+        shown = [{**one, **{name: one[name] and _text(one[name]) for name in ("before", "after")}} for one in records]
+        print_table(shown, ("id", "task", "before", "after"), ("id",))
+        for message in filter(None, (one["error"] for one in records)):
+            click.echo(message, err=True)
+    ctx.exit(1 if any(one["error"] for one in records) else 0)
+
+
+def _facts(report: Report) -> dict[str, Any]:
+    return {
+        "score": report.score,
+        "medal": report.medal,
+        "valid": report.valid_submission,
+        "task_version": report.task_version,
+    }
+
+
+def _text(facts: dict[str, Any]) -> str:
+    score = "invalid" if not facts["valid"] else plain(facts["score"], 5) if facts["score"] is not None else "-"
+    return f"{score} {facts['medal'] or ''}".strip() + f" (version {facts['task_version']})"

@@ -24,7 +24,7 @@ from mleredux_experiments.failures import Finding
 from mleredux_experiments.results.rollouts import content, read_rollout, with_rollout
 from mleredux_experiments.results.table import MEDALS, UNTRUSTED, Facts, Left, Results, Row, Version
 
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError)
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
 """Exceptions raised when a damaged run is read."""
 _MANY = 2_000
 """The minimum number of runs for which starting a second process to read them is worthwhile."""
