@@ -244,6 +244,7 @@ def test_concurrent_writers_and_rebuilders_lose_nothing(store: RunStore) -> None
         store.rows()
         time.sleep(0.1)
     assert [process.returncode for process in processes] == [0, 0, 0]
+    assert {row["status"] for row in store.rows()} == {"interrupted"}, "this reads open runs again"
     with sqlite3.connect(store.path / "index.sqlite") as database:
         rows = database.execute("SELECT id, status FROM runs").fetchall()
     assert len(rows) == 18 and {status for _, status in rows} == {"preparing"}
