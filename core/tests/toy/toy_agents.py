@@ -60,9 +60,10 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
         {"limits": {"processes": 20}},
     ),
     "shares-memory": (
-        COPY
-        + "held = bytearray(b'x') * (300 << 20)\nfor i in range(6):\n  if os.fork() == 0: time.sleep(2); os._exit(0)\n"
-        "time.sleep(2)",
+        COPY + "held = bytearray(b'x') * (300 << 20)\nend = time.time() + 3\n"
+        "while time.time() < end:\n"
+        "  for i in range(6):\n    if os.fork() == 0: time.sleep(0.3); os._exit(0)\n"
+        "  for i in range(6): os.wait()",
         {"limits": {"memory_mb": 512}},
     ),
     "takes-apart": (

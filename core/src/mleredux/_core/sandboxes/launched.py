@@ -145,7 +145,7 @@ class _ProcessHandle:
         self._seen |= {one.pid: one.born for one in found}
         memory = sum(one.memory for one in found)
         if memory > self._launch.limits.memory_mb * 2**20:
-            memory = sum(map(proportional, found))
+            memory = min(sum(map(proportional, found)) for _ in range(3))  # the end of one moves its share to others
         return Usage(memory / 2**20, sum(self._cpu.values()), len(found))
 
     def terminate(self) -> None:
