@@ -118,7 +118,7 @@ def test_the_oracle_has_the_best_reward_and_nothing_none(home: Path, task: str, 
 def test_data_that_may_not_be_given_away_are_fetched_by_who_builds_the_images(home: Path, tmp_path: Path) -> None:
     code, output = export(home, "diabetes")
     folder = home / "diabetes"
-    assert code == 0 and "does not include the data" in output and "licence" in output and loaded(folder)
+    assert code == 0 and "does not include the data" in output and "license" in output and loaded(folder)
     assert not (folder / "environment" / "data").exists() and not (folder / "tests" / "data").exists()
     # The script's last line, with the packages that are installed here instead of those of an index.
     words = next(line for line in (folder / "fetch.sh").read_text().splitlines() if line.startswith("PYTHONPATH"))
