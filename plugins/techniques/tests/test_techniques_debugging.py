@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -135,6 +136,11 @@ def test_scripts_differ_between_styles_and_data_alone_have_none(bench: Any) -> N
     assert scripts.script(dataset, 7).text() == scripts.script(dataset, 7).text()
     with pytest.raises(NotApplicable, match=r"use debugging\+planted-1@wine"):
         bench.task("debugging@wine")
+
+
+def test_data_planted_with_something_else_have_no_script() -> None:
+    with pytest.raises(NotApplicable, match="table has no script"):
+        grading.script_of(replace(table("binary"), planted={"kinds": ["synthetic"]}))
 
 
 def test_changed_lines_are_counted() -> None:

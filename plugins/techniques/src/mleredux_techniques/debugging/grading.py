@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from typing import Any
 
 import numpy as np
+from mleredux.errors import NotApplicable
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
@@ -28,7 +29,13 @@ HALF = 0.4
 
 
 def script_of(dataset: Dataset) -> Script:
-    """Return the script without faults."""
+    """Return the script without faults.
+
+    Raises:
+        NotApplicable: The table is planted with something else, such as a synthetic task's.
+    """
+    if "script" not in dataset.planted:
+        raise NotApplicable(f"{dataset.task} has no script.", hint="Choose a competition whose data is not planted.")
     return script(dataset, dataset.planted["script"]["style"])
 
 
