@@ -9,7 +9,7 @@ from mleredux_agent_automl.table import solve
 
 task = json.loads((Path(os.environ["MLEREDUX_TASK_DIR"]) / "task.json").read_text())
 facts = {name: task[name] for name in ("sample", "id_columns", "target_columns", "metric")}
-pipeline = next(one for one in FIRST if one["family"] == CHOICES["family"])
+pipeline = next(pipeline_choices for pipeline_choices in FIRST if pipeline_choices["family"] == CHOICES["family"])
 solve(
     Path(os.environ["MLEREDUX_DATA_DIR"]),
     Path(os.environ["MLEREDUX_SUBMISSION"]),

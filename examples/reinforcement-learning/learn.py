@@ -47,7 +47,7 @@ class Policy:
 
     def __init__(self, inputs: np.ndarray, rate: float = 0.5, decay: float = 0.05, seed: int = 0) -> None:
         self.mean, self.scale = inputs.mean(axis=0), inputs.std(axis=0) + 1e-6
-        self.weights = [np.zeros((len(one), 1 + inputs.shape[1])) for one in HEADS.values()]
+        self.weights = [np.zeros((len(options), 1 + inputs.shape[1])) for options in HEADS.values()]
         self.rate, self.decay, self.generator = rate, decay, np.random.default_rng(seed)
         self.seen: dict[Any, list[float]] = {}
 
@@ -58,15 +58,15 @@ class Policy:
     def chances(self, x: np.ndarray) -> list[np.ndarray]:
         """The probability of each choice of each head; `x` has shape (features,)."""
         logits = [weights @ self.standard(x) for weights in self.weights]
-        powers = [np.exp(one - one.max()) for one in logits]
-        return [one / one.sum() for one in powers]
+        powers = [np.exp(logit - logit.max()) for logit in logits]
+        return [logit / logit.sum() for logit in powers]
 
     def act(self, x: np.ndarray, *, greedy: bool = False) -> Action:
         """Draw an action, or take the most probable one."""
         chances = self.chances(x)
         if greedy:
-            return tuple(int(one.argmax()) for one in chances)
-        return tuple(int(self.generator.choice(len(one), p=one)) for one in chances)
+            return tuple(int(chance.argmax()) for chance in chances)
+        return tuple(int(self.generator.choice(len(chance), p=chance)) for chance in chances)
 
     def learn(self, episodes: Sequence[tuple[Any, np.ndarray, Action, float]]) -> None:
         """One step of gradient ascent by the mean of episodes: task, features, action and reward.
@@ -115,7 +115,9 @@ class Bridge:
         new = [(place, key) for place, key in dict.fromkeys(keys) if key not in self._solved(place)]
         for some in batched(new, self.size):
             choices = [self.choices(place, key) for place, key in some]
-            self._run([place for place, _ in some], [f"CHOICES = {pprint.pformat(one)}\n{cell}" for one in choices])
+            self._run(
+                [place for place, _ in some], [f"CHOICES = {pprint.pformat(picked)}\n{cell}" for picked in choices]
+            )
             kinds = [SUBMIT if number < len(some) else 0 for number in range(self.size)]
             _, rewards, *_ = self.envs.step({"kind": np.array(kinds), "text": ("true",) * self.size})
             for (place, key), env, reward in zip(some, self.envs.envs, rewards, strict=False):
@@ -161,7 +163,7 @@ def train(bridge: Bridge, rounds: int, seed: int) -> tuple[Policy, list[float]]:
     places = range(len(bridge.tasks))
     for number in range(rounds):
         actions = [policy.act(bridge.inputs[place]) for place in places]
-        rewards = [one["reward"] for one in bridge.solve(list(zip(places, actions, strict=True)))]
+        rewards = [result["reward"] for result in bridge.solve(list(zip(places, actions, strict=True)))]
         policy.learn(list(zip(places, bridge.inputs, actions, rewards, strict=True)))
         history.append(float(np.mean(rewards)))
         if number < 10 or number % 50 == 49:
@@ -175,9 +177,9 @@ def evaluate(bridge: Bridge, act: Any, folder: Path, repeats: int) -> float:
     folder.mkdir(parents=True, exist_ok=True)
     rewards: list[float] = []
     for repeat in range(repeats):
-        found = bridge.solve([(place, act(x)) for place, x in enumerate(bridge.inputs)])
-        rewards += [one["reward"] for one in found]
-        reports = {"competition_reports": [one["report"] for one in found]}
+        results = bridge.solve([(place, act(x)) for place, x in enumerate(bridge.inputs)])
+        rewards += [result["reward"] for result in results]
+        reports = {"competition_reports": [result["report"] for result in results]}
         (folder / f"{repeat}.json").write_text(json.dumps(reports), "utf-8")
     return float(np.mean(rewards))
 
@@ -185,7 +187,7 @@ def evaluate(bridge: Bridge, act: Any, folder: Path, repeats: int) -> float:
 def best_fixed(bridge: Bridge) -> Action:
     """The action with the best mean reward over training tasks; it is carried out where it was not."""
     means = [
-        np.mean([one["reward"] for one in bridge.solve([(place, action) for place in range(len(bridge.tasks))])])
+        np.mean([result["reward"] for result in bridge.solve([(place, action) for place in range(len(bridge.tasks))])])
         for action in ACTIONS
     ]
     return ACTIONS[int(np.argmax(means))]
@@ -226,15 +228,17 @@ def main() -> None:
     parser.add_argument("--reward", default="percentile", help="that of the folder's episodes so far")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--data-dir", type=Path, help="folder for prepared data, to be used again")
-    asked = parser.parse_args()
-    asked.output.mkdir(parents=True, exist_ok=True)
-    named = {"reward": asked.reward, "invalid": 0.0, "sandbox": "process", "data_dir": asked.data_dir}
+    arguments = parser.parse_args()
+    arguments.output.mkdir(parents=True, exist_ok=True)
+    named = {"reward": arguments.reward, "invalid": 0.0, "sandbox": "process", "data_dir": arguments.data_dir}
     named["step_timeout"] = 900
 
     @contextmanager
     def opened(name: str, first: int, count: int) -> Iterator[Bridge]:
-        tasks = [asked.tasks.format(seed) for seed in range(first, first + count)]
-        bridge = Bridge(tasks, asked.envs, asked.output / f"{name}.json", runs_dir=asked.output / name, **named)
+        tasks = [arguments.tasks.format(seed) for seed in range(first, first + count)]
+        bridge = Bridge(
+            tasks, arguments.envs, arguments.output / f"{name}.json", runs_dir=arguments.output / name, **named
+        )
         try:
             yield bridge
         finally:
@@ -242,25 +246,25 @@ def main() -> None:
 
     # Without this, what runs in sandboxes would go on when this program is terminated.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    with opened("train", 1, asked.train) as bridge:
-        policy, history = train(bridge, asked.rounds, asked.seed)
+    with opened("train", 1, arguments.train) as bridge:
+        policy, history = train(bridge, arguments.rounds, arguments.seed)
         fixed = best_fixed(bridge)
-        frozen = Policy(bridge.inputs, seed=asked.seed + 1)
-    (asked.output / "policy.json").write_text(json.dumps([one.tolist() for one in policy.weights]), "utf-8")
-    (asked.output / "rewards.json").write_text(json.dumps(history), "utf-8")
-    told = {name: options[one] for (name, options), one in zip(HEADS.items(), fixed, strict=True)}
-    sys.stdout.write(f"fixed choice: {told}\n")
-    if not asked.held_out:
+        frozen = Policy(bridge.inputs, seed=arguments.seed + 1)
+    (arguments.output / "policy.json").write_text(json.dumps([one.tolist() for one in policy.weights]), "utf-8")
+    (arguments.output / "rewards.json").write_text(json.dumps(history), "utf-8")
+    fixed_choice = {name: options[one] for (name, options), one in zip(HEADS.items(), fixed, strict=True)}
+    sys.stdout.write(f"fixed choice: {fixed_choice}\n")
+    if not arguments.held_out:
         return
-    reports = asked.output / "reports"
-    with opened("held-out", HELD_OUT, asked.held_out) as bridge:
+    reports = arguments.output / "reports"
+    with opened("held-out", HELD_OUT, arguments.held_out) as bridge:
         levels = {
-            "frozen": evaluate(bridge, frozen.act, reports / "frozen", asked.repeats),
+            "frozen": evaluate(bridge, frozen.act, reports / "frozen", arguments.repeats),
             "fixed": evaluate(bridge, lambda _x: fixed, reports / "fixed", 1),
             "learned": evaluate(bridge, lambda x: policy.act(x, greedy=True), reports / "learned", 1),
         }
     sys.stdout.write(f"mean reward on held-out tasks: {levels}\n")
-    draw(history, levels, asked.output / "curve.svg")
+    draw(history, levels, arguments.output / "curve.svg")
     sys.stdout.flush()
     for other in ("frozen", "fixed"):
         compared = ("compare", other, "learned", "--reports", str(reports), "--measure", "percentile")

@@ -23,9 +23,9 @@ def skill(values):
     if values.dtype.kind in "if" and values.nunique() > BINS:
         values = pd.qcut(values, BINS, labels=False, duplicates="drop")
     codes = values.astype(str)
-    told = y[even].groupby(codes[even]).mean().reindex(codes[~even]).fillna(y[even].mean()).to_numpy()
+    predicted = y[even].groupby(codes[even]).mean().reindex(codes[~even]).fillna(y[even].mean()).to_numpy()
     held = y[~even].to_numpy()
-    return max(0.0, 1 - ((held - told) ** 2).sum() / ((held - y[even].mean().to_numpy()) ** 2).sum())
+    return max(0.0, 1 - ((held - predicted) ** 2).sum() / ((held - y[even].mean().to_numpy()) ** 2).sum())
 
 
 skills = {name: skill(train[name]) for name in columns}
@@ -39,4 +39,4 @@ features = {
     "missing": float(train[columns].isna().mean().mean()),
     **{f"skill {place + 1}": skills[name] for place, name in enumerate(order[:4])},
 }
-print(json.dumps({"features": {name: round(float(one), 4) for name, one in features.items()}, "order": order[:3]}))
+print(json.dumps({"features": {name: round(float(value), 4) for name, value in features.items()}, "order": order[:3]}))

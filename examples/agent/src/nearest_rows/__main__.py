@@ -132,13 +132,13 @@ def main() -> None:
             metric_name=kind,
             lower_is_better=True,
         )
-    found: dict[tuple[str, ...], Row] = {}
+    predictions: dict[tuple[str, ...], Row] = {}
     for row in test:
         if TASK.left < 0:
             rollout.say("Time is nearly up; the remaining rows keep the sample's values.", stage="submit")
             break
         near = nearest(space.point(row), points, max(number for _, _, number in plans.values()))
-        found[tuple(row[column] for column in ids)] = {
+        predictions[tuple(row[column] for column in ids)] = {
             target: combine([truth[other] for other in near[:number]], numeric)
             for target, (truth, numeric, number) in plans.items()
         }
@@ -146,8 +146,8 @@ def main() -> None:
         writer = csv.DictWriter(file, list(sample[0]))
         writer.writeheader()
         for row in sample:
-            writer.writerow({**row, **found.get(tuple(row[column] for column in ids), {})})
-    rollout.say(f"Wrote predictions for {len(found)} of {len(sample)} rows.", stage="submit")
+            writer.writerow({**row, **predictions.get(tuple(row[column] for column in ids), {})})
+    rollout.say(f"Wrote predictions for {len(predictions)} of {len(sample)} rows.", stage="submit")
 
 
 if __name__ == "__main__":

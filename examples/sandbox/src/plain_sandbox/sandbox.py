@@ -75,7 +75,7 @@ class PlainSandbox:
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
         """Kill processes of this owner's runs that are no longer supervised; return the ids of these runs."""
-        left = {mark: found for mark, found in _marked().items() if mark.startswith(f"{owner} ")}
+        left = {mark: processes for mark, processes in _marked().items() if mark.startswith(f"{owner} ")}
         ended = {run_id for mark in left if not alive(run_id := mark.partition(" ")[2])}
         for run_id in ended:
             for process in left[f"{owner} {run_id}"]:
@@ -132,8 +132,8 @@ class PlainHandle:
 
     def _below(self) -> list[psutil.Process]:
         """Return all processes of the agent except the shell, including detached ones."""
-        found = _marked().get(self._mark, [])
-        return [process for process in found if self._shell is None or process.pid != self._shell.pid]
+        processes = _marked().get(self._mark, [])
+        return [process for process in processes if self._shell is None or process.pid != self._shell.pid]
 
 
 def _mark(launch: Launch) -> str:
@@ -142,12 +142,12 @@ def _mark(launch: Launch) -> str:
 
 def _marked() -> dict[str, list[psutil.Process]]:
     """Return processes of agents by the mark in their environment, which child processes inherit."""
-    found: dict[str, list[psutil.Process]] = {}
+    processes_by_mark: dict[str, list[psutil.Process]] = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if (mark := process.environ().get("plain_sandbox_run")) and process.status() != psutil.STATUS_ZOMBIE:
-                found.setdefault(mark, []).append(process)
-    return found
+                processes_by_mark.setdefault(mark, []).append(process)
+    return processes_by_mark
 
 
 sandbox = PlainSandbox()

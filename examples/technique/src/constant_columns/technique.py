@@ -79,12 +79,12 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 def assess(document: ConstantColumnsAnalysis, truth: dict[str, Any]) -> Facts:
     """Compare the document with the columns."""
     shares: dict[str, float] = truth["shares"]
-    given = {item.column: item.share for item in document.columns}
-    right = sum(close(given[name], share, 0.001) for name, share in shares.items() if name in given)
+    claimed = {item.column: item.share for item in document.columns}
+    right = sum(close(claimed[name], share, 0.001) for name, share in shares.items() if name in claimed)
     listed = listing(f"{name} {share:.4f}" for name, share in shares.items())
     sheet = Sheet(__file__)
-    sheet.claims("columns", given, shares)
-    sheet.mark("shares", right / len(set(shares) | set(given)), given, shares, listed=listed)
+    sheet.claims("columns", claimed, shares)
+    sheet.mark("shares", right / len(set(shares) | set(claimed)), claimed, shares, listed=listed)
     return sheet.facts()
 
 
@@ -119,8 +119,8 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         rare = float(rng.uniform(0.1, 0.3)) if place < 2 else float(rng.uniform(0.0, 0.005))
         values = [np.where(rng.random(size) < rare, rng.integers(1, 9, size), 0).astype(float) for size in sizes]
         columns[name] = (values[0], values[1], "number")
-    made = with_columns(dataset, columns, rng)
-    return replace(made, planted={"kinds": ["constant"], "columns": names[2:]})
+    planted = with_columns(dataset, columns, rng)
+    return replace(planted, planted={"kinds": ["constant"], "columns": names[2:]})
 
 
 technique = TechniqueSpec(

@@ -98,19 +98,19 @@ class _Node:
 def _nodes(journal: dict[str, Any]) -> dict[str, _Node]:
     """Return the journal's nodes by id, ordered by step. Parents always come first, which guarantees a tree."""
     parents = as_dict(journal.get("node2parent"))
-    given = [as_dict(node) for node in as_list(journal.get("nodes"))[:MAX_NODES]]
-    given = [node for node in given if node]
-    steps = [as_count(node.get("step")) for node in given]
-    order = sorted(range(len(given)), key=lambda index: (steps[index] is None, steps[index] or 0, index))
+    raw_nodes = [as_dict(node) for node in as_list(journal.get("nodes"))[:MAX_NODES]]
+    raw_nodes = [node for node in raw_nodes if node]
+    steps = [as_count(node.get("step")) for node in raw_nodes]
+    order = sorted(range(len(raw_nodes)), key=lambda index: (steps[index] is None, steps[index] or 0, index))
     nodes: dict[str, _Node] = {}
     for index in order:
-        raw = given[index].get("id")
+        raw = raw_nodes[index].get("id")
         name = as_text(raw, _ID) or f"node-{index}"
         if name in nodes:
             name = f"{name}-{index}"
-        found = parents.get(raw) if isinstance(raw, str) else None
-        parent = as_text(found, _ID) if found is not None else None
-        nodes[name] = _Node(name, given[index], parent if parent in nodes else None)
+        raw_parent = parents.get(raw) if isinstance(raw, str) else None
+        parent = as_text(raw_parent, _ID) if raw_parent is not None else None
+        nodes[name] = _Node(name, raw_nodes[index], parent if parent in nodes else None)
     return nodes
 
 

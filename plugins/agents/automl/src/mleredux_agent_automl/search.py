@@ -119,7 +119,7 @@ class Search:
         table, name, started = self.table, str(trial.number), time.time()
         labels = any(head.form == "label" for head in table.heads)
         choices = self.choices[name] = suggest(trial, table.columns, self.advice, len(table.train), labels=labels)
-        told = ", ".join(
+        listed = ", ".join(
             f"{key} {f'{value:.3g}' if isinstance(value, float) else value}" for key, value in choices.items()
         )
         metric = self.metrics[0]
@@ -127,7 +127,7 @@ class Search:
             "node_id": f"trial {name}", "stage": "draft" if first else "improve", "model": choices["family"],
             "metric_name": metric.name, "lower_is_better": metric.lower_is_better,
         }  # fmt: skip
-        message, arguments = f"Try a pipeline: {told}.", {"pipeline": choices, "folds": len(self.folds)}
+        message, arguments = f"Try a pipeline: {listed}.", {"pipeline": choices, "folds": len(self.folds)}
         parts: list[list[Array]] = [[] for _ in table.heads]
         try:
             for done, (train, held) in enumerate(self.folds):
@@ -139,7 +139,7 @@ class Search:
         except Exception as error:  # any model may fail on any data; the next one may succeed
             late = isinstance(error, OutOfTime)
             why = str(error) if late else f"{type(error).__name__}: {' '.join(str(error).split())[:500]}"
-            self.log(f"trial {name} ({told}): {why}")
+            self.log(f"trial {name} ({listed}): {why}")
             extra: dict[str, Any] = {"skipped": True} if late else {"is_buggy": True}
             self.rollout.act(message, "cross_validate", arguments, f"stopped: {why}", **facts, **extra)
             return None
@@ -149,7 +149,7 @@ class Search:
             scores.append(self.metrics[place].score(head.y[self.held], held_out))
             losses.append(blend_loss(self.metrics[place], head.y[self.held], held_out, labels=head.form == "label"))
         score, self.seconds[name] = float(np.mean(scores)), time.time() - started
-        self.log(f"trial {name} ({told}): {metric.name} {score:.5f} in {self.seconds[name]:.1f} s")
+        self.log(f"trial {name} ({listed}): {metric.name} {score:.5f} in {self.seconds[name]:.1f} s")
         self.rollout.act(
             message, "cross_validate", arguments, f"{metric.name} {score:.6g}",
             **facts, is_buggy=False, validation_metric=score, cv_score=score, seconds=round(self.seconds[name], 2),

@@ -57,13 +57,13 @@ def mleredux_register_pages() -> Iterable[Page | Panel | Action]:
     from mleredux.plugin.page import Action, Page, Panel
 
     where = "mleredux_agent_human.pages"
-    one = "/people/{run_id}"
+    workspace = "/people/{run_id}"
     return [
         Page(path="/people", template="people.html.j2", function=f"{where}:people", menu="People"),
         Action(path="/people/start", function=f"{where}:start"),
-        Page(path=one, template="workspace.html.j2", function=f"{where}:workspace"),
-        Page(path=f"{one}/files.zip", template="", function=f"{where}:task_files"),
-        Action(path=f"{one}/submit", function=f"{where}:submit"),
-        Action(path=f"{one}/finish", function=f"{where}:finish"),
+        Page(path=workspace, template="workspace.html.j2", function=f"{where}:workspace"),
+        Page(path=f"{workspace}/files.zip", template="", function=f"{where}:task_files"),
+        Action(path=f"{workspace}/submit", function=f"{where}:submit"),
+        Action(path=f"{workspace}/finish", function=f"{where}:finish"),
         Panel(title="Work on it yourself", template="offer.html.j2", function=f"{where}:offer", place="task"),
     ]

@@ -82,7 +82,7 @@ class Feedback(click.ParamType[Any]):
 @json_option
 @click.pass_context
 def command(
-    ctx: click.Context, /, task: str | None, attach: str | None, detach: bool, as_json: bool, **asked: Any
+    ctx: click.Context, /, task: str | None, attach: str | None, detach: bool, as_json: bool, **choices: Any
 ) -> None:
     """Work on TASK yourself, in a shell with the same view, time limit and report as an agent.
 
@@ -92,16 +92,16 @@ def command(
     """
     if (task is None) == (attach is None):
         raise click.UsageError("Give a task, e.g. `mleredux human start digits`, or a run with --attach.")
-    there = backend(ctx, runs_dir=asked["runs_dir"], data_dir=asked["data_dir"])
+    there = backend(ctx, runs_dir=choices["runs_dir"], data_dir=choices["data_dir"])
     if attach is not None:
         run = Run(Path(there.location(there.find(attach))))
         if _over(run):
             raise MlereduxError(f"The session of {run.id} has ended.", hint=f"See `mleredux runs show {run.id}`.")
     else:
-        batch = there.create(_request(str(task), asked))
+        batch = there.create(_request(str(task), choices))
         run = Run(Path(batch.records[0]["path"]))
-        if asked["feedback"] != "now":
-            run.hold(None if asked["feedback"] == "later" else asked["feedback"])
+        if choices["feedback"] != "now":
+            run.hold(None if choices["feedback"] == "later" else choices["feedback"])
     time_left = _open(ctx, run)
     jupyter = open_jupyter(run)
     if detach or as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -123,19 +123,19 @@ def command(
     follow(there, run)
 
 
-def _request(task: str, asked: dict[str, Any]) -> RunRequest:
-    agent = f"human:{asked['name']}" if asked["name"] else "human"
-    here = asked["sandbox"] in (None, "process")
-    if asked["jupyter"] and here and find_spec("jupyterlab") is None:
+def _request(task: str, choices: dict[str, Any]) -> RunRequest:
+    agent = f"human:{choices['name']}" if choices["name"] else "human"
+    here = choices["sandbox"] in (None, "process")
+    if choices["jupyter"] and here and find_spec("jupyterlab") is None:
         raise MlereduxError("JupyterLab is not installed.", hint='`pip install "mleredux-agent-human[jupyter]"`')
     names = ("time_limit", "cpus", "memory_mb", "disk_mb")
-    limits = {name: asked[name] for name in names if asked[name] is not None}
+    limits = {name: choices[name] for name in names if choices[name] is not None}
     options = {
         **({} if here else _LIBRARIES),
-        **({"jupyter": True} if asked["jupyter"] else {}),
-        **read_options(asked["options"]),
+        **({"jupyter": True} if choices["jupyter"] else {}),
+        **read_options(choices["options"]),
     }
-    return RunRequest(runs=Request.single(task, agent, sandbox=asked["sandbox"], limits=limits, options=options))
+    return RunRequest(runs=Request.single(task, agent, sandbox=choices["sandbox"], limits=limits, options=options))
 
 
 def _open(ctx: click.Context, run: Run) -> str:
@@ -146,7 +146,7 @@ def _open(ctx: click.Context, run: Run) -> str:
     """
     if not run.alive:
         _start_worker(ctx, run)
-    started, said = time.monotonic(), ""
+    started, state = time.monotonic(), ""
     while True:
         try:
             return str(ask(run.output_dir, "clock")["message"])
@@ -158,14 +158,14 @@ def _open(ctx: click.Context, run: Run) -> str:
                 hint=f"See `mleredux runs show {run.id}`.",
             )
         if not run.alive and time.monotonic() - started > _WORKER_SECONDS:
-            told = _worker_log(run).read_text(errors="replace").strip().splitlines()
+            lines = _worker_log(run).read_text(errors="replace").strip().splitlines()
             raise MlereduxError(
-                f"The workspace could not be opened: {told[-1] if told else 'its process ended.'}",
+                f"The workspace could not be opened: {lines[-1] if lines else 'its process ended.'}",
                 hint=f"Try again with `mleredux human start --attach {run.id}`.",
             )
-        if str(run.state) != said:
-            said = str(run.state)
-            click.echo(f"{said} …", err=True)
+        if str(run.state) != state:
+            state = str(run.state)
+            click.echo(f"{state} …", err=True)
         time.sleep(_POLL)
 
 
@@ -176,9 +176,9 @@ def _over(run: Run) -> bool:
 
 def _start_worker(ctx: click.Context, run: Run) -> None:
     """Start `mleredux run --resume`, which outlives this terminal."""
-    given = ctx.find_root().params
-    plugins = [word for name in given.get("load") or () for word in ("--plugin", name)]
-    plugins += [word for name in given.get("block") or () for word in ("--block", name)]
+    params = ctx.find_root().params
+    plugins = [word for name in params.get("load") or () for word in ("--plugin", name)]
+    plugins += [word for name in params.get("block") or () for word in ("--block", name)]
     command = ["run", "--resume", str(run.path.resolve()), "--runs-dir", str(run.path.parent.resolve())]
     with _worker_log(run).open("ab") as log:
         subprocess.Popen(

@@ -136,10 +136,10 @@ def _entries(words: str) -> dict[str, str]:
 
 def _by_log(calls: list[Json]) -> dict[str, list[Json]]:
     """Return calls grouped by the MLAgentBench log that contains them, whose name identifies the step."""
-    found: dict[str, list[Json]] = {}
+    calls_by_log: dict[str, list[Json]] = {}
     for call in calls:
-        found.setdefault(as_string(call.get("log")), []).append(call)
-    return found
+        calls_by_log.setdefault(as_string(call.get("log")), []).append(call)
+    return calls_by_log
 
 
 def _tool_calls(calls: dict[str, list[Json]], index: int | None) -> list[Json]:

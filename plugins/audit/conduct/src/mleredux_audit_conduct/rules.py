@@ -64,9 +64,9 @@ class Pattern:
             return
         lines = text.content.splitlines()
         for number, form, content in units:
-            found = self.pattern.search(content) if form != "string" or self.strings else None
+            match = self.pattern.search(content) if form != "string" or self.strings else None
             # arguments alone prove nothing: `print('requests.get')`
-            named = found and (form != "name" or not re.search("['\"]", content[: found.start()]))
+            named = match and (form != "name" or not re.search("['\"]", content[: match.start()]))
             if named and not _OURS.search(content):
                 yield number, lines[number - 1][:MAX_LINE] if number <= len(lines) else content
 
@@ -76,7 +76,7 @@ def _patterns() -> tuple[Pattern, ...]:
     read = tomllib.loads(Path(__file__).with_name("patterns.toml").read_text(encoding="utf-8"))
     patterns = []
     for item in read["patterns"]:
-        joined = "|".join(f"(?:{one})" for one in item["alternatives"]).replace("{secret}", read["secret"])
+        joined = "|".join(f"(?:{form})" for form in item["alternatives"]).replace("{secret}", read["secret"])
         kinds, strings = tuple(item.get("kinds", ("code", "action"))), item.get("strings", False)
         patterns.append(Pattern(item["rule"], item["severity"], item["why"], re.compile(joined), kinds, strings))
     return tuple(patterns)
@@ -91,7 +91,7 @@ def by_patterns(texts: Iterable[Text]) -> Iterator[Finding]:
     texts = list(texts)
     for pattern in PATTERNS:
         seen: set[str] = set()
-        found: list[Finding] = []
+        hits: list[Finding] = []
         more = 0
         for text in texts:
             if text.kind not in pattern.kinds:
@@ -101,11 +101,11 @@ def by_patterns(texts: Iterable[Text]) -> Iterator[Finding]:
                 if shown in seen:
                     continue
                 seen.add(shown)
-                if len(found) < MOST_OF_A_RULE:
-                    found.append(Finding(pattern.rule, pattern.severity, text.where, number, shown[:300], pattern.why))
+                if len(hits) < MOST_OF_A_RULE:
+                    hits.append(Finding(pattern.rule, pattern.severity, text.where, number, shown[:300], pattern.why))
                 else:
                     more += 1
-        if found and more:
-            last = found.pop()
-            found.append(Finding(**{**vars(last), "more": more}))
-        yield from found
+        if hits and more:
+            last = hits.pop()
+            hits.append(Finding(**{**vars(last), "more": more}))
+        yield from hits

@@ -9,8 +9,8 @@ from mleredux_rollout import ExportedRun, Format, dump_rollout
 
 
 def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    for one in runs:
-        rollout = one.rollout
+    for exported in runs:
+        rollout = exported.rollout
         assert rollout is not None
         yield dump_rollout(rollout)
 

@@ -44,7 +44,9 @@ def command(
     store, plugins = RunStore(runs_dir), catalogue(ctx)
     chosen = plugins.get("formats", to)
     if output is None:
-        raise click.MissingParameter(ctx=ctx, param=next(one for one in ctx.command.params if one.name == "output"))
+        raise click.MissingParameter(
+            ctx=ctx, param=next(option for option in ctx.command.params if option.name == "output")
+        )
     files, left_out = export(
         map(store.get, runs), chosen, output, plugins, filters=Filters(**filters), options=read_options(options)
     )

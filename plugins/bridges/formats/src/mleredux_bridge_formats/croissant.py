@@ -42,8 +42,8 @@ _MAX_BYTES = 64 << 20
 
 
 def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    for one in runs:
-        task, public = one.task, one.public
+    for exported in runs:
+        task, public = exported.task, exported.public
         assert task is not None and public is not None
         files = sorted(path for path in public.rglob("*") if path.is_file() and not path.is_symlink())
         names = {path: path.relative_to(public).as_posix() for path in files}
@@ -55,7 +55,7 @@ def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable
             "name": task.id,
             "version": f"{task.version}.0.0" if task.version.isdigit() else task.version,
             "description": task.describe(),
-            "license": f"https://spdx.org/licenses/{one.license}.html" if one.license else "unknown",
+            "license": f"https://spdx.org/licenses/{exported.license}.html" if exported.license else "unknown",
             "url": f"https://mleredux.github.io/mleredux/tasks/{task.id}",
             "distribution": [_file(path, names[path]) for path in files],
             "recordSet": [_records(path, names[path]) for path in tables],

@@ -17,23 +17,23 @@ _STATUS = {State.DONE: "success", State.CANCELLED: "cancelled"}
 
 
 def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    for one in runs:
+    for exported in runs:
         content = io.BytesIO()
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, document in _members(one):
+            for name, document in _members(exported):
                 archive.writestr(name, json.dumps(document, ensure_ascii=False, allow_nan=False))
         yield content.getvalue()
 
 
-def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
-    run, report, rollout = one.run, one.report, one.rollout
+def _members(exported: ExportedRun) -> Iterable[tuple[str, Any]]:
+    run, report, rollout = exported.run, exported.report, exported.rollout
     assert rollout is not None
     events = run.events()
     started, ended = (events[0].time, events[-1].time) if events else (run.spec.created_at, run.spec.created_at)
     model = rollout.agent.model_name or f"none/{run.spec.agent}"
     usage = {model: _usage(rollout.final_metrics)} if rollout.final_metrics else {}
     before, after = chat(rollout)
-    scores = _scores(one)
+    scores = _scores(exported)
     error = {"message": run.message or str(run.cause), "traceback": "", "traceback_ansi": ""} if run.cause else None
     about = {
         "agent": run.spec.agent,
@@ -48,7 +48,7 @@ def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
         "task": run.spec.task,
         "task_id": run.spec.task,
         "task_version": run.use.task_version or 0,
-        "task_display_name": one.task.title if one.task else run.spec.task,
+        "task_display_name": exported.task.title if exported.task else run.spec.task,
         "solver": run.spec.agent,
         "dataset": {"name": run.spec.task, "samples": 1, "sample_ids": [run.spec.task]},
         "model": model,
@@ -99,18 +99,18 @@ def _members(one: ExportedRun) -> Iterable[tuple[str, Any]]:
     yield "header.json", {**header, "error": error}
 
 
-def _scores(one: ExportedRun) -> dict[str, Any]:
+def _scores(exported: ExportedRun) -> dict[str, Any]:
     """Return the score under the name of the metric; if there is none, the explanation states the reason."""
-    report = one.report
+    report = exported.report
     if report is None:
         return {}
-    told = report.model_dump(
+    fields = report.model_dump(
         mode="json", include={"medal", "above_median", "percentile", "valid_submission", "message"}
     )
-    facts = {**told, "medal": report.medal, "verdict": report.verdict.status, "why": report.verdict.why}
-    if one.score is None:
+    facts = {**fields, "medal": report.medal, "verdict": report.verdict.status, "why": report.verdict.why}
+    if exported.score is None:
         return {"valid_submission": {"value": 0, "explanation": report.message, "metadata": facts}}
-    return {report.metric: {"value": one.score, "explanation": report.message, "metadata": facts}}
+    return {report.metric: {"value": exported.score, "explanation": report.message, "metadata": facts}}
 
 
 def _message(message: Message) -> Message:

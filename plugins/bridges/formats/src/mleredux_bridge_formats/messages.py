@@ -26,18 +26,18 @@ def messages_of(step: Step) -> list[Message]:
             }
             for call in step.tool_calls
         ]
-    found = [message]
+    messages = [message]
     answered: dict[str, str] = {}
     for result in step.observation.results if step.observation else ():
         text = text_of(result.content)
         if result.source_call_id is None:
-            found.append({"role": "user", "content": text})
+            messages.append({"role": "user", "content": text})
         else:  # each call gets a single answer
             before = answered.get(result.source_call_id)
             answered[result.source_call_id] = text if before is None else f"{before}\n{text}"
     called = [call.tool_call_id for call in step.tool_calls or ()]
     results = [{"role": "tool", "tool_call_id": name, "content": answered.get(name, "")} for name in called]
-    return [message, *results, *found[1:]]
+    return [message, *results, *messages[1:]]
 
 
 def chat(trajectory: Trajectory) -> tuple[list[Message], list[Message]]:
@@ -51,8 +51,8 @@ def chat(trajectory: Trajectory) -> tuple[list[Message], list[Message]]:
 def placed(run: Run, messages: list[Message]) -> list[Message]:
     """Return the messages with paths in the run's folder replaced by those in containers (`/task`, `/output`)."""
     encoded = json.dumps(messages, ensure_ascii=False)
-    found: list[Message] = json.loads(encoded.replace(f"{run.path.resolve()}/", "/").replace(f"{run.path}/", "/"))
-    return found
+    translated: list[Message] = json.loads(encoded.replace(f"{run.path.resolve()}/", "/").replace(f"{run.path}/", "/"))
+    return translated
 
 
 def dumped(content: Any) -> bytes:

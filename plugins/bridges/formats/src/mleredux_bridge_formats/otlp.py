@@ -25,25 +25,25 @@ def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable
     """Yield one `ExportTraceServiceRequest`, which collectors accept at `/v1/traces`."""
     resources = [
         {
-            "resource": {"attributes": _attributes({"service.name": "mleredux", "mleredux.run.id": one.run.id})},
+            "resource": {"attributes": _attributes({"service.name": "mleredux", "mleredux.run.id": exported.run.id})},
             "scopeSpans": [
                 {
                     "scope": {
                         "name": "mleredux",
-                        "version": one.run.use.packages.get("mleredux", ""),
+                        "version": exported.run.use.packages.get("mleredux", ""),
                         "attributes": _attributes({"mleredux.gen_ai.conventions": CONVENTIONS}),
                     },
-                    "spans": list(_spans(one)),
+                    "spans": list(_spans(exported)),
                 }
             ],
         }
-        for one in runs
+        for exported in runs
     ]
     yield json.dumps({"resourceSpans": resources}, ensure_ascii=False, allow_nan=False).encode() + b"\n"
 
 
-def _spans(one: ExportedRun) -> Iterable[dict[str, Any]]:
-    run, rollout = one.run, one.rollout
+def _spans(exported: ExportedRun) -> Iterable[dict[str, Any]]:
+    run, rollout = exported.run, exported.rollout
     assert rollout is not None
     events = run.events()
     begun, ended = events[0].time, events[-1].time
@@ -63,10 +63,10 @@ def _spans(one: ExportedRun) -> Iterable[dict[str, Any]]:
     )
     if run.cause:
         agent["status"] = {"code": _ERROR, "message": run.message or ""}
-    if (report := one.report) is not None:
+    if (report := exported.report) is not None:
         result = {
             "gen_ai.evaluation.name": report.metric,
-            "gen_ai.evaluation.score.value": one.score,
+            "gen_ai.evaluation.score.value": exported.score,
             "gen_ai.evaluation.score.label": "valid" if report.valid_submission else "invalid",
             "gen_ai.evaluation.explanation": report.message,
         }
@@ -99,7 +99,8 @@ def _step(
             }
         )
         yield call
-    results = {one.source_call_id: text_of(one.content) for one in step.observation.results} if step.observation else {}
+    observed = step.observation.results if step.observation else ()
+    results = {result.source_call_id: text_of(result.content) for result in observed}
     for call_ in step.tool_calls or ():
         span = _span(
             run,
@@ -142,8 +143,8 @@ def _span(
 
 def _parts(messages: Sequence[tuple[str, str]]) -> str:
     """Return messages as JSON in the format of the conventions."""
-    found = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
-    return json.dumps(found, ensure_ascii=False)
+    entries = [{"role": role, "parts": [{"type": "text", "content": text}]} for role, text in messages]
+    return json.dumps(entries, ensure_ascii=False)
 
 
 def _attributes(values: Mapping[str, str | int | float | None]) -> list[dict[str, Any]]:
@@ -156,8 +157,8 @@ def _attributes(values: Mapping[str, str | int | float | None]) -> list[dict[str
 
 
 def _time(step: Step, otherwise: datetime) -> datetime:
-    found = datetime.fromisoformat(step.timestamp) if step.timestamp else otherwise
-    return found if found.tzinfo else found.replace(tzinfo=otherwise.tzinfo)
+    time = datetime.fromisoformat(step.timestamp) if step.timestamp else otherwise
+    return time if time.tzinfo else time.replace(tzinfo=otherwise.tzinfo)
 
 
 def _nanoseconds(moment: datetime) -> str:

@@ -14,10 +14,10 @@ from mleredux_bridge_formats.messages import dumped
 
 def _every_eval_ever(runs: Sequence[ExportedRun], options: Mapping[str, Any]) -> Iterable[bytes]:
     """Yield records of schema version 0.3 (https://github.com/evaleval/every_eval_ever)."""
-    for one in runs:
-        run, report = one.run, one.report
+    for exported in runs:
+        run, report = exported.run, exported.report
         assert report is not None
-        rollout = one.rollout
+        rollout = exported.rollout
         model = (rollout.agent.model_name if rollout else None) or run.spec.agent
         graded = str(report.created_at.timestamp())
         details = {
@@ -62,7 +62,7 @@ def _every_eval_ever(runs: Sequence[ExportedRun], options: Mapping[str, Any]) ->
                             "metric_name": report.metric,
                             "lower_is_better": report.is_lower_better,
                         },
-                        "score_details": {"score": one.score, "details": details},
+                        "score_details": {"score": exported.score, "details": details},
                         "generation_config": {
                             "generation_args": {
                                 "eval_limits": {"time_limit": int(run.spec.limits.time_limit)},
@@ -78,13 +78,13 @@ def _every_eval_ever(runs: Sequence[ExportedRun], options: Mapping[str, Any]) ->
 def _eval_results(runs: Sequence[ExportedRun], options: Mapping[str, Any]) -> Iterable[bytes]:
     """Yield a list of `EvalResultEntry` of `huggingface_hub`, as JSON, which is valid YAML."""
     entries = []
-    for one in runs:
-        run, report = one.run, one.report
+    for exported in runs:
+        run, report = exported.run, exported.report
         assert report is not None
         notes = f"agent {run.spec.agent}, seed {run.spec.seed}, {report.metric}, result {report.verdict.status}"
         dataset = {"id": str(options["dataset"]), "task_id": run.spec.task}
         date = report.created_at.isoformat(timespec="seconds")
-        entries.append({"dataset": dataset, "value": one.score, "date": date, "notes": notes})
+        entries.append({"dataset": dataset, "value": exported.score, "date": date, "notes": notes})
     yield json.dumps(entries, indent=1, allow_nan=False).encode() + b"\n"
 
 

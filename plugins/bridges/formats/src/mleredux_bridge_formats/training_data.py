@@ -13,35 +13,35 @@ from mleredux_rollout import ExportedRun, Format, Trajectory, step_extra
 from mleredux_bridge_formats.messages import chat, dumped, messages_of, placed
 
 
-def _rollout(one: ExportedRun) -> Trajectory:
-    rollout = one.rollout
+def _rollout(exported: ExportedRun) -> Trajectory:
+    rollout = exported.rollout
     assert rollout is not None
     return rollout
 
 
-def _facts(one: ExportedRun) -> dict[str, Any]:
+def _facts(exported: ExportedRun) -> dict[str, Any]:
     """Return the origin of a line, so that readers can filter."""
-    report, spec = one.report, one.run.spec
+    report, spec = exported.report, exported.run.spec
     return {
         "run": spec.id,
         "task": spec.task,
-        "task_version": one.run.use.task_version,
+        "task_version": exported.run.use.task_version,
         "agent": spec.agent,
         "seed": spec.seed,
-        "license": one.license,
+        "license": exported.license,
         "metric": report.metric if report else None,
         "lower_is_better": report.is_lower_better if report else None,
-        "score": one.score,
+        "score": exported.score,
         "medal": report.medal if report else None,
         "verdict": report.verdict.status if report else None,
     }
 
 
 def _sft(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    for one in runs:
-        rollout = _rollout(one)
+    for exported in runs:
+        rollout = _rollout(exported)
         before, after = chat(rollout)
-        line: dict[str, Any] = {"messages": placed(one.run, before + after), "metadata": _facts(one)}
+        line: dict[str, Any] = {"messages": placed(exported.run, before + after), "metadata": _facts(exported)}
         if rollout.agent.tool_definitions:
             line["tools"] = rollout.agent.tool_definitions
         yield dumped(line)
@@ -50,19 +50,19 @@ def _sft(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[b
 def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
     """Yield pairs of runs of a task: the best with the worst, the second best with the second worst, and so on."""
     groups: dict[tuple[str, str | None], list[tuple[float, ExportedRun]]] = defaultdict(list)
-    for one in runs:
-        report, score = one.report, one.score
+    for exported in runs:
+        report, score = exported.report, exported.score
         assert report is not None
         if score is None and report.valid_submission:
             continue  # scores that JSON can't represent are not informative
         value = float("-inf") if score is None else -score if report.is_lower_better else score
-        groups[one.run.spec.task, one.run.use.task_version].append((value, one))
-    found = False
+        groups[exported.run.spec.task, exported.run.use.task_version].append((value, exported))
+    any_pair = False
     for group in groups.values():
         ordered = sorted(group, key=lambda pair: pair[0], reverse=True)
         for (good, chosen), (bad, rejected) in zip(ordered[: len(ordered) // 2], reversed(ordered), strict=False):
             if good > bad:
-                found = True
+                any_pair = True
                 prompt, better = chat(_rollout(chosen))
                 worse = chat(_rollout(rejected))[1]
                 yield dumped(
@@ -73,7 +73,7 @@ def _preferences(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> It
                         "metadata": {"chosen": _facts(chosen), "rejected": _facts(rejected)},
                     }
                 )
-    if not found:
+    if not any_pair:
         raise MlereduxError("No two of these runs have different scores on the same task.", hint="Choose more runs.")
 
 
@@ -81,8 +81,8 @@ def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> I
     """Yield steps; the reward is the improvement of the run's best score, and the label states whether the code
     worked.
     """
-    for one in runs:
-        rollout, report = _rollout(one), one.report
+    for exported in runs:
+        rollout, report = _rollout(exported), exported.report
         sign = -1.0 if report is not None and report.is_lower_better else 1.0
         best: float | None = None
         completions, labels, rewards = [], [], []
@@ -94,13 +94,13 @@ def _step_rewards(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> I
             if score is not None:
                 reward = max(0.0, sign * (score - best)) if best is not None else 0.0
                 best = score if best is None else sign * max(sign * score, sign * best)
-            completions.append(placed(one.run, messages_of(step)))
+            completions.append(placed(exported.run, messages_of(step)))
             labels.append(not facts.is_buggy)
             rewards.append(reward)
         if completions:
-            prompt = placed(one.run, chat(rollout)[0])
+            prompt = placed(exported.run, chat(rollout)[0])
             line = {"prompt": prompt, "completions": completions, "labels": labels, "rewards": rewards}
-            yield dumped({**line, "metadata": _facts(one)})
+            yield dumped({**line, "metadata": _facts(exported)})
 
 
 _LINES = partial(Format, suffix=".jsonl", together=True, trusted=True)

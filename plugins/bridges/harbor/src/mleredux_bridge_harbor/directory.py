@@ -71,8 +71,8 @@ def write_task(
     except OSError as error:
         hint = "Choose a folder that you can write to."
         raise MlereduxError(f"{output} can't be created: {error.strerror}.", hint=hint) from error
-    with temporary as made:
-        folder = Path(made) / "task"
+    with temporary as temporary_path:
+        folder = Path(temporary_path) / "task"
         _write_environment(task, folder / "environment", image)
         _write_verifier(task, folder / "tests", image, rule, owners | ({_OWN} if why else set()))
         instruction = _INSTRUCTION.format(data=DATA, submission=_submission(task)) + task.describe()
@@ -136,12 +136,12 @@ def _config(task: Task, time_limit: float | None, license: str) -> str:
         "metric": grader if isinstance(grader, str) else grader.id,
         "work": WORK,
     }
-    asked = task.resources
-    wanted = {"cpus": asked.cpus, "memory_mb": asked.memory_mb, "gpus": asked.gpus or None}
+    resources = task.resources
+    wanted = {"cpus": resources.cpus, "memory_mb": resources.memory_mb, "gpus": resources.gpus or None}
     return _CONFIG.format(
         # JSON strings are valid TOML strings, except for DEL and escaped surrogate pairs.
         **{key: json.dumps(value, ensure_ascii=False).replace("\x7f", r"\u007f") for key, value in text.items()},
         resources="".join(f"{key} = {value}\n" for key, value in wanted.items() if value is not None),
         lower=json.dumps(task.direction == "minimize"),
-        seconds=float(time_limit or asked.time_limit or _TIME_LIMIT),
+        seconds=float(time_limit or resources.time_limit or _TIME_LIMIT),
     )

@@ -43,11 +43,11 @@ def exposed(folder: Path, task: Task) -> Iterator[str]:
         if not path.is_file():
             continue
         name = path.relative_to(folder).as_posix()
-        found = sorted(copies[digest] for digest in _digests(path) & copies.keys())
-        if not found and path.stat().st_size <= _LONG:
+        sources = sorted(copies[digest] for digest in _digests(path) & copies.keys())
+        if not sources and path.stat().st_size <= _LONG:
             content = path.read_bytes()
-            found = sorted(source for text, source in texts.items() if text in content)
-        yield from (f"{name} contains {source}" for source in found)
+            sources = sorted(source for text, source in texts.items() if text in content)
+        yield from (f"{name} contains {source}" for source in sources)
         for column in _revealing(read_rows(path), answers, task):
             yield f"column {column!r} of {name} equals the answers"
 
@@ -95,8 +95,8 @@ def _digests(path: Path) -> set[str]:
     if not path.is_file():
         return set()
     with path.open("rb") as file:
-        found = {hashlib.file_digest(file, "sha256").hexdigest()}
+        digests = {hashlib.file_digest(file, "sha256").hexdigest()}
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
-            found |= {hashlib.sha256(archive.read(member)).hexdigest() for member in archive.namelist()}
-    return found
+            digests |= {hashlib.sha256(archive.read(member)).hexdigest() for member in archive.namelist()}
+    return digests

@@ -171,8 +171,8 @@ def read_config(home: Path) -> dict[str, Any]:
         "neither a Dockerfile nor docker_image": not wanted.get("docker_image")
         and not (home / "environment" / "Dockerfile").is_file(),
     }
-    for what, found in refused.items():
-        if found:
+    for what, names in refused.items():
+        if names:
             raise MlereduxError(f"This Harbor task requires {what}.", hint="Run it with Harbor instead.")
     return config
 
@@ -183,13 +183,13 @@ def artifacts_of(config: dict[str, Any]) -> list[str]:
     Raises:
         MlereduxError: A path is not plain and absolute.
     """
-    found = [entry["source"] if isinstance(entry, dict) else entry for entry in config.get("artifacts", ())]
-    for path in found:
+    paths = [entry["source"] if isinstance(entry, dict) else entry for entry in config.get("artifacts", ())]
+    for path in paths:
         if not re.fullmatch(r"/[\w./-]+", str(path)) or ".." in str(path):
             raise MlereduxError(
                 f"The artifact {path!r} is not a plain, absolute path.", hint="Fix it in the task.toml."
             )
-    return [*found, "/logs/artifacts"]
+    return [*paths, "/logs/artifacts"]
 
 
 def folder_of(name: str) -> Path:
@@ -215,7 +215,7 @@ def _files(path: Path) -> list[Path]:
     Raises:
         MlereduxError: There are links or devices, or too many or too large files.
     """
-    found = [Path(name) for name in _FILES if (path / name).is_file()]
+    paths = [Path(name) for name in _FILES if (path / name).is_file()]
     size = 0
     for top in _FOLDERS:
         for parent, folders, names in os.walk(path / top):
@@ -225,15 +225,15 @@ def _files(path: Path) -> list[Path]:
                     raise MlereduxError(
                         f"{place} is a link or device.", hint="Replace it with a file, then import again."
                     )
-            found += [(Path(parent) / name).relative_to(path) for name in names]
+            paths += [(Path(parent) / name).relative_to(path) for name in names]
             size += sum((Path(parent) / name).stat().st_size for name in names)
-            if len(found) > _MOST_FILES or size > _MOST_BYTES:
+            if len(paths) > _MOST_FILES or size > _MOST_BYTES:
                 raise MlereduxError(
                     f"{path} has more than {_MOST_FILES:,} files or 1 GiB.", hint="Move large files into an image."
                 )
     if any((path / name).is_symlink() for name in (*_FILES, *_FOLDERS)):
         raise MlereduxError(f"{path} contains links.", hint="Replace them with files, then import again.")
-    return found
+    return paths
 
 
 def _write_recipe(home: Path, kind: str) -> None:
@@ -261,8 +261,8 @@ def _write_recipe(home: Path, kind: str) -> None:
     variables = "".join(f"ENV {key}={_quoted(value)}\n" for key, value in wanted.get("env", {}).items())
     (home / kind / ".harbor.Dockerfile").write_text(f"{text}\n{variables}{layer}", encoding="utf-8")
     if kind == "environment":
-        told = (home / "instruction.md").read_text(encoding="utf-8")
-        (home / "described.md").write_text(_TOLD + told, encoding="utf-8")
+        instruction = (home / "instruction.md").read_text(encoding="utf-8")
+        (home / "described.md").write_text(_TOLD + instruction, encoding="utf-8")
 
 
 def _quoted(value: object) -> str:

@@ -77,20 +77,20 @@ def configure(options: dict[str, Any]) -> Agent:
     Raises:
         MlereduxError: An option is invalid, or no option names an agent.
     """
-    asked = read_options("harbor-agent", Options, options)
-    if not asked.name:
+    choice = read_options("harbor-agent", Options, options)
+    if not choice.name:
         raise MlereduxError("No Harbor agent is set.", hint="Specify one: `-O name=vibe -O model=openai/gpt-5.5`.")
-    return agent.model_copy(update={"command": _RECIPE.start(asked.model), "build": Build(context=_context(asked))})
+    return agent.model_copy(update={"command": _RECIPE.start(choice.model), "build": Build(context=_context(choice))})
 
 
-def _context(asked: Options) -> Path:
+def _context(choice: Options) -> Path:
     """Return the folder of the image's build context, named after a hash of its content."""
-    wanted = libraries(asked.libraries)
-    more = [part.strip() for part in asked.install.split(";") if part.strip()]
+    wanted = libraries(choice.libraries)
+    more = [part.strip() for part in choice.install.split(";") if part.strip()]
     texts = {
         "harbor.txt": "\n".join((*HARBOR, *more)),
         "solutions.txt": "\n".join(wanted.python),
-        "agent.json": json.dumps({"name": asked.name, "arguments": json.loads(asked.arguments)}, sort_keys=True),
+        "agent.json": json.dumps({"name": choice.name, "arguments": json.loads(choice.arguments)}, sort_keys=True),
         **{name: (_FOLDER / name).read_text(encoding="utf-8") for name in _FILES},
     }
     digest = hashlib.sha256(json.dumps(texts, sort_keys=True).encode()).hexdigest()

@@ -24,7 +24,7 @@ def graders_of(task: Task) -> set[str]:
     Raises:
         MlereduxError: A file or module without a distribution registers one of these.
     """
-    found = current()
+    catalogue = current()
     technique, _, base = task.id.rpartition("@")
     names = [("tasks", base.partition("+")[0])]
     if isinstance(task.metric.grader, str):
@@ -33,14 +33,14 @@ def graders_of(task: Task) -> set[str]:
     packages = {
         entry.plugin.target.partition(":")[0].partition(".")[0]: entry.plugin.distribution
         for kind in ("tasks", "techniques")
-        for entry in found.entries(kind).values()
+        for entry in catalogue.entries(kind).values()
     }
     # Variants and generated tasks are created by functions of plugins that register other tasks.
     makers = (type(task), getattr(task.prepare, "func", task.prepare))
-    modules = [getattr(made, "__module__", "").partition(".")[0] for made in makers]
+    modules = [getattr(maker, "__module__", "").partition(".")[0] for maker in makers]
     owners = {owner for module in modules if (owner := packages.get(module))}
     for kind, name in names:
-        entry = found.entries(kind).get(name)
+        entry = catalogue.entries(kind).get(name)
         if entry is None and kind == "tasks" and owners:
             continue
         if entry is None or entry.plugin.distribution is None:
@@ -63,27 +63,27 @@ def copy_packages(names: Iterable[str], target: Path) -> list[str]:
         if (canonicalize_name(name), extras) in seen:
             continue
         seen.add((canonicalize_name(name), extras))
-        found = distribution(name)
-        tops = _tops(found)
+        package = distribution(name)
+        tops = _tops(package)
         if not tops:
             chosen = f"[{','.join(sorted(extras))}]" if extras else ""
-            pinned.add(f"{found.name}{chosen}=={found.version}")
+            pinned.add(f"{package.name}{chosen}=={package.version}")
             continue
         for top in tops:
             _copy_source(top, target)
-        _copy_metadata(found, target)
-        for text in found.requires or ():
+        _copy_metadata(package, target)
+        for text in package.requires or ():
             needed = Requirement(text)
             if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in extras or {""}):
                 waiting.append((needed.name, frozenset(needed.extras)))
     return sorted(pinned, key=str.lower)
 
 
-def _tops(found: Distribution) -> set[str]:
+def _tops(package: Distribution) -> set[str]:
     """Return the packages of core, of a kit, or of a plugin distribution; empty for other distributions."""
-    if canonicalize_name(found.name) == _CORE:
+    if canonicalize_name(package.name) == _CORE:
         return {_CORE}
-    return {point.module.partition(".")[0] for point in found.entry_points if point.group in (_CORE, _KITS)}
+    return {point.module.partition(".")[0] for point in package.entry_points if point.group in (_CORE, _KITS)}
 
 
 def _copy_source(top: str, target: Path) -> None:
@@ -97,9 +97,9 @@ def _copy_source(top: str, target: Path) -> None:
         shutil.copy(origin, target)
 
 
-def _copy_metadata(found: Distribution, target: Path) -> None:
-    folder = target / f"{canonicalize_name(found.name).replace('-', '_')}-{found.version}.dist-info"
+def _copy_metadata(package: Distribution, target: Path) -> None:
+    folder = target / f"{canonicalize_name(package.name).replace('-', '_')}-{package.version}.dist-info"
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("METADATA", "entry_points.txt"):
-        if text := found.read_text(name):
+        if text := package.read_text(name):
             (folder / name).write_text(text, encoding="utf-8")

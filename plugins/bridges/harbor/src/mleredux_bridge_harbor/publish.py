@@ -225,7 +225,11 @@ def _certificates(names: list[str], folder: Path, data_dir: Path | str | None) -
 
 
 def _facts(rows: list[dict[str, Any]], names: list[str], certificates: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    fields = [one["fields"] for name, one in certificates.items() if current().task(name).kind == "competition"]
+    fields = [
+        certificate["fields"]
+        for name, certificate in certificates.items()
+        if current().task(name).kind == "competition"
+    ]
     notes = [current().task(row["task"]).note or "" for row in rows]
     commitments = {match[0] for note in notes if (match := re.search(r"sha256:[0-9a-f]{64}", note))}
     return {

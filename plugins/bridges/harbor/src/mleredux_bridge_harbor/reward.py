@@ -27,8 +27,8 @@ def seal(task: str, rewards: dict[str, float] | None, message: str | None) -> st
         rewards: The rewards by name; None if there are none.
         message: The reason why there are none.
     """
-    told = {"task": task, "rewards": rewards, "message": message}
-    return json.dumps({**told, "seal": _sign(told)})
+    rewards_document = {"task": task, "rewards": rewards, "message": message}
+    return json.dumps({**rewards_document, "seal": _sign(rewards_document)})
 
 
 def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
@@ -42,8 +42,8 @@ def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
         if text is None:
             continue
         try:
-            found = json.loads(text) if name.endswith(".json") else {"reward": float(text.strip())}
-            rewards = {str(key): float(value) for key, value in found.items()}
+            document = json.loads(text) if name.endswith(".json") else {"reward": float(text.strip())}
+            rewards = {str(key): float(value) for key, value in document.items()}
         except (ValueError, OverflowError, TypeError, AttributeError, RecursionError):
             return None, f"The verifier's {name} is not valid."
         if not rewards or not all(math.isfinite(value) for value in rewards.values()):
@@ -61,12 +61,12 @@ def _text(path: Path) -> str | None:
 
 
 def _score(given: GradingInput) -> Score:
-    told = _read(given.submission.read_bytes())
-    if told["task"] != given.task.id:
+    document = _read(given.submission.read_bytes())
+    if document["task"] != given.task.id:
         raise InvalidSubmission("This reward is for another task.")
-    rewards = told["rewards"]
+    rewards = document["rewards"]
     if rewards is None:
-        raise InvalidSubmission(str(told["message"]))
+        raise InvalidSubmission(str(document["message"]))
     value = rewards.get("reward", sum(rewards.values()) / len(rewards))
     return Score(value=value, details={"rewards": rewards})
 
@@ -78,17 +78,17 @@ def _check(given: FormInput) -> None:
 
 def _read(content: bytes) -> dict[str, Any]:
     try:
-        told = json.loads(content[:_MOST])
-        sealed = told.pop("seal")
-        if hmac.compare_digest(sealed, _sign(told)):
-            return dict(told)
+        document = json.loads(content[:_MOST])
+        sealed = document.pop("seal")
+        if hmac.compare_digest(sealed, _sign(document)):
+            return dict(document)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         pass
     raise InvalidSubmission("The verifier writes the reward after the agent has ended; agents can't write it.")
 
 
-def _sign(told: dict[str, Any]) -> str:
-    return hmac.new(_key(), json.dumps(told, sort_keys=True).encode(), hashlib.sha256).hexdigest()
+def _sign(document: dict[str, Any]) -> str:
+    return hmac.new(_key(), json.dumps(document, sort_keys=True).encode(), hashlib.sha256).hexdigest()
 
 
 def _key() -> bytes:

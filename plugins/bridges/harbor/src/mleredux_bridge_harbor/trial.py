@@ -104,7 +104,7 @@ def _verify(
         request = BuildRequest(agent, launch.control_dir / "verifier-build.log", hosts=(), cancelled=session.cancelled)
         built = sandbox.build(request)
     variables = {str(name): str(value) for name, value in verifier.get("env", {}).items()}
-    asked = replace(
+    launch = replace(
         launch,
         agent=Agent(id="verifier", title="Verifier", command=("true",), build=build, isolated=True),
         built=built,
@@ -120,9 +120,9 @@ def _verify(
         gateway_url="",
         proxy_socket=None,
     )
-    asked.log.touch()
+    launch.log.touch()
     until = time.monotonic() + verifier.get("timeout_sec", 600)
-    handle = sandbox.start(asked)
+    handle = sandbox.start(launch)
     try:
         while handle.poll() is None:
             if time.monotonic() > until or session.cancelled():

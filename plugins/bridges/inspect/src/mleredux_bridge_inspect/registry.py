@@ -53,51 +53,52 @@ def make(
         MlereduxError: The task, agent or sandbox does not exist, or an option is invalid.
         pydantic.ValidationError: An argument has the wrong type.
     """
-    found = current().task(name)
-    given = _read(options)
+    entry = current().task(name)
+    values = _read(options)
     if sandbox is not None:
         current().get("sandboxes", sandbox)
     if agent is not None:
-        current().agent(agent, given)
+        current().agent(agent, values)
     seconds = None if time_limit is None else Duration().convert(str(time_limit), None, None)
     places: dict[str, Any] = {"sandbox": sandbox, "time_limit": seconds, "runs_dir": runs_dir, "data_dir": data_dir}
-    text = found.describe()
+    text = entry.describe()
     rows = [
         Sample(
-            id=found.id if samples == 1 else f"{found.id}-seed-{number}", input=text, metadata=_about(found.id, number)
+            id=entry.id if samples == 1 else f"{entry.id}-seed-{number}", input=text, metadata=_about(entry.id, number)
         )
         for number in range(seed, seed + samples)
     ]
-    told: dict[str, Any] = {"version": found.version, "metadata": {"metric": found.metric.grader, "title": found.title}}
+    metadata = {"metric": entry.metric.grader, "title": entry.title}
+    about: dict[str, Any] = {"version": entry.version, "metadata": metadata}
     if agent is not None:
-        solver = run_agent(agent, found.id, given, network=network, **places)
-        return Task(MemoryDataset(rows, name=found.id), solver=solver, scorer=[standing(), score(), valid()], **told)
+        solver = run_agent(agent, entry.id, values, network=network, **places)
+        return Task(MemoryDataset(rows, name=entry.id), solver=solver, scorer=[standing(), score(), valid()], **about)
     return Task(
-        MemoryDataset(rows, name=found.id),
+        MemoryDataset(rows, name=entry.id),
         setup=instructions(),
         solver=tools_in_sandbox(),
         scorer=[standing(), score(), valid()],
-        sandbox=SandboxEnvironmentSpec("mleredux", Places(task=found.id, **places)),
-        **told,
+        sandbox=SandboxEnvironmentSpec("mleredux", Places(task=entry.id, **places)),
+        **about,
     )
 
 
 def _read(options: dict[str, Any] | str | None) -> dict[str, Any]:
     try:
-        given = json.loads(options) if isinstance(options, str) else options or {}
+        values = json.loads(options) if isinstance(options, str) else options or {}
     except ValueError:
-        given = None
-    if not isinstance(given, dict):
+        values = None
+    if not isinstance(values, dict):
         raise MlereduxError(
             f"The options {options!r} are not a JSON object.", hint='Write them as \'{"name": "value"}\'.'
         )
-    return given
+    return values
 
 
-def _told(name: str, given: dict[str, Any]) -> Task:
+def _told(name: str, arguments: dict[str, Any]) -> Task:
     """Return a task for the command line; convert errors to those that Inspect shows without a traceback."""
     try:
-        return make(name, **given)
+        return make(name, **arguments)
     except MlereduxError as error:
         raise click.ClickException(str(error)) from None
     except ValidationError as error:
@@ -110,18 +111,18 @@ def _about(name: str, seed: int) -> dict[str, Any]:
 
 
 def _registered(name: str) -> None:
-    def made(**given: Any) -> Task:
-        return _told(name, given)
+    def build(**arguments: Any) -> Task:
+        return _told(name, arguments)
 
     options = list(signature(make).parameters.values())[1:]
-    vars(made)["__signature__"] = signature(make).replace(parameters=options)
-    made.__module__ = "mleredux"  # Inspect names a task by the package of its function
-    task(name=name)(made)
+    vars(build)["__signature__"] = signature(make).replace(parameters=options)
+    build.__module__ = "mleredux"  # Inspect names a task by the package of its function
+    task(name=name)(build)
 
 
-def _any(task: str, **given: Any) -> Task:
+def _any(task: str, **arguments: Any) -> Task:
     """Return a task by any name that `mleredux run` accepts, such as a variant: `-T task=wine+planted-7`."""
-    return _told(task, given)
+    return _told(task, arguments)
 
 
 _any.__module__ = "mleredux"

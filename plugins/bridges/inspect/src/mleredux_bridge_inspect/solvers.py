@@ -53,12 +53,12 @@ def tools_in_sandbox(tool_timeout: int = 600) -> Solver:
     Args:
         tool_timeout: Seconds after which a call is killed.
     """
-    told = "End the session. The current submission file is graded; the score is not shown."
+    description = "End the session. The current submission file is graded; the score is not shown."
     return chain(
         as_solver(
             react(
                 tools=[bash(timeout=tool_timeout), python(timeout=tool_timeout), validate()],
-                submit=AgentSubmit(name="submit", description=told),
+                submit=AgentSubmit(name="submit", description=description),
             )
         )
     )

@@ -165,7 +165,7 @@ class Elsewhere:
 
     def _add(self, runs: Sequence[Run], *, checked: bool = False) -> None:
         wanted = [run for run in runs if not run.state.final]
-        self.open |= {run.id: one for run in wanted if (one := self._found(run))}
+        self.open |= {run.id: followed_run for run in wanted if (followed_run := self._found(run))}
         fresh = [run for run in wanted if run.id not in self.open]
         if checked:
             self._check_sizes(fresh)
@@ -178,16 +178,16 @@ class Elsewhere:
         otherwise less and less often while the run is quiet.
         """
         news, now, ended = self._poll(self.open.values()), time.monotonic(), []
-        for one in list(self.open.values()):
-            status = news.get(one.job)
-            if now < one.due and status == one.status and not self._pipeline.stopping():
+        for followed_run in list(self.open.values()):
+            status = news.get(followed_run.job)
+            if now < followed_run.due and status == followed_run.status and not self._pipeline.stopping():
                 continue
-            if self._follow(one, status):
-                ended.append(one.run)
-            one.status, one.due = status, now
-            if status is not None and status.state != "ended" and one.cancelled is None:
+            if self._follow(followed_run, status):
+                ended.append(followed_run.run)
+            followed_run.status, followed_run.due = status, now
+            if status is not None and status.state != "ended" and followed_run.cancelled is None:
                 longest = _LONGEST_WAIT if status.state == "waiting" else _LONGEST_LOOK
-                one.due += calm_seconds(now - one.moved, longest)
+                followed_run.due += calm_seconds(now - followed_run.moved, longest)
         for run in ended:
             if (replica := self.open.pop(run.id).replica) is not None:
                 with contextlib.suppress(StoreError, NotFound):  # the objects are deleted with the run
@@ -200,7 +200,8 @@ class Elsewhere:
         for limits in {run.spec.limits.model_dump_json(): run.spec.limits for run in runs}.values():
             wanted = (limits.cpus, limits.memory_mb, limits.gpus)
             if nodes and not any(
-                all(a <= b for a, b in zip(wanted, (one.cpus, one.memory_mb, one.gpus), strict=True)) for one in nodes
+                all(a <= b for a, b in zip(wanted, (node.cpus, node.memory_mb, node.gpus), strict=True))
+                for node in nodes
             ):
                 raise ExecutorError(
                     f"No node of {self._executor.id} has {plain(limits.cpus)} CPUs, {limits.memory_mb} MB of memory "
@@ -210,7 +211,7 @@ class Elsewhere:
 
     def _poll(self, followed: Any) -> dict[str, JobStatus]:
         try:
-            return dict(self._executor.poll([one.job for one in followed]))
+            return dict(self._executor.poll([followed_run.job for followed_run in followed]))
         except ExecutorError:  # an engine that is being restarted: jobs continue meanwhile
             return {}
 
@@ -257,131 +258,131 @@ class Elsewhere:
             specs.append(self._spec(run, nonce))
         jobs = self._executor.submit(specs)
         followed = [_Followed(*parts) for parts in zip(runs, specs, jobs, replicas, strict=True)]
-        for one in followed:
-            write_ticket(one.run.path, {**common, "nonce": one.nonce, "job": one.job})
+        for followed_run in followed:
+            write_ticket(followed_run.run.path, {**common, "nonce": followed_run.nonce, "job": followed_run.job})
         return followed
 
-    def _follow(self, one: _Followed, status: JobStatus | None) -> bool:
+    def _follow(self, followed_run: _Followed, status: JobStatus | None) -> bool:
         """Check a run; return whether it has ended."""
-        run, now = one.run, time.monotonic()
+        run, now = followed_run.run, time.monotonic()
         with contextlib.suppress(ExecutorError):  # ask again later
-            self._executor.fetch(one.spec)
+            self._executor.fetch(followed_run.spec)
         try:
-            self._pull(one, status, now)
+            self._pull(followed_run, status, now)
         except StoreError as error:  # until the executor responds, nothing is known about the run, and nothing is lost
-            one.changed = now
-            self._show(one, f"{run.state} ({error.message})")
+            followed_run.changed = now
+            self._show(followed_run, f"{run.state} ({error.message})")
             if self._pipeline.stopping() or run.cancel_asked:
                 with contextlib.suppress(ExecutorError):
-                    self._executor.cancel(one.job)
+                    self._executor.cancel(followed_run.job)
             return False
         state = run.state
         if state.final and not run.alive:
             if status is not None and status.state == "waiting":
-                self._stop(one)  # it was cancelled in the queue
-            self._show(one, str(state))
+                self._stop(followed_run)  # it was cancelled in the queue
+            self._show(followed_run, str(state))
             return True
-        if self._cancelled(one, status, now):
+        if self._cancelled(followed_run, status, now):
             return True
         if status is None:
             return False
         if status.state == "ended":
-            return self._ended(one, status)
+            return self._ended(followed_run, status)
         shown = str(state) if status.state == "running" else "queued"
-        self._show(one, f"{shown} ({self._executor.id}: {status.detail or status.state})")
+        self._show(followed_run, f"{shown} ({self._executor.id}: {status.detail or status.state})")
         lease = read_lease(run.path)
-        if lease != one.lease or status.state == "waiting":
-            one.lease, one.changed, one.started = lease, now, status.state != "waiting"
-        elif now - one.changed > (_SILENT_SECONDS if one.started else _START_SECONDS):
-            self._stop(one)  # once this job has ended, the run continues with another one
+        if lease != followed_run.lease or status.state == "waiting":
+            followed_run.lease, followed_run.changed, followed_run.started = lease, now, status.state != "waiting"
+        elif now - followed_run.changed > (_SILENT_SECONDS if followed_run.started else _START_SECONDS):
+            self._stop(followed_run)  # once this job has ended, the run continues with another one
         return False
 
-    def _pull(self, one: _Followed, status: JobStatus | None, now: float) -> None:
+    def _pull(self, followed_run: _Followed, status: JobStatus | None, now: float) -> None:
         ended = status is not None and status.state == "ended"
-        if one.replica is not None and (ended or now - one.pulled >= _PULL_SECONDS):
-            one.replica.pull()
-            one.pulled = now
+        if followed_run.replica is not None and (ended or now - followed_run.pulled >= _PULL_SECONDS):
+            followed_run.replica.pull()
+            followed_run.pulled = now
 
-    def _take_away(self, one: _Followed) -> None:
+    def _take_away(self, followed_run: _Followed) -> None:
         """Reject further writes of a job."""
-        if one.replica is not None:
-            one.replica.fence()
-        take_away(one.run.path)
+        if followed_run.replica is not None:
+            followed_run.replica.fence()
+        take_away(followed_run.run.path)
 
-    def _cancelled(self, one: _Followed, status: JobStatus | None, now: float) -> bool:
+    def _cancelled(self, followed_run: _Followed, status: JobStatus | None, now: float) -> bool:
         """End a run that was cancelled and does not end by itself; return whether it has ended."""
-        run = one.run
-        if one.cancelled is None:
+        run = followed_run.run
+        if followed_run.cancelled is None:
             if not (self._pipeline.stopping() or run.cancel_asked):
                 return False
             run.ask_to_cancel()
-            one.cancelled = now
-        if status is not None and status.state == "running" and now - one.cancelled < _CANCEL_SECONDS:
+            followed_run.cancelled = now
+        if status is not None and status.state == "running" and now - followed_run.cancelled < _CANCEL_SECONDS:
             return False
-        if status is None and now - one.cancelled < _CANCEL_SECONDS:
+        if status is None and now - followed_run.cancelled < _CANCEL_SECONDS:
             return False
-        self._stop(one)
+        self._stop(followed_run)
         if not _cancel(run):
             return False
-        self._close(one)
-        self._show(one, str(run.state))
+        self._close(followed_run)
+        self._show(followed_run, str(run.state))
         return True
 
-    def _ended(self, one: _Followed, status: JobStatus) -> bool:
+    def _ended(self, followed_run: _Followed, status: JobStatus) -> bool:
         """Submit another job for a run whose job ended without a result, or give up the run."""
-        run = one.run
+        run = followed_run.run
         if run.state.final:
             return not run.alive
         finished = len(run.log.state.finished)
-        if finished > one.finished:
-            one.tries, one.finished = 0, finished
-        if one.tries >= _MOST_JOBS:
+        if finished > followed_run.finished:
+            followed_run.tries, followed_run.finished = 0, finished
+        if followed_run.tries >= _MOST_JOBS:
             detail = f" The last one: {status.detail}." if status.detail else ""
             message = f"{_MOST_JOBS} jobs of {self._executor.id} in a row ended without making progress.{detail}"
-            return self._give_up(one, message)
-        if time.monotonic() < one.again:
+            return self._give_up(followed_run, message)
+        if time.monotonic() < followed_run.again:
             return False
         try:
-            self._executor.cancel(one.job)  # an engine may hold back a job until an administrator releases it
+            self._executor.cancel(followed_run.job)  # an engine may hold back a job until an administrator releases it
             [fresh] = self._submit([run])
         except ExecutorError as error:
-            one.again = time.monotonic() + _PAUSE_SECONDS
-            one.refused = one.refused or time.monotonic()
-            if (seconds := time.monotonic() - one.refused) > _REFUSED_SECONDS:
-                said = f"{self._executor.id} has rejected it for {seconds / 60:.0f} minutes: {error.message}"
-                return self._give_up(one, said)
-            self._show(one, f"queued (waiting for {self._executor.id}: {error.message})")
+            followed_run.again = time.monotonic() + _PAUSE_SECONDS
+            followed_run.refused = followed_run.refused or time.monotonic()
+            if (seconds := time.monotonic() - followed_run.refused) > _REFUSED_SECONDS:
+                reason = f"{self._executor.id} has rejected it for {seconds / 60:.0f} minutes: {error.message}"
+                return self._give_up(followed_run, reason)
+            self._show(followed_run, f"queued (waiting for {self._executor.id}: {error.message})")
             return False
-        one.spec, one.job, one.replica = fresh.spec, fresh.job, fresh.replica
-        one.lease, one.started, one.changed = read_lease(run.path), False, time.monotonic()
-        one.tries, one.refused = one.tries + 1, None
+        followed_run.spec, followed_run.job, followed_run.replica = fresh.spec, fresh.job, fresh.replica
+        followed_run.lease, followed_run.started, followed_run.changed = read_lease(run.path), False, time.monotonic()
+        followed_run.tries, followed_run.refused = followed_run.tries + 1, None
         return False
 
-    def _stop(self, one: _Followed) -> None:
+    def _stop(self, followed_run: _Followed) -> None:
         """Kill a job, and reject its further writes."""
         with contextlib.suppress(ExecutorError):
-            self._executor.cancel(one.job)
-        self._take_away(one)
-        one.changed = time.monotonic()
+            self._executor.cancel(followed_run.job)
+        self._take_away(followed_run)
+        followed_run.changed = time.monotonic()
 
-    def _give_up(self, one: _Followed, message: str) -> bool:
+    def _give_up(self, followed_run: _Followed, message: str) -> bool:
         """Mark a run as failed; return whether no job is executing it any more."""
-        self._take_away(one)
-        if not one.run.give_up(Cause.ENVIRONMENT_BROKE, message):
+        self._take_away(followed_run)
+        if not followed_run.run.give_up(Cause.ENVIRONMENT_BROKE, message):
             return False
-        self._close(one)
+        self._close(followed_run)
         return True
 
-    def _close(self, one: _Followed) -> None:
+    def _close(self, followed_run: _Followed) -> None:
         """Publish the end of a run that its node does not know about."""
-        if one.replica is not None:
+        if followed_run.replica is not None:
             with contextlib.suppress(StoreError):
-                one.replica.close()
+                followed_run.replica.close()
 
-    def _show(self, one: _Followed, message: str) -> None:
-        if message != one.shown:
-            one.shown, one.moved = message, time.monotonic()
-            self._pipeline.progress(one.run, message)
+    def _show(self, followed_run: _Followed, message: str) -> None:
+        if message != followed_run.shown:
+            followed_run.shown, followed_run.moved = message, time.monotonic()
+            self._pipeline.progress(followed_run.run, message)
 
 
 def calm_seconds(quiet: float, longest: float = _LONGEST_LOOK) -> float:

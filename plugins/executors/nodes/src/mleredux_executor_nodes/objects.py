@@ -15,13 +15,13 @@ def open_store(catalogue: Catalogue, url: str) -> ObjectStore:
     Raises:
         StoreError: No installed plugin supports the URL, or the URL is invalid.
     """
-    found = catalogue.call_scheme("open_store", url)
-    if found is None:
+    opened = catalogue.call_scheme("open_store", url)
+    if opened is None:
         raise StoreError(
             f"No installed plugin supports the object store {url}.",
             hint="For s3://BUCKET/PREFIX install mleredux-store-s3[s3].",
         )
-    store: ObjectStore = found
+    store: ObjectStore = opened
     return store
 
 
@@ -36,7 +36,7 @@ def read_verified(store: ObjectStore, key: str) -> bytes | None:
     Raises:
         StoreError: The content does not match the hash.
     """
-    found = store.read(key)
-    if found is not None and digest(found.content) != key.rpartition("/")[2]:
+    stored = store.read(key)
+    if stored is not None and digest(stored.content) != key.rpartition("/")[2]:
         raise StoreError(f"Object {key} of {store.url} is damaged.", hint="Its content does not match its hash.")
-    return found.content if found is not None else None
+    return stored.content if stored is not None else None

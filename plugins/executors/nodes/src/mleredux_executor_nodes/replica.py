@@ -153,9 +153,9 @@ class Replica:
         """
         self.look()
         attempt, wanted = self.attempt, {*self.tree.names(), self._looked, "head"}
-        found = ((key, key.removeprefix(f"{self._home}/")) for key in self._objects.keys(self._home))
+        stored = ((key, key.removeprefix(f"{self._home}/")) for key in self._objects.keys(self._home))
         # newer attempts may be writing
-        old = [key for key, name in found if name not in wanted and int(name.partition("/")[0]) <= attempt]
+        old = [key for key, name in stored if name not in wanted and int(name.partition("/")[0]) <= attempt]
         self._objects.delete(old)
 
     def claim(self, nonce: str) -> bool:
@@ -215,7 +215,7 @@ class Replica:
         if not self._change(self._is_ours, tree=name, lease=read_lease(self.folder)):
             raise ResumeRefused(f"Run {self.folder.name} was given to another job.", hint="This job must stop.")
         self._note(tree, name)
-        self._objects.delete(f"{self._home}/{one}" for one in dropped)
+        self._objects.delete(f"{self._home}/{name}" for name in dropped)
         self._obey()
 
     def _is_ours(self, head: dict[str, Any]) -> bool:
@@ -232,9 +232,9 @@ class Replica:
             return False
 
     def _load(self) -> None:
-        found = self._objects.read(f"{self._home}/head")
+        stored = self._objects.read(f"{self._home}/head")
         try:
-            self._head, self._tag = (dict(json.loads(found.content)), found.tag) if found else ({}, None)
+            self._head, self._tag = (dict(json.loads(stored.content)), stored.tag) if stored else ({}, None)
         except (ValueError, TypeError) as error:
             raise StoreError(f"Object {self._home}/head of {self._objects.url} is damaged.") from error
 
@@ -280,7 +280,7 @@ class Replica:
 
     def _note(self, tree: Tree, name: str) -> None:
         self.tree, self._name = tree, name
-        self._names = {one.rpartition("/")[2]: one for one in tree.names()}
+        self._names = {name.rpartition("/")[2]: name for name in tree.names()}
         write_atomically(self.folder / _SEEN_FILE, name)
 
     def _put(self, data: bytes) -> str:

@@ -66,12 +66,12 @@ class Shelf:
                     stored.add(key)
                 return key
 
-            found = Scanner(home, skip=_left_out, times=False).scan(put)
-            if found.links:
+            tree = Scanner(home, skip=_left_out, times=False).scan(put)
+            if tree.links:
                 raise StoreError(f"The prepared data of {task.id} contains links, which can't be published.")
-            if digest(found.dump()) != name:
+            if digest(tree.dump()) != name:
                 raise StoreError(f"The prepared data of {task.id} is changing.", hint="Try again when it is prepared.")
-            self._objects.write(f"data/trees/{name}", found.dump())  # last: if it exists, so do all pieces
+            self._objects.write(f"data/trees/{name}", tree.dump())  # last: if it exists, so do all pieces
         self._published.add(name)
         return name
 
@@ -112,19 +112,19 @@ def stage(objects: ObjectStore, name: str, task_id: str, home: Path) -> tuple[Pa
         if content is None:
             raise StoreError(f"Data {name} is not in {objects.url}.", hint="Submit the run again.")
         tree = Tree.load(content)
-        made = place if place.exists() else home / f".making-{name}"
-        if made == place:
-            _remove_damaged(made / task_id, tree)
+        staged = place if place.exists() else home / f".making-{name}"
+        if staged == place:
+            _remove_damaged(staged / task_id, tree)
         else:
-            remove_tree(made)
-        restore(made / task_id, tree, get, skip=lambda path: path.rpartition("/")[2] == CHECKSUMS_FILE)
-        settle_times(made)
+            remove_tree(staged)
+        restore(staged / task_id, tree, get, skip=lambda path: path.rpartition("/")[2] == CHECKSUMS_FILE)
+        settle_times(staged)
         for path in tree.files:
-            (made / task_id / path).chmod(0o444)
+            (staged / task_id / path).chmod(0o444)
         for path in sorted(tree.folders, reverse=True):
             if "/" in path:
-                (made / task_id / path).chmod(0o555)
-        made.replace(place)
+                (staged / task_id / path).chmod(0o555)
+        staged.replace(place)
         write_atomically(record, json.dumps(_identities(place)))
     print(f"staged {fetched} bytes of {task_id}", file=sys.stderr)
     return place, fetched
@@ -138,15 +138,15 @@ def _unchanged(place: Path, record: Path) -> bool:
 
 
 def _identities(place: Path) -> dict[str, list[int]]:
-    found = {}
+    identities = {}
     for above, _, names in os.walk(place):
         for name in names:
             if name != CHECKSUMS_FILE:
                 status = (Path(above) / name).lstat()
-                found[os.path.relpath(Path(above, name), place)] = [
+                identities[os.path.relpath(Path(above, name), place)] = [
                     *(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
                 ]
-    return found
+    return identities
 
 
 def _remove_damaged(home: Path, tree: Tree) -> None:
@@ -162,5 +162,5 @@ def _remove_damaged(home: Path, tree: Tree) -> None:
             os.utime(home / path, ns=(0, 0))
 
 
-def _same(one: File, other: File) -> bool:
-    return one.pieces == other.pieces
+def _same(left: File, right: File) -> bool:
+    return left.pieces == right.pieces

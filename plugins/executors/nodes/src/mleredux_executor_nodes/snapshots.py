@@ -64,7 +64,7 @@ class Tree:
 
     def dump(self) -> bytes:
         """Serialize the tree to bytes; equal trees give equal bytes."""
-        files = {path: [one.mode, one.size, one.time, one.pieces] for path, one in sorted(self.files.items())}
+        files = {path: [file.mode, file.size, file.time, file.pieces] for path, file in sorted(self.files.items())}
         content = [files, dict(sorted(self.folders.items())), dict(sorted(self.links.items()))]
         return zlib.compress(json.dumps(content, separators=(",", ":")).encode(), 1)
 
@@ -77,7 +77,7 @@ class Tree:
         """
         try:
             files, folders, links = json.loads(zlib.decompress(content))
-            made = cls(
+            tree = cls(
                 {
                     path: File(int(mode), int(size), int(changed), tuple((str(a), int(b)) for a, b in pieces))
                     for path, (mode, size, changed, pieces) in files.items()
@@ -87,11 +87,11 @@ class Tree:
             )
         except (ValueError, TypeError, AttributeError, zlib.error) as error:
             raise StoreError(f"A file tree is damaged ({type(error).__name__}).") from error
-        for path in itertools.chain(made.files, made.folders, made.links):
+        for path in itertools.chain(tree.files, tree.folders, tree.links):
             parts = PurePosixPath(path).parts
             if not parts or path.startswith("/") or ".." in parts or "\0" in path:
                 raise StoreError(f"A file tree has the invalid path {path!r}.")
-        return made
+        return tree
 
 
 class Scanner:

@@ -114,8 +114,8 @@ class StoredRuns:
             if not self._known:
                 remove_tree(self._home)  # from an earlier process
                 self._home.mkdir(parents=True)
-            made = Replica(self._objects, run_id, self._home / run_id, _left_out)
-            known = self._known.setdefault(run_id, _Known(made))
+            replica = Replica(self._objects, run_id, self._home / run_id, _left_out)
+            known = self._known.setdefault(run_id, _Known(replica))
             self._known.move_to_end(run_id)
             known.used = time.monotonic()
         try:
@@ -134,14 +134,14 @@ class StoredRuns:
     def _superfluous(self) -> list[str]:
         """Return runs whose folders exceed the limit, least recently used first."""
         with self._lock:
-            size, number, found = sum(one.size for one in self._known.values()), len(self._known), []
+            size, number, superfluous = sum(known.size for known in self._known.values()), len(self._known), []
             for run_id, known in self._known.items():
                 busy = time.monotonic() - known.used < _BUSY_SECONDS
                 if busy or (size <= self._disk and number <= _MOST_RUNS):
                     break
                 size, number = size - known.size, number - 1
-                found.append(run_id)
-        return found
+                superfluous.append(run_id)
+        return superfluous
 
 
 @dataclass(frozen=True)

@@ -122,33 +122,35 @@ _idle = Idle()
 def give(jobs: list[dict[str, Any]], env: dict[str, str]) -> None:
     """Create the actors of jobs."""
     for job in jobs:
-        made = ray.remote(**job["options"], lifetime="detached", namespace=_NAMESPACE, max_restarts=-1)(Job)
+        actor = ray.remote(**job["options"], lifetime="detached", namespace=_NAMESPACE, max_restarts=-1)(Job)
         limits = {"MLEREDUX_CPUS": job["cpus"], "MLEREDUX_MEMORY_MB": job["memory_mb"]}
-        made.remote(job["command"], {**env, **limits}, job["folder"])
+        actor.remote(job["command"], {**env, **limits}, job["folder"])
 
 
 def news(names: list[str]) -> dict[str, list[str]]:
     """Return the state of each actor, with its node or, if it is dead, the cause."""
-    found: dict[str, dict[str, Any]] = {}
+    actors_by_name: dict[str, dict[str, Any]] = {}
     for state in (*_WAITING, "ALIVE"):
-        found |= {one["Name"]: one for one in actors(actor_state_name=state).values()}
-    if not found.keys() >= set(names):  # dead, or in another state since the query
-        found |= {one["Name"]: one for one in actors().values()}
+        actors_by_name |= {actor["Name"]: actor for actor in actors(actor_state_name=state).values()}
+    if not actors_by_name.keys() >= set(names):  # dead, or in another state since the query
+        actors_by_name |= {actor["Name"]: actor for actor in actors().values()}
     nodes = {node["NodeID"]: node["NodeName"] for node in ray.nodes()}
-    told = {}
+    states = {}
     for name in names:
-        one = found.get(name, {"State": "DEAD", "DeathCause": ""})
-        address = one.get("Address") or {}
+        actor = actors_by_name.get(name, {"State": "DEAD", "DeathCause": ""})
+        address = actor.get("Address") or {}
         node = nodes.get(address.get("NodeID", ""))
         # a waiting actor has the node that queues it, but no port; one with a port may never become ALIVE
-        if one["State"] == "ALIVE" or (one["State"] in _WAITING and node and address.get("Port")):
-            told[name] = ["running", node or ""]
-        elif one["State"] in _WAITING:
-            told[name] = ["waiting", "being started again" if one["State"] == "RESTARTING" else ""]
+        if actor["State"] == "ALIVE" or (actor["State"] in _WAITING and node and address.get("Port")):
+            states[name] = ["running", node or ""]
+        elif actor["State"] in _WAITING:
+            states[name] = ["waiting", "being started again" if actor["State"] == "RESTARTING" else ""]
         else:
-            told[name] = ["ended", _cause(one["DeathCause"])]
-    reason = _idle.reason(name for name in names if told[name][0] == "waiting")
-    return {name: [state, detail or reason if state == "waiting" else detail] for name, (state, detail) in told.items()}
+            states[name] = ["ended", _cause(actor["DeathCause"])]
+    reason = _idle.reason(name for name in names if states[name][0] == "waiting")
+    return {
+        name: [state, detail or reason if state == "waiting" else detail] for name, (state, detail) in states.items()
+    }
 
 
 def stop(name: str) -> None:
@@ -189,8 +191,8 @@ def main(address: str) -> None:
                 connected = True
             answer = {"result": functions[name](**arguments)}
         except Exception as error:
-            said = str(error) or type(error).__name__
-            answer = {"error": said, "kind": "request" if connected else "connection"}
+            message = str(error) or type(error).__name__
+            answer = {"error": message, "kind": "request" if connected else "connection"}
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -84,7 +84,7 @@ class RayExecutor:
     def poll(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
         """Return the states of actors."""
         names = list(jobs)
-        return {job: JobStatus(*told) for job, told in self._ask("news", names=names).items()} if names else {}
+        return {job: JobStatus(*status) for job, status in self._ask("news", names=names).items()} if names else {}
 
     def cancel(self, job: str) -> None:
         """Kill an actor; its supervisor then ends all processes of the run, first with SIGTERM to the main one."""
@@ -107,8 +107,8 @@ class RayExecutor:
             if answer["kind"] != "request":
                 self._end()
         begun, hint = _ERRORS[answer["kind"]]
-        said = " ".join(answer["error"].split()).rstrip(".")[:300]
-        raise ExecutorError(f"{begun}: {said}.", hint=hint)
+        reason = " ".join(answer["error"].split()).rstrip(".")[:300]
+        raise ExecutorError(f"{begun}: {reason}.", hint=hint)
 
     def _connected(self) -> subprocess.Popen[bytes]:
         if self._driver is None or self._driver.poll() is not None:
@@ -133,12 +133,12 @@ class RayExecutor:
                 pass
 
 
-def _node(told: dict[str, Any]) -> Node:
-    has = told["Resources"] or {}
+def _node(node: dict[str, Any]) -> Node:
+    has = node["Resources"] or {}
     own = [name for name in has if name not in ("CPU", "GPU", "memory", "object_store_memory") and ":" not in name]
-    labels = {*own, *(f"{name}={value}" for name, value in (told["Labels"] or {}).items())}
+    labels = {*own, *(f"{name}={value}" for name, value in (node["Labels"] or {}).items())}
     memory = max(0, int(has.get("memory", 0)) // 2**20 - _OWN_MEMORY_MB)
-    return Node(told["NodeName"], has.get("CPU", 0.0), memory, int(has.get("GPU", 0)), tuple(sorted(labels)))
+    return Node(node["NodeName"], has.get("CPU", 0.0), memory, int(has.get("GPU", 0)), tuple(sorted(labels)))
 
 
 def _options() -> dict[str, Any]:

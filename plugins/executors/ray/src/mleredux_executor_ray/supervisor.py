@@ -63,11 +63,11 @@ def main(seconds: float, command: list[str]) -> None:
 
 def _reaped() -> set[int]:
     """Return the ids of the processes that have ended since the last call."""
-    found = set()
+    reaped = set()
     with contextlib.suppress(ChildProcessError):
         while number := os.waitpid(-1, os.WNOHANG)[0]:
-            found.add(number)
-    return found
+            reaped.add(number)
+    return reaped
 
 
 def _below() -> set[int]:
@@ -77,10 +77,10 @@ def _below() -> set[int]:
         with contextlib.suppress(OSError):
             state, parent = (folder / "stat").read_bytes().rpartition(b")")[2].split()[:2]
             parents[int(folder.name)] = int(parent) if state != b"Z" else 0
-    found = {os.getpid()}
-    while new := {number for number, parent in parents.items() if parent in found} - found:
-        found |= new
-    return found - {os.getpid()}
+    below = {os.getpid()}
+    while new := {number for number, parent in parents.items() if parent in below} - below:
+        below |= new
+    return below - {os.getpid()}
 
 
 def _kill(members: Callable[[], Iterable[int]]) -> None:

@@ -13,16 +13,16 @@ LOG_FILES, LOG_FILE_MB = 4, 64
 _FEWEST_LOG_MB, _LOG_SHARE = 5, 100
 
 
-def log_file_mb(made: Container) -> int:
+def log_file_mb(container: Container) -> int:
     """Return the size of each log file of the engine in MB: together a few percent of the disk limit, or 20 MB."""
-    return min(LOG_FILE_MB, max(_FEWEST_LOG_MB, made.file_size // _LOG_SHARE >> 20))
+    return min(LOG_FILE_MB, max(_FEWEST_LOG_MB, container.file_size // _LOG_SHARE >> 20))
 
 
-def settings(made: Container, *, runtime: str | None = None, userns_remapped: bool = False) -> dict[str, Any]:
+def settings(container: Container, *, runtime: str | None = None, userns_remapped: bool = False) -> dict[str, Any]:
     """Return keyword arguments for the SDK's `create_host_config` (under `host_config`) and `create_container`.
 
     Args:
-        made: The container to start.
+        container: The container to start.
         runtime: The OCI runtime; None for the engine's default.
         userns_remapped: Whether the engine remaps user ids of containers.
 
@@ -31,28 +31,28 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
     """
     from docker.types import DeviceRequest, LogConfig, Mount, Ulimit
 
-    gpus = find_gpus(made.gpus)
+    gpus = find_gpus(container.gpus)
     # `local` stores bytes unchanged; `json-file` replaces bytes that are not valid UTF-8.
-    log = {"max-size": f"{log_file_mb(made)}m", "max-file": str(LOG_FILES), "compress": "false"}
+    log = {"max-size": f"{log_file_mb(container)}m", "max-file": str(LOG_FILES), "compress": "false"}
     host: dict[str, Any] = {
         "mounts": [
-            *map(_mount, made.binds + gpus.files),
-            *(Mount(target, None, type="volume") for target in made.volumes),
+            *map(_mount, container.binds + gpus.files),
+            *(Mount(target, None, type="volume") for target in container.volumes),
         ],
         "network_mode": "none",
-        "mem_limit": made.memory,
-        "memswap_limit": made.memory,
-        "shm_size": made.shared_memory,
-        "nano_cpus": int(made.cpus * 1e9),
-        "pids_limit": made.processes,
+        "mem_limit": container.memory,
+        "memswap_limit": container.memory,
+        "shm_size": container.shared_memory,
+        "nano_cpus": int(container.cpus * 1e9),
+        "pids_limit": container.processes,
         "ulimits": [
-            Ulimit(name="fsize", soft=made.file_size, hard=made.file_size),
-            Ulimit(name="nofile", soft=made.open_files, hard=made.open_files),
+            Ulimit(name="fsize", soft=container.file_size, hard=container.file_size),
+            Ulimit(name="nofile", soft=container.open_files, hard=container.open_files),
             Ulimit(name="core", soft=0, hard=0),
         ],
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges:true"],
-        "read_only": made.read_only,
+        "read_only": container.read_only,
         "ipc_mode": "private",
         "init": True,
         "extra_hosts": {HOST_NAME: "127.0.0.1"},
@@ -61,21 +61,21 @@ def settings(made: Container, *, runtime: str | None = None, userns_remapped: bo
     }
     if gpus.names:
         host["devices"] = [f"{node.source.resolve()}:{node.target}" for node in gpus.nodes]
-    elif made.gpus:  # only the toolkit finds the driver's libraries without a specification
-        host["device_requests"] = [DeviceRequest(device_ids=list(made.gpus), capabilities=[["gpu"]])]
+    elif container.gpus:  # only the toolkit finds the driver's libraries without a specification
+        host["device_requests"] = [DeviceRequest(device_ids=list(container.gpus), capabilities=[["gpu"]])]
     if runtime:
         host["runtime"] = runtime
     if userns_remapped:
         host["userns_mode"] = "host"
     return {
-        "image": made.image,
-        "entrypoint": list(made.entrypoint),
-        "command": list(made.command),
-        "environment": made.environment,
-        "user": f"{made.user[0]}:{made.user[1]}",
-        "labels": made.labels,
+        "image": container.image,
+        "entrypoint": list(container.entrypoint),
+        "command": list(container.command),
+        "environment": container.environment,
+        "user": f"{container.user[0]}:{container.user[1]}",
+        "labels": container.labels,
         "hostname": HOST_NAME,
-        "working_dir": made.working_dir,
+        "working_dir": container.working_dir,
         "healthcheck": {"test": ["NONE"]},
         "use_config_proxy": False,  # the user's proxies may contain a password
         "host_config": host,

@@ -48,8 +48,8 @@ def main() -> int:
         print(ended.error, file=sys.stderr, flush=True)
     if ended.stopped_by:
         print(f"Stopped by {ended.stopped_by}.", flush=True)
-    for made in works:
-        made.save_usage()
+    for part in works:
+        part.save_usage()
     submitted = task.submission.is_file()
     if not submitted:
         print(f"There is no {task.submission}.", flush=True)

@@ -100,18 +100,23 @@ async def _copy(pipe: asyncio.StreamReader | None, to: Any) -> str:
 def _servers() -> list[Any]:
     path = os.environ.get("MLEREDUX_MCP_FILE")
     named = json.loads(Path(path).read_bytes())["mcpServers"] if path else {}
-    for one in named.values():
-        if variables := one.pop("env", None):  # Harbor's servers do not have this
-            one["args"] = [*(f"{name}={value}" for name, value in variables.items()), one["command"], *one["args"]]
-            one["command"] = "env"
+    for server in named.values():
+        if variables := server.pop("env", None):  # Harbor's servers do not have this
+            server["args"] = [
+                *(f"{name}={value}" for name, value in variables.items()),
+                server["command"],
+                *server["args"],
+            ]
+            server["command"] = "env"
     return [
-        MCPServerConfig(name=name, transport="http" if "url" in one else "stdio", **one) for name, one in named.items()
+        MCPServerConfig(name=name, transport="http" if "url" in server else "stdio", **server)
+        for name, server in named.items()
     ]
 
 
 def _agent(model: str) -> Any:
-    asked = json.loads((HERE / "agent.json").read_bytes())
-    config = AgentConfig(name=asked["name"], model_name=model or None, kwargs=asked["arguments"])
+    choice = json.loads((HERE / "agent.json").read_bytes())
+    config = AgentConfig(name=choice["name"], model_name=model or None, kwargs=choice["arguments"])
     more = {"mcp_servers": _servers(), "skills_dir": os.environ.get("MLEREDUX_SKILLS_DIR")}
     return AgentFactory.create_agent_from_config(config, logs_dir=LOGS, **{k: v for k, v in more.items() if v})
 

@@ -44,9 +44,9 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
         ) from error
     missing = [column for column in columns if column not in table.columns]
     if missing:
-        found = ", ".join(map(str, table.columns[:10]))
+        present = ", ".join(map(str, table.columns[:10]))
         raise DataError(
-            f"{where} lacks the columns {', '.join(missing)}; it has {found}.",
+            f"{where} lacks the columns {', '.join(missing)}; it has {present}.",
             hint="Check that it is this competition's file.",
         )
     if table.empty:

@@ -58,25 +58,25 @@ class Patience:
         tries: Number of consecutive failures before giving up.
         first: Seconds of the first pause; each subsequent one is twice as long.
         longest: Seconds of the longest backoff pause.
-        longest_told: Maximum number of seconds that a server may request; beyond that, give up with a message.
+        longest_requested: Maximum number of seconds that a server may request; beyond that, give up with a message.
         sleep: Called to wait, with the reason.
     """
 
     tries: int = 6
     first: float = 1.0
     longest: float = 60.0
-    longest_told: float = 900.0
+    longest_requested: float = 900.0
     sleep: Callable[[float], None] = time.sleep
 
-    def pause(self, failures: int, told: float | None = None) -> None:
+    def pause(self, failures: int, requested: float | None = None) -> None:
         """Wait after a number of consecutive failures.
 
         Raises:
             Refusal: The server requests too long a pause.
         """
-        if told is not None and told > self.longest_told:
-            raise Refusal("wait-too-long", minutes=round(told / 60))
-        self.sleep(told if told is not None else min(self.first * 2 ** (failures - 1), self.longest))
+        if requested is not None and requested > self.longest_requested:
+            raise Refusal("wait-too-long", minutes=round(requested / 60))
+        self.sleep(requested if requested is not None else min(self.first * 2 ** (failures - 1), self.longest))
 
     def ask(self, question: Callable[[], Result], *, what: str = "data") -> Result:
         """Return the response to a request, with retries.

@@ -24,11 +24,11 @@ Told = Callable[[int, int | None], None]
 
 
 class _Unfinished(Exception):
-    """The file is not complete yet; `told` is the pause that the server requests."""
+    """The file is not complete yet; `requested` is the pause that the server requests."""
 
-    def __init__(self, told: float | None = None) -> None:
-        super().__init__(told)
-        self.told = told
+    def __init__(self, requested: float | None = None) -> None:
+        super().__init__(requested)
+        self.requested = requested
 
 
 @dataclass
@@ -69,11 +69,11 @@ class Download:
         """
         failures, farthest = 0, self._size()
         while True:
-            told = None
+            requested = None
             try:
                 return self._continue(self.patience.ask(self.ask))
             except _Unfinished as pause:
-                told = pause.told
+                requested = pause.requested
             except TROUBLE:
                 pass  # keep the received bytes
             except OSError as error:
@@ -88,7 +88,7 @@ class Download:
                 raise Refusal(
                     "broken-off", tries=failures, done=self._size(), total=self._marked().get("total") or "unknown"
                 )
-            self.patience.pause(failures, told)
+            self.patience.pause(failures, requested)
 
     def _size(self) -> int:
         try:

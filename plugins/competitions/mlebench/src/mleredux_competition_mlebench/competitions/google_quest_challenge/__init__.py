@@ -21,11 +21,11 @@ def vary(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
     import pandas as pd
 
     if test[RARE].nunique() == 1:
-        found = np.flatnonzero(train[RARE] != 0)
-        if not len(found):
+        rare_rows = np.flatnonzero(train[RARE] != 0)
+        if not len(rare_rows):
             raise DataError(f"train.csv has no row with a value in {RARE}.", hint="Get the raw data again.")
         order = np.arange(len(train) + len(test))
-        order[[found[0], len(train)]] = order[[len(train), found[0]]]
+        order[[rare_rows[0], len(train)]] = order[[len(train), rare_rows[0]]]
         rows = pd.concat([train, test]).iloc[order]
         train, test = rows.iloc[: len(train)], rows.iloc[len(train) :]
     constant = [target for target in TARGETS if test[target].nunique() < 2]
