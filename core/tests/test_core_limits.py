@@ -115,9 +115,10 @@ def test_an_agent_that_kills_its_launcher_takes_nothing_along(toy: Any) -> None:
 
 
 @pytest.mark.attack
-def test_processes_that_fork_faster_than_they_are_killed_are_stopped(toy: Any) -> None:
+@pytest.mark.parametrize("agent", ["hydra", "hydra-that-stops-its-launcher"])
+def test_processes_that_fork_faster_than_they_are_killed_are_stopped(agent: str, toy: Any) -> None:
     began = time.monotonic()
-    run = toy.run("hydra", limits={"time_limit": 2, "grace": 0, "processes": 2000})
+    run = toy.run(agent, limits={"time_limit": 2, "grace": 0, "processes": 2000})
     assert run.cause is Cause.AGENT_TIMED_OUT
     assert not toy.processes(run)
     assert time.monotonic() - began < 50, "it would end by itself then"

@@ -19,6 +19,7 @@ import time
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LIBC = ctypes.CDLL(None)
 AWAITED = {signal.SIGTERM, signal.SIGUSR1}
+LISTED = os.path.exists(f"/proc/self/task/{os.getpid()}/children")
 
 
 def main(control: str) -> int:
@@ -155,11 +156,10 @@ def end_all(writer: int = 0) -> None:
                 pass
         except ChildProcessError:
             return
-        stopped: set[int] = set()
-        while new := descendants() - stopped - {writer}:
-            send_all(new, signal.SIGSTOP)
-            stopped |= new
-        send_all(stopped, signal.SIGKILL)
+        stopped = {writer}
+        while stop_below(os.getpid(), stopped):
+            continue
+        send_all(stopped - {writer}, signal.SIGKILL)
         if sys.platform != "linux":
             return
         time.sleep(0.005)
@@ -174,24 +174,31 @@ def send_all(pids: set[int], number: int) -> None:
             pass
 
 
-def descendants() -> set[int]:
-    """Return the process ids of all descendants."""
-    below: dict[int, list[int]] = {}
-    for name in os.listdir("/proc") if sys.platform == "linux" else ():
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    state, parent = file.read().rpartition(b")")[2].split()[:2]
-            except (OSError, ValueError):
-                continue
-            if state != b"Z":
-                below.setdefault(int(parent), []).append(int(name))
-    found: set[int] = set()
-    left = [os.getpid()]
+def stop_below(root: int, stopped: set[int]) -> bool:
+    """Stop the other descendants of a process, each before its children are listed; return whether there were any."""
+    before, left = len(stopped), [root]
     while left:
-        children = below.get(left.pop(), [])
-        found.update(children)
-        left.extend(children)
+        new = children(left.pop())
+        left += new
+        send_all(new - stopped, signal.SIGSTOP)
+        stopped |= new
+    return len(stopped) > before
+
+
+def children(pid: int) -> set[int]:
+    """Return the process ids of children, from the kernel's lists or, if it has none, the table of all processes."""
+    folder, kind = (f"/proc/{pid}/task", "children") if LISTED else ("/proc", "stat")
+    found: set[int] = set()
+    for name in os.listdir(folder) if os.path.exists(folder) else ():
+        try:
+            with open(f"{folder}/{name}/{kind}", "rb") as file:
+                content = file.read()
+            if LISTED:
+                found.update(map(int, content.split()))
+            elif int(content.rpartition(b")")[2].split()[1]) == pid:
+                found.add(int(name))
+        except (OSError, ValueError):
+            continue  # it has ended, or is not a process
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from mleredux._core.protocols import Exit, Handle, Launch, Usage
-from mleredux._core.sandboxes.processes import birth, contained, end_family, living, members, proportional
+from mleredux._core.sandboxes.processes import birth, contained, end_family, family, living, members, proportional
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import SandboxError
 
@@ -103,7 +103,7 @@ def sweep_launchers(owner: str, alive: Callable[[str], bool]) -> list[str]:
         for process in processes:
             if (control := _control_of(process)) is not None:
                 _forget(control)  # this exit status is not the agent's own
-                end_family(partial(_below, process))
+                end_family(partial(family, process.pid), process)
         end_family(partial(_of_run, owner, run_id))
     return sorted(ended)
 
@@ -157,7 +157,7 @@ class _ProcessHandle:
         """Send SIGKILL to all descendants of the launcher, which then records the exit and ends."""
         until = time.monotonic() + _KILL_SECONDS
         while self.alive() and time.monotonic() < until:  # repeated: the launcher may not have started the agent yet
-            end_family(self._ended_first)
+            end_family(self._ended_first, None if self._contained else next(iter(self._tree()), None))
             _send(self._pid, signal.SIGCONT)  # the agent may have stopped it
             time.sleep(0.01)
         if self.alive():
@@ -180,8 +180,7 @@ class _ProcessHandle:
         """Return whether the launcher is running."""
         if self._popen is not None:
             return self._popen.poll() is None
-        tree = self._tree()
-        return bool(tree) and living(tree[0])
+        return bool(self._tree())
 
     def _ended_first(self) -> list[psutil.Process]:
         """Return all descendants of the launcher except the log writer, a fork that ends once it has read
@@ -198,37 +197,14 @@ class _ProcessHandle:
             return
 
         def orphans() -> list[psutil.Process]:
-            seen = [one for pid, born in self._seen.items() if birth(pid) == born for one in _running(pid)]
-            below = [child for process in seen for child in _below(process)]
-            return [*seen, *below, *_of_run(self._launch.owner, self._launch.run_id)]
+            seen = [one for pid, born in self._seen.items() if birth(pid) == born for one in family(pid)]
+            return [*seen, *_of_run(self._launch.owner, self._launch.run_id)]
 
         end_family(orphans)
 
     def _tree(self) -> list[psutil.Process]:
         """Return the launcher, followed by all its descendants."""
-        if birth(self._pid) != self._birth:
-            return []
-        try:
-            root = psutil.Process(self._pid)
-        except psutil.Error:
-            return []
-        return [root, *_below(root)]
-
-
-def _running(pid: int) -> list[psutil.Process]:
-    """Return the process in a list; an empty list if it has ended."""
-    try:
-        return [one for one in (psutil.Process(pid),) if living(one)]
-    except psutil.Error:
-        return []
-
-
-def _below(process: psutil.Process) -> list[psutil.Process]:
-    """Return all living descendants of a process."""
-    try:
-        return [child for child in process.children(recursive=True) if living(child)]
-    except psutil.Error:
-        return []
+        return family(self._pid) if birth(self._pid) == self._birth else []
 
 
 def _by_run(owner: str) -> dict[str, list[psutil.Process]]:

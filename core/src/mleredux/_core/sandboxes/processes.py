@@ -7,11 +7,12 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
+
+from mleredux._core.launcher import LISTED, children, stop_below
 
 _PAGE, _TICKS = os.sysconf("SC_PAGE_SIZE"), os.sysconf("SC_CLK_TCK")
 _ZOMBIE = b"Z"
@@ -43,23 +44,14 @@ def members(pid: int) -> list[Member]:
     psutil reads the table of all processes for that, which takes 20 ms on a busy machine: too long for ten calls a
     second for each of many runs. While processes start and end, some may be missing.
     """
-    if not _has_children():
-        return [one for child in _descendants(pid) if (one := _member(child))]
+    if not LISTED:
+        return [one for child in family(pid)[1:] if (one := _member(child))]
     found, left = list[Member](), [pid]
     while left:
-        parent = f"/proc/{left.pop()}/task"
-        with contextlib.suppress(OSError):
-            for thread in os.listdir(parent):  # noqa: PTH208  # ten times a second for each run
-                for child in _content(f"{parent}/{thread}/children").split():
-                    if (one := stat(int(child))) is not None:
-                        found.append(one)
-                        left.append(one.pid)
+        listed = [one for child in children(left.pop()) if (one := stat(child)) is not None]
+        found += listed
+        left += [one.pid for one in listed]
     return found
-
-
-@cache
-def _has_children() -> bool:
-    return Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
 def _content(path: str) -> bytes:
@@ -104,9 +96,11 @@ def _member(process: psutil.Process) -> Member | None:
         return None
 
 
-def _descendants(pid: int) -> list[psutil.Process]:
+def family(pid: int) -> list[psutil.Process]:
+    """Return a process, followed by all its living descendants; an empty list if it has ended."""
     try:
-        return psutil.Process(pid).children(recursive=True)
+        root = psutil.Process(pid)
+        return [one for one in (root, *root.children(recursive=True)) if living(one)]
     except psutil.Error:
         return []
 
@@ -136,26 +130,31 @@ def birth(pid: int) -> float | None:
         return None
 
 
-def end_family(members: Callable[[], Iterable[psutil.Process]]) -> None:
+def end_family(members: Callable[[], Iterable[psutil.Process]], root: psutil.Process | None = None) -> None:
     """Kill processes that may keep forking: first stop all of them, until no new ones appear, then kill them all.
 
     Args:
         members: Returns the current processes; called repeatedly.
+        root: Their common ancestor, if there is one. Each of its descendants is then stopped before its children are
+            listed, as processes that live for milliseconds have ended when a list of all is complete.
     """
     until = time.monotonic() + _VANISH_SECONDS
     while time.monotonic() < until:
         stopped: set[int] = set()
-        while new := [process for process in members() if process.pid not in stopped]:
+        while True:
+            if root is not None and root.is_running():
+                stop_below(root.pid, stopped)
+            new = [process for process in members() if process.pid not in stopped]
             for process in new:
                 stopped.add(process.pid)
                 with contextlib.suppress(psutil.Error, OSError):
                     process.suspend()
-            if time.monotonic() > until:
+            if not new or time.monotonic() > until:
                 break
-        left = list(members())
-        if not left:
+        ended = list(members())
+        if not ended:
             return
-        for process in left:
+        for process in ended:
             with contextlib.suppress(psutil.Error, OSError):
                 process.kill()
         time.sleep(0.01)
