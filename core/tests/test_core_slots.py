@@ -125,7 +125,7 @@ def test_a_damaged_ledger_is_an_error_and_no_licence(tmp_path: Path) -> None:
 def test_the_machine_can_be_described_by_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEREDUX_CPUS", "3.5")
     monkeypatch.setenv("MLEREDUX_MEMORY_MB", "2048")
-    monkeypatch.setenv("MLEREDUX_GPUS", "a, b,")
+    monkeypatch.setenv("MLEREDUX_GPUS", "a, b,, a")  # a device twice is still one device
     assert machine() == Machine(3.5, 2048, ("a", "b"))
 
 
@@ -136,7 +136,13 @@ def test_an_engine_gives_a_part_of_the_machine(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "1")
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "2048")
     monkeypatch.setattr(slots, "gpu_uuids", lambda: (("GPU-a", "GPU-b"), None))
-    for value, devices in (("1", ("GPU-b",)), ("GPU-a", ("GPU-a",)), ("NoDevFiles", ()), ("5", ("5",))):
+    for value, devices in (
+        ("1", ("GPU-b",)),
+        ("GPU-a", ("GPU-a",)),
+        ("NoDevFiles", ()),
+        ("5", ("5",)),
+        ("1,GPU-b", ("GPU-b",)),
+    ):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
         assert slots.machine() == slots.Machine(1.0, min(2048, whole.memory_mb + 512) - 512, devices)
     monkeypatch.setenv("MLEREDUX_GPUS", "x")
@@ -173,6 +179,9 @@ def test_devices_without_a_driver_are_those_of_a_slurm_job_alone(monkeypatch: py
     [
         ("echo GPU-1-a; echo MIG-2/b", ("GPU-1-a", "MIG-2/b")),
         ("true", ()),
+        ("echo GPU-1; echo 'WARNING: infoROM is corrupted at gpu 0000:00:1E.0'; exit 14", ("GPU-1",)),
+        ("echo GPU-1; echo 'WARNING: a newer driver is available' >&2", ("GPU-1",)),
+        ("echo GPU-1; echo '[GPU is lost]'", None),
         ("echo 'Failed to initialize NVML: Driver/library version mismatch'; exit 18", None),
         ("echo 'Failed to initialize NVML'", None),
         ("echo 'No devices were found' >&2; exit 6", None),
@@ -195,6 +204,6 @@ def test_a_tool_that_fails_gives_no_gpu_and_a_sentence(
     assert machine().gpus == gpus == (found or ())
     assert (why is None) == (found is not None)
     if why:
-        assert why.startswith("No GPU is used: nvidia-smi fails (") and "\n" not in why
+        assert why.startswith("No GPU is used: nvidia-smi fails (") and "\n" not in why and "(GPU-1" not in why
         with pytest.raises(SandboxError, match="nvidia-smi fails"):
             Slots(tmp_path).fit(Limits(cpus=0.1, memory_mb=64, gpus=1))

@@ -116,8 +116,50 @@ def test_a_device_that_is_gone_or_none_is_refused(machine: Path, host: str) -> N
         find_gpus(("0",))
 
 
-@pytest.mark.parametrize("content", ["{", "a: [", "\x00"])
-def test_a_broken_specification_is_refused(machine: Path, content: str) -> None:
-    specify(machine).write_text(content)
-    with pytest.raises(SandboxError, match="can't be read"):
+def of_devices(*devices: Any, **fields: Any) -> str:
+    return json.dumps({"kind": "nvidia.com/gpu", "devices": devices, **fields})
+
+
+def with_edits(**edits: Any) -> str:
+    return of_devices({"name": "0", "containerEdits": edits})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("{", "a: [", "\x00", "[1]", "text", "kind: a\n---\nkind: b\n"),
+        *(of_devices(devices=wrong) for wrong in (3, "0", {"0": {}})),
+        *(of_devices(wrong) for wrong in (None, 3, "0", ["0"], {}, {"name": "0", "containerEdits": [1]})),
+        *(of_devices({"name": "0"}, containerEdits=wrong) for wrong in (3, "text", [1])),
+        *(with_edits(deviceNodes=wrong) for wrong in (3, "text", {"path": 1}, [3], [{}], [{"path": 5}])),
+        *(with_edits(mounts=wrong) for wrong in (3, "text", [3], [{}], [{"hostPath": None, "containerPath": "/x"}])),
+    ],
+)
+def test_a_broken_specification_is_refused_by_its_name(machine: Path, content: str) -> None:
+    path = specify(machine)
+    path.write_text(content)
+    with pytest.raises(SandboxError, match=f"The CDI specification {path} can't be read.") as refused:
         find_gpus(("0",))
+    assert "nvidia-ctk cdi generate" in (refused.value.hint or "")
+
+
+@pytest.mark.parametrize("content", ["", "kind: amd.com/gpu\ndevices: 3\n", "kind: [nvidia.com/gpu]\n"])
+def test_an_empty_specification_and_those_of_other_devices_are_passed_over(machine: Path, content: str) -> None:
+    specify(machine, device("0", 0, "/dev/full"))
+    (machine / "cdi" / "other.yaml").write_text(content)
+    assert find_gpus(("0",)).names == ("nvidia.com/gpu=0",)
+
+
+def test_of_two_specifications_the_later_folder_alone_describes_a_device(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Old files of the driver, as the earlier specification lists them, may be gone."""
+    specify(machine, device("0", 0, "/dev/zero"), device("1", 1, "/dev/zero"))
+    (machine / "cdi").rename(machine / "old")
+    (machine / "cdi").mkdir()
+    monkeypatch.setattr(gpus, "FOLDERS", (machine / "old", machine / "cdi"))
+    specify(machine, device("0", 0, "/dev/full")).write_text(with_edits(deviceNodes=[{"path": "/dev/full"}]))
+    (machine / "libcuda.so.550.54").unlink()
+    assert [str(bind.source) for bind in find_gpus(("0",)).binds()] == ["/dev/full"]
+    with pytest.raises(SandboxError, match=r"The file .*libcuda.so.550.54 of the CDI specification no longer exists"):
+        find_gpus(("1",))

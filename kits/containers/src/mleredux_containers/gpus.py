@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from mleredux.errors import SandboxError
 
@@ -72,61 +71,63 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
     """
     if not ids:
         return Gpus()
-    specifications = [found for found in _specifications() if found.get("kind") == _KIND]
-    edits = [found.get("containerEdits") or {} for found in specifications]
-    listed = {str(device["name"]): device for found in specifications for device in found.get("devices") or ()}
-    whole = {} if set(ids) <= listed.keys() else _driver()
-    for name in ids:
-        if name not in listed and name not in whole:
-            where = f"the CDI specification in {FOLDERS[0]}" if listed else "a CDI specification, which is missing,"
-            what = "MIG slice" if name.startswith("MIG") else "GPU"
-            driver = "the driver" if DRIVER.exists() else "the driver, which is not loaded"
-            raise SandboxError(f"{what} {name} is not known to {where} or {driver}.", hint=_HINT)
-    if set(ids) <= listed.keys():
-        edits += [listed[name].get("containerEdits") or {} for name in ids]
-        described = [node for edit in edits for node in edit.get("deviceNodes") or ()]
-        nodes = [Bind(Path(node.get("hostPath") or node["path"]), node["path"], writable=True) for node in described]
-        mounts = [mount for edit in edits for mount in edit.get("mounts") or ()]
-        files = [Bind(Path(mount["hostPath"]), mount["containerPath"]) for mount in mounts]
-        files += [
-            Bind(file.source, f"{LIBRARIES}/{name}")
-            for file in files
-            if (library := re.fullmatch(r"(lib.+\.so)\.[\d.]+", file.source.name))
-            for name in dict.fromkeys((file.source.name, f"{library[1]}.1"))
-        ]
-        names = tuple(f"{_KIND}={name}" for name in ids)
-    elif set(ids) <= whole.keys():
-        paths = [*(whole[name] for name in ids), *(path for name in _SHARED if (path := NODES / name).exists())]
-        nodes = [Bind(path, f"/dev/{path.name}", writable=True) for path in paths]
-        files, names = [], ()
-    else:
-        raise SandboxError(f"Only some of the GPUs {', '.join(ids)} are in the CDI specification.", hint=_HINT)
+    listed = _specified()
+    devices = listed if set(ids) <= listed.keys() else _driver()
+    for name in sorted((name for name in ids if name not in devices), key=listed.__contains__):
+        if name in listed:
+            raise SandboxError(f"Only some of the GPUs {', '.join(ids)} are in the CDI specification.", hint=_HINT)
+        where = f"the CDI specification in {FOLDERS[0]}" if listed else "a CDI specification, which is missing,"
+        what = "MIG slice" if name.startswith("MIG") else "GPU"
+        driver = "the driver" if DRIVER.exists() else "the driver, which is not loaded"
+        raise SandboxError(f"{what} {name} is not known to {where} or {driver}.", hint=_HINT)
+    nodes, files = ([bind for name in ids for bind in devices[name][part]] for part in (0, 1))
     for node in nodes:
         if not node.source.exists() or not stat.S_ISCHR(node.source.stat().st_mode):
             raise SandboxError(
                 f"The device {node.source} of GPU {', '.join(ids)} no longer exists.", hint="`nvidia-smi` shows why."
             )
-    return Gpus(names, tuple(dict.fromkeys(nodes)), tuple(files))
+    if gone := next((file.source for file in files if not file.source.exists()), None):
+        raise SandboxError(f"The file {gone} of the CDI specification no longer exists.", hint=_HINT)
+    names = tuple(f"{_KIND}={name}" for name in ids) if devices is listed else ()
+    return Gpus(names, tuple(dict.fromkeys(nodes)), tuple(dict.fromkeys(files)))
 
 
-def _specifications() -> Iterator[dict[str, Any]]:
+def _specified() -> dict[str, tuple[list[Bind], list[Bind]]]:
+    """Return the device nodes and the driver's files of each device, by name; later folders take precedence."""
     import yaml
 
-    for path in sorted(path for folder in FOLDERS for path in folder.glob("*") if path.suffix in (".json", ".yaml")):
+    devices = {}
+    for path in (path for folder in FOLDERS for path in sorted(folder.glob("*")) if path.suffix in (".json", ".yaml")):
         try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8"))  # JSON is YAML
-        except (OSError, ValueError, yaml.YAMLError) as error:
+            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}  # JSON is YAML
+            for device in (content.get("kind") == _KIND and content.get("devices")) or ():
+                edits = [edit for part in (content, device) if (edit := part.get("containerEdits"))]
+                nodes = [node for edit in edits for node in edit.get("deviceNodes") or ()]
+                mounts = [mount for edit in edits for mount in edit.get("mounts") or ()]
+                files = [Bind(Path(mount["hostPath"]), mount["containerPath"]) for mount in mounts]
+                files += [
+                    Bind(file.source, f"{LIBRARIES}/{name}")
+                    for file in files
+                    if (library := re.fullmatch(r"(lib.+\.so)\.[\d.]+", file.source.name))
+                    for name in dict.fromkeys((file.source.name, f"{library[1]}.1"))
+                ]
+                binds = [
+                    Bind(Path(node.get("hostPath") or node["path"]), node["path"], writable=True) for node in nodes
+                ]
+                devices[str(device["name"])] = binds, files
+        except (AttributeError, KeyError, OSError, TypeError, ValueError, yaml.YAMLError) as error:
             raise SandboxError(f"The CDI specification {path} can't be read.", hint=_HINT) from error
-        if isinstance(content, dict):
-            yield content
+    return devices
 
 
-def _driver() -> dict[str, Path]:
-    """Return the device node of each GPU, by UUID and by minor number."""
-    found = {}
+def _driver() -> dict[str, tuple[list[Bind], list[Bind]]]:
+    """Return the device nodes of each GPU, by UUID and by minor number; there are no files."""
+    devices, shared = {}, [path for name in _SHARED if (path := NODES / name).exists()]
     for path in sorted(DRIVER.glob("*/information")):
         fields = dict(line.partition(":")[::2] for line in path.read_text().splitlines())
         minor = fields.get("Device Minor", "").strip()
         if minor.isdigit():
-            found[minor] = found[fields.get("GPU UUID", "").strip()] = NODES / f"nvidia{minor}"
-    return found
+            nodes = [NODES / f"nvidia{minor}", *shared]
+            binds = [Bind(node, f"/dev/{node.name}", writable=True) for node in nodes], list[Bind]()
+            devices[minor] = devices[fields.get("GPU UUID", "").strip()] = binds
+    return devices

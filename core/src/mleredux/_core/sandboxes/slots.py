@@ -76,7 +76,7 @@ def machine() -> Machine:
     return Machine(
         cpus=float(cpus) if cpus else min(float(available), allocated_cpus() or math.inf),
         memory_mb=int(memory) if memory else max(min(total, allocated_memory_mb() or total) - _RESERVED_MB, 256),
-        gpus=tuple(gpu.strip() for gpu in gpus.split(",") if gpu.strip())
+        gpus=tuple(dict.fromkeys(gpu.strip() for gpu in gpus.split(",") if gpu.strip()))
         if gpus is not None
         else visible_devices(gpu_uuids()[0]),
     )
@@ -93,9 +93,10 @@ def gpu_uuids() -> tuple[tuple[str, ...], str | None]:
         return (), f"No GPU is used: nvidia-smi failed ({one_line(error)})."
     lines = [line.strip() for line in f"{listed.stdout}\n{listed.stderr}".splitlines() if line.strip()]
     found = tuple(line for line in lines if _UUID.fullmatch(line))
-    if listed.returncode == 0 and len(found) == len(lines):
+    wrong = [line for line in lines if line not in found and not line.startswith("WARNING")]
+    if listed.returncode in (0, 14) and not wrong:  # 14: the infoROM of a usable device is corrupted
         return found, None
-    return (), f"No GPU is used: nvidia-smi fails ({lines[0] if lines else f'exit code {listed.returncode}'})."
+    return (), f"No GPU is used: nvidia-smi fails ({wrong[0] if wrong else f'exit code {listed.returncode}'})."
 
 
 class Slots:
@@ -242,7 +243,8 @@ def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:
     if value is None or (not listed and not os.environ.get("SLURM_JOB_GPUS")):
         return listed
     names = [name.strip() for name in value.split(",") if name.strip() not in _NO_DEVICES]
-    return tuple(listed[int(name)] if name.isdigit() and int(name) < len(listed) else name for name in names)
+    chosen = (listed[int(name)] if name.isdigit() and int(name) < len(listed) else name for name in names)
+    return tuple(dict.fromkeys(chosen))
 
 
 def _limits(name: str) -> Iterator[str]:
