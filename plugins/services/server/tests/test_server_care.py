@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
@@ -13,11 +15,12 @@ import pytest
 from mleredux._core.plugins import Catalogue
 from mleredux_server.cli.server import command
 from mleredux_server.database import REVISIONS, Database
+from mleredux_server.database import engine as engine_module
 from mleredux_server.database.tables import Base, RunLabel, RunRow, User
 from mleredux_server.operations.backup import backup
 from mleredux_server.settings import Settings
 from mleredux_support.server_local import LocalServer
-from sqlalchemy import func, inspect, select
+from sqlalchemy import func, inspect, select, text
 
 
 def invoke(*arguments: str, env: dict[str, str] | None = None, fails: bool = False) -> Any:
@@ -130,8 +133,27 @@ def test_what_is_no_backup_is_refused_and_leaves_nothing(local: LocalServer, tmp
     assert invoke("restore", str(whole), "--runs-dir", str(tmp_path / "new"), "--json")["rows"]["runs"] >= 3
 
 
+LATER = """
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0011"
+down_revision = "0010"
+
+
+def upgrade():
+    op.create_table("later", sa.Column("id", sa.Integer(), primary_key=True))
+
+
+def downgrade():
+    op.drop_table("later")
+"""
+
+
 @pytest.mark.parametrize("engine", ["sqlite", "postgresql"])
-def test_a_database_goes_down_and_up_again(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_a_database_goes_down_and_up_again(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = request.getfixturevalue("postgres_url") if engine == "postgresql" else None
     place = ["--runs-dir", str(tmp_path / "runs"), *(["--database", url] if url else [])]
     invoke("migrate", *place)
@@ -141,17 +163,49 @@ def test_a_database_goes_down_and_up_again(engine: str, tmp_path: Path, request:
     with local.service.database.writing() as session:
         session.add(RunLabel(run_id=run.id, name="a", value="b"))
     local.service.database.close()
-    assert "revision 0001" in invoke("downgrade", "0001", *place)
+    _add_revision(tmp_path, monkeypatch)
     database = Database(Settings(runs_dir=tmp_path / "runs", database=url).database_url)
-    assert not inspect(database.engine).has_table("secrets")
+    database.migrate("0011")
+    assert inspect(database.engine).has_table("later")
+    assert "revision 0010" in invoke("downgrade", "0010", *place)
+    assert not inspect(database.engine).has_table("later")
     with database.reading() as session:
         assert session.scalar(select(func.count()).select_from(RunLabel)) == 1
-    assert invoke("migrate", *place, "--json")["revision"] == REVISIONS[-1]
+    database.migrate("0011")
+    assert database.revision() == engine_module.REVISIONS[-1]
     with database.reading() as session:
         assert session.scalars(select(RunLabel.value)).all() == ["b"]
     database.close()
     assert [row["name"] for row in invoke("user", "list", *place, "--json")] == ["admin", "ann"]
     assert "There is no revision" in invoke("downgrade", "9999", *place, fails=True)
+
+
+def _add_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server know a revision after its own ones."""
+    migrations = tmp_path / "migrations"
+    shutil.copytree(engine_module._MIGRATIONS, migrations)
+    (migrations / "versions" / "0011_later.py").write_text(LATER)
+    monkeypatch.setattr(engine_module, "_MIGRATIONS", migrations)
+    for module in ("mleredux_server.database.engine", "mleredux_server.database"):
+        monkeypatch.setattr(f"{module}.REVISIONS", (*REVISIONS, "0011"))
+
+
+@pytest.mark.parametrize(("revision", "reason"), [("0009", "before 0.3.0"), ("9999", "newer version")])
+@pytest.mark.parametrize("what", ["database", "backup"])
+def test_what_no_migration_leads_from_is_refused(what: str, revision: str, reason: str, tmp_path: Path) -> None:
+    place = ["--runs-dir", str(tmp_path / "runs")]
+    invoke("migrate", *place)
+    file = tmp_path / "b.gz"
+    invoke("backup", str(file), *place)
+    if what == "database":
+        database = Database(Settings(runs_dir=tmp_path / "runs").database_url)
+        with database.writing() as session:
+            session.execute(text("UPDATE alembic_version SET version_num = :revision"), {"revision": revision})
+        database.close()
+        assert reason in invoke("migrate", *place, fails=True)
+    else:
+        file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()).replace(b'"0010"', f'"{revision}"'.encode())))
+        assert reason in invoke("restore", str(file), "--runs-dir", str(tmp_path / "new"), fails=True)
 
 
 def test_a_backup_that_fails_leaves_nothing(local: LocalServer, tmp_path: Path) -> None:

@@ -18,6 +18,8 @@ def test_the_migrations_create_the_tables_that_the_code_expects(tmp_path: Path) 
     database.migrate()
     database.migrate()
     assert database.revision() == REVISIONS[-1]
+    database.migrate(REVISIONS[0], down=True)
+    database.migrate()
     with database.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
     database.close()

@@ -29,7 +29,7 @@ def stopped(runs_dir: str | None) -> Iterator[None]:
 @click.argument("revision")
 @placed
 def downgrade(revision: str, runs_dir: str | None, database: str | None, as_json: bool) -> None:
-    """Downgrade the database to an earlier revision, e.g. 0004, for an earlier version of the server.
+    """Downgrade the database to an earlier revision, e.g. 0010, for an earlier version of the server.
 
     Stop the server, and make a backup first: data that the earlier revision can't store is deleted.
     """

@@ -15,6 +15,8 @@ from sqlalchemy.engine import URL, Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session, sessionmaker
 
+from mleredux_server.database.tables import Base
+
 _MIGRATIONS = Path(__file__).parent / "migrations"
 REVISIONS = tuple(sorted(path.name.partition("_")[0] for path in (_MIGRATIONS / "versions").glob("[0-9]*.py")))
 """Known revisions, newest last; the name of a migration's file begins with its revision."""
@@ -105,14 +107,14 @@ class Database:
             yield connection
 
     def migrate(self, revision: str = REVISIONS[-1], *, down: bool = False) -> None:
-        """Run migrations; an empty database gets all tables.
+        """Run migrations; an empty database gets the newest tables.
 
         Args:
             revision: The target revision.
             down: Whether it is a downgrade.
 
         Raises:
-            MlereduxError: The database can't be reached, or was created by a newer version.
+            MlereduxError: The database can't be reached, or was created by a version that is newer or older than 0.3.0.
         """
         try:
             if self.revision() == revision:
@@ -126,13 +128,13 @@ class Database:
                 if self.engine.dialect.name == "postgresql":  # serialized across processes
                     connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
                 before = _revision_of(connection)
-                if before is not None and before not in REVISIONS:
-                    raise MlereduxError(
-                        f"The database {self.shown} was created by a newer version of mleredux-server.",
-                        hint="Upgrade mleredux-server, or use another database.",
-                    )
                 config.attributes["connection"] = connection
-                (command.downgrade if down else command.upgrade)(config, revision)
+                if before is None:
+                    Base.metadata.create_all(connection)
+                    command.stamp(config, "head")
+                else:
+                    check_revision(before, f"The database {self.shown}")
+                    (command.downgrade if down else command.upgrade)(config, revision)
         except (SQLAlchemyError, OSError) as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0].rstrip(".")
             raise MlereduxError(
@@ -160,6 +162,22 @@ def batches(ids: Sequence[str]) -> Iterator[Sequence[str]]:
     writers."""
     for start in range(0, len(ids), _MOST_IDS):
         yield ids[start : start + _MOST_IDS]
+
+
+def check_revision(revision: str, what: str) -> None:
+    """Refuse a revision that no migration leads from.
+
+    Args:
+        revision: Revision of a database or a backup.
+        what: Its name, for the message.
+
+    Raises:
+        MlereduxError: It was created by a version that is newer, or older than 0.3.0.
+    """
+    if revision < REVISIONS[0]:
+        raise MlereduxError(f"{what} was created by a version before 0.3.0.", hint="Upgrade to 0.3.0 first.")
+    if revision not in REVISIONS:
+        raise MlereduxError(f"{what} was created by a newer version.", hint="Upgrade mleredux-server.")
 
 
 def _revision_of(connection: Connection) -> str | None:

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from mleredux.errors import MlereduxError
 from sqlalchemy.engine import Connection
 
-from mleredux_server.database import REVISIONS, Database
+from mleredux_server.database import Database, check_revision
 from mleredux_server.database.tables import Base
 from mleredux_server.database.types import UtcTime
 
@@ -60,14 +60,13 @@ def restore(database: Database, source: Path) -> dict[str, int]:
     """
     lines = _lines(source)
     revision = next(lines)["revision"]
-    if revision not in REVISIONS:
-        raise MlereduxError(f"{source} was created by a newer version.", hint="Upgrade mleredux-server.")
+    check_revision(revision, str(source))
     if database.revision() is not None:
         with database.engine.connect() as connection:
             if connection.scalar(sa.select(sa.func.count()).select_from(sa.table("users"))):
                 raise MlereduxError(f"The database {database.shown} is not empty.", hint="Use an empty one.")
-        database.migrate(revision, down=True)
-    database.migrate(revision)
+    database.migrate()
+    database.migrate(revision, down=True)
     counts: dict[str, int] = {}
     with database.writing() as session:
         connection = session.connection()
