@@ -32,7 +32,9 @@ def _options(command: _Command) -> _Command:
     return command
 
 
-def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir: str | None, **asked: Any) -> Analysis:
+def _analysis(
+    ctx: click.Context, results: str, where: tuple[str, ...], runs_dir: str | None, **options: Any
+) -> Analysis:
     """Analyse the named results; options that are not set default to those of the experiment's plan."""
     from mleredux_experiments.execution.record import RECORD_FILE, open_record
     from mleredux_experiments.results.sources import load, locate
@@ -42,12 +44,12 @@ def _analysis(ctx: click.Context, results: str, where: tuple[str, ...], runs_dir
         if runs_dir is not None:
             raise click.UsageError("--runs-dir can't be combined with a server.", ctx)
         there = ExperimentThere(backend(ctx), results)
-        return analysed(there.results.where(where), there.plan, name=there.name, changes=there.told, **asked)
+        return analysed(there.results.where(where), there.plan, name=there.name, changes=there.told, **options)
     folder = locate(results, runs_dir)
     record = open_record(folder) if (folder / RECORD_FILE).is_file() else None
-    found, plan = load(folder, rollouts=True).where(where), record.plan if record else None
+    runs, plan = load(folder, rollouts=True).where(where), record.plan if record else None
     told = record.told if record else []
-    return analysed(found, plan, name=folder.resolve().name, changes=told, **asked)
+    return analysed(runs, plan, name=folder.resolve().name, changes=told, **options)
 
 
 @click.command("analyse")
@@ -57,15 +59,15 @@ def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> No
     """Analyse the runs of an experiment (with --server, on the server), or a folder of runs or reports."""
     from mleredux_experiments.figures.tables import analysis_tables, echo
 
-    found = _analysis(ctx, **selected)
+    analysis = _analysis(ctx, **selected)
     if as_json:
-        print_json(found.record())
+        print_json(analysis.record())
         return
-    for sentence in found.sentences:
+    for sentence in analysis.sentences:
         click.echo(click.style(sentence, bold=True))
-    for note in (*found.changes, *found.notes):
+    for note in (*analysis.changes, *analysis.notes):
         click.echo(note)
-    for table in analysis_tables(found):
+    for table in analysis_tables(analysis):
         click.echo()
         echo(table)
 

@@ -64,7 +64,7 @@ def command(
         raise click.UsageError("GOOD and BAD are the same commit.", ctx)
     limits = {} if time_limit is None else {"time_limit": time_limit}
     arm = {"sandbox": sandbox, "limits": limits, "options": read_options(options)}
-    found = Bisection(
+    bisection = Bisection(
         history=history,
         tasks=catalogue(ctx).task_names(tasks),
         arm={key: value for key, value in arm.items() if value},
@@ -74,12 +74,12 @@ def command(
         tell=lambda text: None if as_json else click.echo(text, err=True),
         **search,
     )
-    last, first = found.find()
+    last, first = bisection.find()
     between = history.index(first) - history.index(last) - 1
     if as_json:
-        steps = [asdict(step) for step in found.steps]
+        steps = [asdict(step) for step in bisection.steps]
         ends = {"last_good": commit_of(last), "first_bad": commit_of(first), "undecided": between}
-        print_json({**ends, "commits": len(history), "experiment": found.name, "steps": steps})
+        print_json({**ends, "commits": len(history), "experiment": bisection.name, "steps": steps})
     elif between:
         click.echo(
             f"The change is after {commit_of(last)}, and no later than {commit_of(first)}; "

@@ -59,51 +59,51 @@ def command(
 
     results = results_of(ctx, **selected, rollouts=True)
     plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
-    asked = as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, equivalence=equivalence)
-    found = compare(results, a, b, **asked)
+    options = as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, equivalence=equivalence)
+    comparison = compare(results, a, b, **options)
     note(results, a, b)
     no_medals = all(row.gold is None and row.medal is None for row in results.rows)
-    if asked["chosen"] is None and found.measure == "any_medal" and no_medals:
+    if options["chosen"] is None and comparison.measure == "any_medal" and no_medals:
         if not as_json:
-            echo(score_table(found.table))
+            echo(score_table(comparison.table))
         message = "These tasks have no leaderboard, and scores of different metrics can't be averaged."
         raise MlereduxError(message, hint="Choose a task with --where task=TASK, or another measure with --measure.")
     if as_json:
-        print_json(found.record())
+        print_json(comparison.record())
     else:
-        _show(found)
+        _show(comparison)
     if ci:
-        ctx.exit(EXIT_CODES[found.verdict])
+        ctx.exit(EXIT_CODES[comparison.verdict])
 
 
-def _show(found: Comparison) -> None:
+def _show(shown: Comparison) -> None:
     from mleredux_experiments.figures.tables import comparison_tables, echo, score_table
 
-    echo(score_table(found.table))
+    echo(score_table(shown.table))
     click.echo()
-    click.echo(click.style(found.sentence, bold=True))
+    click.echo(click.style(shown.sentence, bold=True))
     click.echo()
-    if found.medals:
-        click.echo(f"Medals: {found.medals}.")
-    click.echo(f"Measure: {found.measure}; differences are {found.b} minus {found.a}, averaged over tasks.")
-    click.echo(f"Tasks like these: {found.between(found.interval)}; p = {plain(found.p, 3)}, by sign flips.")
-    if found.again is not None:
-        click.echo(f"These tasks again, other seeds: {found.between(found.again)}.")
-    if found.by_source is not None:
-        click.echo(f"Tasks grouped by data source: {found.between(found.by_source)}.")
-    click.echo(f"A run of {found.b} is better than a run of {found.a} with probability {found.improvement:.0%}.")
-    if found.equivalence is not None:
-        click.echo(f"Equivalence within ± {plain(found.margin)} {found.unit}: p = {plain(found.equivalence, 3)}.")
-    for name in found.deterministic:
+    if shown.medals:
+        click.echo(f"Medals: {shown.medals}.")
+    click.echo(f"Measure: {shown.measure}; differences are {shown.b} minus {shown.a}, averaged over tasks.")
+    click.echo(f"Tasks like these: {shown.between(shown.interval)}; p = {plain(shown.p, 3)}, by sign flips.")
+    if shown.again is not None:
+        click.echo(f"These tasks again, other seeds: {shown.between(shown.again)}.")
+    if shown.by_source is not None:
+        click.echo(f"Tasks grouped by data source: {shown.between(shown.by_source)}.")
+    click.echo(f"A run of {shown.b} is better than a run of {shown.a} with probability {shown.improvement:.0%}.")
+    if shown.equivalence is not None:
+        click.echo(f"Equivalence within ± {plain(shown.margin)} {shown.unit}: p = {plain(shown.equivalence, 3)}.")
+    for name in shown.deterministic:
         click.echo(f"{name} is deterministic: its scores do not depend on the seed.")
-    if found.bounds is not None:
-        worst, best = map(found.amount, found.bounds[:2])
+    if shown.bounds is not None:
+        worst, best = map(shown.amount, shown.bounds[:2])
         click.echo(f"Runs are missing: with all of them, the difference would be from {worst} to {best}.")
-    if found.left_out:
-        click.echo(f"Left out or corrected: {', '.join(f'{count} {why}' for why, count in found.left_out.items())}.")
-    for sentence in found.notes:
+    if shown.left_out:
+        click.echo(f"Left out or corrected: {', '.join(f'{count} {why}' for why, count in shown.left_out.items())}.")
+    for sentence in shown.notes:
         click.echo(sentence)
-    for table in comparison_tables(found):
+    for table in comparison_tables(shown):
         click.echo()
         echo(table)
 
@@ -153,9 +153,9 @@ def power_command(
 
         results = results_of(ctx, **selected)
         plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
-        found = compare(results, *arms, **as_planned(plan, results, measure=measure, alpha=alpha))
+        comparison = compare(results, *arms, **as_planned(plan, results, measure=measure, alpha=alpha))
         note(results)
-        sample, what = found.sample, measure_of(found.measure)
+        sample, what = comparison.sample, measure_of(comparison.measure)
     elif arms or between is None:
         raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
     else:
@@ -182,7 +182,12 @@ def power_command(
         )
     here = f"{count} task{'s' * (count != 1)} with {repeats} seed{'s' * (repeats != 1)} detect{'s' * (count == 1)}"
     smallest = sample.detectable
-    told: dict[str, object] = {"tasks": count, "seeds": repeats, "detectable": smallest, "variance": asdict(variance)}
+    document: dict[str, object] = {
+        "tasks": count,
+        "seeds": repeats,
+        "detectable": smallest,
+        "variance": asdict(variance),
+    }
     text = [f"{here} {sample.goal}{plain(smallest or 0, 3)} {what.points} with a power of {power:.0%}."]
     if smallest is None:
         text = [f"{here} {sample.goal}no possible difference with a power of {power:.0%}."]
@@ -191,7 +196,7 @@ def power_command(
     if difference is not None:
         chance, enough = sample.chance(difference), sample.tasks_for(difference)
         more = sample.seeds_for(difference) if variance.separated else None
-        told |= {"difference": difference, "power": chance, "needed": {"tasks": enough, "seeds": more}}
+        document |= {"difference": difference, "power": chance, "needed": {"tasks": enough, "seeds": more}}
         text.append(f"They detect {sample.goal}{plain(difference)} {what.points} with a power of {chance:.0%}.")
         if chance < power:
             ways = [f"{enough} tasks"] if enough else []
@@ -199,8 +204,8 @@ def power_command(
             text.append(f"{' or '.join(ways)} would detect it." if ways else "No plan would detect it.")
     if count >= sample.least and (certainty := sample.certainty(what.points, difference)):
         text.append(certainty)
-        told["range"] = [one.detectable for one in sample.range or ()]
+        document["range"] = [part.detectable for part in sample.range or ()]
     if as_json:
-        print_json({**told, "sentence": " ".join(text)})
+        print_json({**document, "sentence": " ".join(text)})
     else:
         click.echo("\n".join(text))

@@ -40,11 +40,11 @@ def failures_command(
     from mleredux_experiments.failures.counts import counts_by_arm, find
     from mleredux_experiments.results.sources import UNREADABLE
 
-    found, damaged = [], []
+    findings_of_runs, damaged = [], []
     for name in names or store.ids():
         try:
             run = store.get(name)
-            found += [(run, find(run))] if run.state.final else []
+            findings_of_runs += [(run, find(run))] if run.state.final else []
         except (MlereduxError, *UNREADABLE) as error:
             if names and isinstance(error, MlereduxError):
                 raise
@@ -55,13 +55,13 @@ def failures_command(
         click.echo(f"Damaged and left out: {', '.join(sorted(damaged))}.", err=True)
     opinions: dict[str, str] = {}
     judged_by: dict[str, Any] = {}
-    primary = {run.id: primary_of(rules) or NONE for run, rules in found}
-    if judge is not None and found:
+    primary = {run.id: primary_of(rules) or NONE for run, rules in findings_of_runs}
+    if judge is not None and findings_of_runs:
         from mleredux_experiments.failures.judge import judged
 
-        said = judged([run for run, _ in found], judge, judge_cost)
-        opinions, agreement = said.categories, said.kappa(primary)
-        judged_by = {"judge": judge, "kappa": agreement, "judge_use": said.use.model_dump(mode="json")}
+        judgment = judged([run for run, _ in findings_of_runs], judge, judge_cost)
+        opinions, agreement = judgment.categories, judgment.kappa(primary)
+        judged_by = {"judge": judge, "kappa": agreement, "judge_use": judgment.use.model_dump(mode="json")}
     if as_json:
         print_json(
             [
@@ -71,7 +71,7 @@ def failures_command(
                     "findings": [finding.record() for finding in findings],
                     **({"judged": opinions.get(run.id), **judged_by} if judge else {}),
                 }
-                for run, findings in found
+                for run, findings in findings_of_runs
             ]
         )  # fmt: skip
         return
@@ -79,18 +79,18 @@ def failures_command(
         {"run": run.id, "task": run.spec.task, "agent": run.spec.agent,
          "failure": f"{finding.category}, overcome" if finding.overcome else finding.category,
          "where": finding.where, "line": finding.line}
-        for run, findings in found
+        for run, findings in findings_of_runs
         for finding in findings[: None if names else 1]
         if names or not finding.overcome
     ]  # fmt: skip
     if rows:
-        first = ("task", "agent") if len(found) == 1 else ("run",)
+        first = ("task", "agent") if len(findings_of_runs) == 1 else ("run",)
         print_table(rows, (*first, "failure", "where", "line"), give_way=(first[0], "line"))
     else:
         click.echo("No failures found.")
-    if len(found) > 1:
+    if len(findings_of_runs) > 1:
         click.echo()
-        counts = counts_by_arm((run.spec.agent, findings) for run, findings in found)
+        counts = counts_by_arm((run.spec.agent, findings) for run, findings in findings_of_runs)
         for agent, counted in sorted(counts.items()):
             parts = [f"{counted[name]} {name}" for name in (*CATEGORIES, "none") if counted[name]]
             click.echo(f"{short_reference(agent)}: {', '.join(parts)} ({counted.total()} runs)")
@@ -98,13 +98,13 @@ def failures_command(
         if said_by_judge != primary[name]:
             click.echo(f"{name}: {judge} says {said_by_judge}.")
     if judged_by:
-        told = "not defined: all runs are in one category" if agreement is None else f"{agreement:.2f}"
-        click.echo(f"Agreement of {judge} with the rules over {len(opinions)} runs: kappa {told}.")
-        use = said.use
+        kappa = "not defined: all runs are in one category" if agreement is None else f"{agreement:.2f}"
+        click.echo(f"Agreement of {judge} with the rules over {len(opinions)} runs: kappa {kappa}.")
+        use = judgment.use
         cost = "unknown" if use.cost_usd is None else f"${plain(use.cost_usd, 4)}"
         click.echo(f"{judge} used {use.prompt_tokens + use.completion_tokens} tokens; cost: {cost}.")
-        if len(opinions) < len(found):
-            click.echo(f"Its budget is used up: {len(found) - len(opinions)} runs were not judged.")
+        if len(opinions) < len(findings_of_runs):
+            click.echo(f"Its budget is used up: {len(findings_of_runs) - len(opinions)} runs were not judged.")
 
 
 @click.command("regrade")
@@ -126,11 +126,11 @@ def regrade_command(
     store = RunStore(runs_dir)
     rows = store.rows() if experiment is not None else ()
     listed = (row["id"] for row in rows if row["experiment"] == experiment and row["status"] == "done")
-    found = [store.get(name) for name in dict.fromkeys((*runs, *listed))]
-    if not found:
+    selected = [store.get(name) for name in dict.fromkeys((*runs, *listed))]
+    if not selected:
         raise click.UsageError("Specify runs, or an experiment with finished runs (--experiment).", ctx)
     records: list[dict[str, Any]] = []
-    for run in found:
+    for run in selected:
         record: dict[str, Any] = {"id": run.id, "task": run.spec.task, "before": None, "after": None, "error": None}
         try:
             before, after = regrade(run, catalogue(ctx), DataStore(data_dir) if data_dir else None)
@@ -142,11 +142,13 @@ def regrade_command(
     if as_json:
         print_json(records)
     else:
-        shown = [{**one, **{name: one[name] and _text(one[name]) for name in ("before", "after")}} for one in records]
+        shown = [
+            {**entry, **{name: entry[name] and _text(entry[name]) for name in ("before", "after")}} for entry in records
+        ]
         print_table(shown, ("id", "task", "before", "after"), ("id",))
-        for message in filter(None, (one["error"] for one in records)):
+        for message in filter(None, (entry["error"] for entry in records)):
             click.echo(message, err=True)
-    ctx.exit(1 if any(one["error"] for one in records) else 0)
+    ctx.exit(1 if any(entry["error"] for entry in records) else 0)
 
 
 def _facts(report: Report) -> dict[str, Any]:

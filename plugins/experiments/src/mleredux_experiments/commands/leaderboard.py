@@ -31,21 +31,21 @@ def command(ctx: click.Context, /, measure: str | None, score_given: bool, as_js
     standings = leaderboard(results, (*PUBLISHED, "percentile"), measure)
     note(results)
     if as_json:
-        print_json([one.record() for one in standings])
+        print_json([standing.record() for standing in standings])
         return
     if not standings:
         click.echo("There are no runs yet; start one with `mleredux run TASK --agent AGENT`.")
     for table in leaderboard_tables(standings, measure) if standings else []:
         echo(table)
         click.echo()
-    if any(one.missing for row in standings for split in row.splits.values() if (one := split.get(measure))):
+    if any(estimate.missing for row in standings for split in row.splits.values() if (estimate := split.get(measure))):
         click.echo("† Runs are missing; the second table shows the bounds.")
     for row in standings:
         if row.left_out:
-            told = ", ".join(f"{count} {reason}" for reason, count in row.left_out.items())
-            click.echo(f"{row.name}: left out {told}.")
+            reasons = ", ".join(f"{count} {reason}" for reason, count in row.left_out.items())
+            click.echo(f"{row.name}: left out {reasons}.")
         # names that are not those of arms state the setting
-        if any(one.task.endswith(("+dev", "-dev")) for one in results.arms.get(row.name, ())):
+        if any(stamp.task.endswith(("+dev", "-dev")) for stamp in results.arms.get(row.name, ())):
             click.echo(f"{row.name}: could get scores on held-back training rows during its runs (`+dev`).")
 
 
@@ -68,9 +68,9 @@ def familiarity_command(
 
     results = results_of(ctx, **selected)
     known = read_table(table) if table else recorded(results.arm(arm), Path(selected["runs_dir"] or default_runs_dir()))
-    found = familiarity(results, arm, known, measure)
+    result = familiarity(results, arm, known, measure)
     note(results)
     if as_json:
-        print_json(found.record())
+        print_json(result.record())
     else:
-        click.echo(found.sentence)
+        click.echo(result.sentence)

@@ -64,20 +64,20 @@ def results_of(
     if server_of(ctx) is not None and experiment is not None:
         from mleredux_experiments.commands.there import ExperimentThere
 
-        found = ExperimentThere(backend(ctx), experiment).results
+        results = ExperimentThere(backend(ctx), experiment).results
     elif server_of(ctx) is not None:
         there = backend(ctx)
         ids = [str(row["id"]) for row in there.runs({}, _MOST_RUNS).rows]
-        found = from_records(there.view(one).record for one in ids)
+        results = from_records(there.view(run).record for run in ids)
     elif reports is not None:
-        found = load_reports(reports)
+        results = load_reports(reports)
     elif published and runs_dir is None and not default_runs_dir().is_dir():
-        found, published = load_reports(PUBLISHED_FOLDER), False
+        results, published = load_reports(PUBLISHED_FOLDER), False
     else:
-        found = load(runs_dir, experiment=experiment, rollouts=rollouts)
+        results = load(runs_dir, experiment=experiment, rollouts=rollouts)
     if published:
-        found = found.keep([*found.rows, *load_reports(PUBLISHED_FOLDER).rows])
-    return found.where(where) if where else found
+        results = results.keep([*results.rows, *load_reports(PUBLISHED_FOLDER).rows])
+    return results.where(where) if where else results
 
 
 def plan_of(ctx: click.Context, runs_dir: str | None, experiment: str | None) -> Plan | None:

@@ -53,14 +53,14 @@ seed_option = click.option(
 @click.pass_context
 def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | None, as_json: bool) -> None:
     """Check a plan: show its matrix, time and cost estimated from past runs, and the smallest detectable difference."""
-    found = read_plan(plan, catalogue(ctx))
+    read = read_plan(plan, catalogue(ctx))
     if server_of(ctx) is not None:
-        record = backend(ctx).check(RunRequest(runs=found.request, plan=found, project=project))
+        record = backend(ctx).check(RunRequest(runs=read.request, plan=read, project=project))
     else:
         from mleredux_experiments.execution.estimate import checked
 
-        check_plan(found, catalogue(ctx))
-        record = checked(found, planned_cells(found, catalogue(ctx)), runs_below(RunStore(runs_dir).path)).document()
+        check_plan(read, catalogue(ctx))
+        record = checked(read, planned_cells(read, catalogue(ctx)), runs_below(RunStore(runs_dir).path)).document()
     if as_json:
         print_json(record)
         return
@@ -119,13 +119,13 @@ def run(
         return
     if project is not None:
         raise click.UsageError("--project needs a server; give one with --server URL.", ctx)
-    found = find(plan, runs_dir, catalogue(ctx))
-    if isinstance(found, Plan):
-        found = start(found, catalogue(ctx), runs_dir=runs_dir, data_dir=data_dir)
+    execution = find(plan, runs_dir, catalogue(ctx))
+    if isinstance(execution, Plan):
+        execution = start(execution, catalogue(ctx), runs_dir=runs_dir, data_dir=data_dir)
     if store is not None and executor is None:
         raise click.UsageError("--store requires --executor.", ctx)
-    found.executor, found.object_store = executor, store
-    _execute(ctx, found, jobs, as_json)
+    execution.executor, execution.object_store = executor, store
+    _execute(ctx, execution, jobs, as_json)
 
 
 @click.command("retry")
@@ -163,9 +163,9 @@ def extend(
     if server_of(ctx) is not None:
         told(ctx, experiment, "extend", {"tasks": list(tasks), "seeds": list(seeds)}, as_json)
         return
-    found = _existing(ctx, experiment, runs_dir)
-    words = extend_experiment(found, tasks=tasks, seeds=seeds)
-    status = found.status()
+    execution = _existing(ctx, experiment, runs_dir)
+    words = extend_experiment(execution, tasks=tasks, seeds=seeds)
+    status = execution.status()
     if as_json:
         print_json(status)
     else:
@@ -185,23 +185,23 @@ def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: b
     else:
         from mleredux_experiments.execution.estimate import estimate
 
-        found = _existing(ctx, experiment, runs_dir)
-        record = found.status()
-        rest = [(place.cell, place.plan) for place in found.places() if place.state != "ended"]
-        left = estimate(found.record.plan, rest, runs_below(RunStore(runs_dir).path)).hours if rest else None
+        execution = _existing(ctx, experiment, runs_dir)
+        record = execution.status()
+        rest = [(place.cell, place.plan) for place in execution.places() if place.state != "ended"]
+        left = estimate(execution.record.plan, rest, runs_below(RunStore(runs_dir).path)).hours if rest else None
         record["remaining_hours"] = {"mean": left.mean, "low": left.low, "high": left.high} if left else None
     show(record, as_json)
 
 
 def _existing(ctx: click.Context, argument: str, runs_dir: str | None) -> Execution:
-    found = find(argument, runs_dir, catalogue(ctx))
-    return find(found.experiment.name, runs_dir, catalogue(ctx)) if isinstance(found, Plan) else found  # type: ignore[return-value]
+    opened = find(argument, runs_dir, catalogue(ctx))
+    return find(opened.experiment.name, runs_dir, catalogue(ctx)) if isinstance(opened, Plan) else opened  # type: ignore[return-value]
 
 
-def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, broken: bool = False) -> None:
+def _execute(ctx: click.Context, execution: Execution, jobs: int, as_json: bool, *, broken: bool = False) -> None:
     """Run the cells, printing a line as each ends; Ctrl-C, SIGTERM and SIGHUP stop the experiment cleanly."""
-    total, done, lock = len(found.planned), Counter[str](), threading.Lock()
-    done["ended"] = found.status()["ended"]
+    total, done, lock = len(execution.planned), Counter[str](), threading.Lock()
+    done["ended"] = execution.status()["ended"]
 
     def tell(run: Run, message: str) -> None:
         if not run.state.final or message != str(run.state):
@@ -215,11 +215,11 @@ def _execute(ctx: click.Context, found: Execution, jobs: int, as_json: bool, *, 
             click.echo(f"{line}{score}{medal}", err=True)
 
     if not as_json:
-        found.progress = tell
-    with cancelling(found.stop.set):
-        found.run(jobs=jobs, broken=broken)
-    record = found.status()
+        execution.progress = tell
+    with cancelling(execution.stop.set):
+        execution.run(jobs=jobs, broken=broken)
+    record = execution.status()
     show(record, as_json)
-    if found.stop.is_set():
+    if execution.stop.is_set():
         ctx.exit(EXIT_CANCELLED)
     ctx.exit(EXIT_ENVIRONMENT_BROKE if record["broken"] else 0)

@@ -105,7 +105,7 @@ class ExperimentThere:
     def told(self) -> list[str]:
         """Return each deviation from the plan as a sentence."""
         changes = self._detail.get("changes") or []
-        return [f"After {one['results']} results: {one['what']}" for one in changes if one["results"]]
+        return [f"After {change['results']} results: {change['what']}" for change in changes if change["results"]]
 
     @property
     def results(self) -> Results:
@@ -113,30 +113,30 @@ class ExperimentThere:
         return Results.of(self._there.experiment(str(self._detail["id"]), "table"))
 
 
-def _status(found: Mapping[str, Any]) -> dict[str, Any]:
+def _status(experiment: Mapping[str, Any]) -> dict[str, Any]:
     """Return the status; the state of a cell is that of its best attempt: one that counts, or else the newest."""
     cells: dict[tuple[Any, ...], Mapping[str, Any]] = {}
-    for run in found["runs"]:
+    for run in experiment["runs"]:
         place = (str(run["arm"] or run["agent"]), run["task"], run["seed"])
         if place not in cells or _state(cells[place]) != "ended":
             cells[place] = run
     arms: dict[str, Counter[str]] = {}
     for (arm, *_), run in cells.items():
         arms.setdefault(arm, Counter()).update(["total", _state(run)])
-    spent = found.get("spent") or {}
-    hours = [(seconds_between(run["started_at"], run["ended_at"]) or 0.0) / 3600 for run in found["runs"]]
+    spent = experiment.get("spent") or {}
+    hours = [(seconds_between(run["started_at"], run["ended_at"]) or 0.0) / 3600 for run in experiment["runs"]]
     return {
-        "name": found["name"],
-        "question": ((found.get("plan") or {}).get("experiment") or {}).get("question", ""),
+        "name": experiment["name"],
+        "question": ((experiment.get("plan") or {}).get("experiment") or {}).get("question", ""),
         "path": None,
         **progress(arms),
         "failures": dict(Counter(str(run["cause"]) for run in cells.values() if run["cause"])),
-        "attempts": len(found["runs"]),
+        "attempts": len(experiment["runs"]),
         "hours": spent.get("hours", sum(hours)),
         "cost_usd": spent.get("cost_usd"),
         "unpriced": 0,
-        "stopped": found.get("stopped"),
-        "deviations": [change for change in found.get("changes", []) if change["results"]],
+        "stopped": experiment.get("stopped"),
+        "deviations": [change for change in experiment.get("changes", []) if change["results"]],
         "digest": None,
     }
 

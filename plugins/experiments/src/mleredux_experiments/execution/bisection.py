@@ -38,8 +38,8 @@ def log_ratio(values: Values, good: Values, bad: Values) -> float:
     from scipy.special import betaln
 
     total = 0.0
-    for task, found in values.items():
-        g, b, x = np.array(good[task]), np.array(bad[task]), np.array(found)
+    for task, tested in values.items():
+        g, b, x = np.array(good[task]), np.array(bad[task]), np.array(tested)
         if not (gap := float(b.mean() - g.mean())):
             continue
         if len(distinct := np.unique([*g, *b, *x])) == 2:
@@ -61,8 +61,8 @@ def log_ratio(values: Values, good: Values, bad: Values) -> float:
 def side(values: Values, good: Values, bad: Values, alpha: float) -> Side | None:
     """Test sequentially whether runs belong to GOOD or BAD, with both error rates at most alpha; None: more runs are
     needed."""
-    bound, found = math.log((1 - alpha) / alpha), log_ratio(values, good, bad)
-    return "bad" if found >= bound else "good" if found <= -bound else None
+    bound, ratio = math.log((1 - alpha) / alpha), log_ratio(values, good, bad)
+    return "bad" if ratio >= bound else "good" if ratio <= -bound else None
 
 
 def seeds_needed(good: Values, bad: Values, alpha: float) -> int:
@@ -132,8 +132,8 @@ class Bisection:
     def name(self) -> str:
         """Return the experiment's name, which is the same for the same question, so that a killed search can be
         continued."""
-        asked = repr((self.history[0], self.history[-1], self.tasks, sorted(map(repr, self.arm.items()))))
-        return f"bisect-{hashlib.sha256(asked.encode()).hexdigest()[:12]}"
+        search = repr((self.history[0], self.history[-1], self.tasks, sorted(map(repr, self.arm.items()))))
+        return f"bisect-{hashlib.sha256(search.encode()).hexdigest()[:12]}"
 
     def find(self) -> tuple[str, str]:
         """Return the last good and the first bad reference or, if steps are undecided, the narrowest known range.
@@ -184,20 +184,20 @@ class Bisection:
         The ends get as many seeds as the commit has. The runs by which they were found to differ overestimate the
         difference.
         """
-        found: Side | None = None
+        decided: Side | None = None
         values: Values | None = {}
         seeds = 0
-        while found is None and seeds < self.most:
+        while decided is None and seeds < self.most:
             seeds += 1
             values = self._values(number, seeds)
             if bad is not None and seeds > self._seeds:
                 good, bad = self._values(0, seeds) or good, self._values(len(self.history) - 1, seeds) or bad
-            found = "bad" if values is None else "good" if bad is None else side(values, good, bad, level)
-        self._note(number, found, values, seeds)
-        return found
+            decided = "bad" if values is None else "good" if bad is None else side(values, good, bad, level)
+        self._note(number, decided, values, seeds)
+        return decided
 
     def _note(self, number: int, decided: Side | None, values: Values | None, seeds: int) -> None:
-        means = {task: float(np.mean(found)) for task, found in (values or {}).items()}
+        means = {task: float(np.mean(scores)) for task, scores in (values or {}).items()}
         runs = seeds * len(self.tasks)
         self.steps.append(Step(self.history[number], decided, runs, means))
         self.tell(f"{commit_of(self.history[number])[:12]} is {decided or 'undecided'} after {runs} runs")
@@ -211,9 +211,9 @@ class Bisection:
             "arms": {name: {**self.arm, "agent": self.history[number]}},
         }
         plan = make_plan(document)
-        found = start(plan, self.catalogue, runs_dir=self.runs_dir, data_dir=self.data_dir, grow=True)
-        found.run(jobs=self.jobs, only=lambda cell: cell.arm == name and cell.seed < seeds)
-        results = load(found.store.path, experiment=self.name)
+        experiment = start(plan, self.catalogue, runs_dir=self.runs_dir, data_dir=self.data_dir, grow=True)
+        experiment.run(jobs=self.jobs, only=lambda cell: cell.arm == name and cell.seed < seeds)
+        results = load(experiment.store.path, experiment=self.name)
         rows = [row for row in results.rows if row.arm == name and row.seed < seeds and row.counts]
         lacking = [task for task in self.tasks if not any(row.task == task for row in rows)]
         if lacking:

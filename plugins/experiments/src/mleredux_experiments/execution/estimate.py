@@ -127,7 +127,7 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
     if tasks < least:
         basis = f"cannot tell with so few tasks: a decision needs {least} tasks or more"
     elif variance:
-        smallest = min((one for one in (look.detectable for look in looks) if one), default=None)
+        smallest = min((detectable for detectable in (look.detectable for look in looks) if detectable), default=None)
         power = max(look.chance(margin) for look in looks) if margin else None
         basis = basis if smallest else f"{looks[0].nothing} that is possible, with a power of 80 %"
     words = basis
@@ -144,12 +144,12 @@ def estimate(plan: Plan, planned: Planned, past: Results) -> Estimate:
 
 def _past(rows: Sequence[Row], agents: set[str]) -> dict[tuple[str, str], list[tuple[float, float]]]:
     """Return hours and cost of past runs that have ended, by agent and task, and by agent (with an empty task)."""
-    found: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    costs: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for row in rows:
         if row.agent in agents and row.status in ("done", "failed", "timed_out") and row.hours is not None:
             for task in (row.task, ""):
-                found.setdefault((row.agent, task), []).append((row.hours, row.cost_usd or 0.0))
-    return found
+                costs.setdefault((row.agent, task), []).append((row.hours, row.cost_usd or 0.0))
+    return costs
 
 
 def _draws(known: Sequence[list[tuple[float, float]]]) -> np.ndarray[Any, Any]:
@@ -160,10 +160,10 @@ def _draws(known: Sequence[list[tuple[float, float]]]) -> np.ndarray[Any, Any]:
     for runs in known:
         if id(runs) not in pools:
             pools[id(runs)] = np.array(runs)[generator.integers(0, len(runs), (_DRAWS, len(runs)))]
-    found = np.empty((_DRAWS, len(known), 2))
+    draws = np.empty((_DRAWS, len(known), 2))
     for number, runs in enumerate(known):
-        found[:, number] = pools[id(runs)][np.arange(_DRAWS), generator.integers(0, len(runs), _DRAWS)]
-    return found
+        draws[:, number] = pools[id(runs)][np.arange(_DRAWS), generator.integers(0, len(runs), _DRAWS)]
+    return draws
 
 
 def _amount(totals: np.ndarray[Any, Any]) -> Amount:
@@ -176,16 +176,16 @@ def _variance(plan: Plan, rows: Sequence[Row]) -> tuple[Variance | None, str]:
     what, arms = measure(plan.experiment.primary), plan.all_arms()
     for key, names in (("arm", list(arms)), ("agent", list(dict.fromkeys(arm.agent for arm in arms.values())))):
         mine = [row for row in rows if key == "agent" or row.experiment == plan.experiment.name]
-        found: Mapping[str, Any] = {
+        scores: Mapping[str, Any] = {
             name: cells_of([row for row in mine if getattr(row, key) == name], what) for name in names
         }
-        having = [name for name in names if len(found[name]) > 1]
+        having = [name for name in names if len(scores[name]) > 1]
         if len(having) > 1:
-            first, second = found[having[0]], found[having[1]]
+            first, second = scores[having[0]], scores[having[1]]
             common = sorted(set(first) & set(second))
             if len(common) > 2:
-                told = variance_of([first[task] for task in common], [second[task] for task in common])
-                return told, f"past runs of {having[0]} and {having[1]} on {len(common)} tasks"
+                variance = variance_of([first[task] for task in common], [second[task] for task in common])
+                return variance, f"past runs of {having[0]} and {having[1]} on {len(common)} tasks"
     if what.unit == "%":
         return PLANNING, "assumed variances, as there are not enough past runs of these arms"
     return None, "unknown, as there are no past runs of these arms"

@@ -120,12 +120,12 @@ class Execution:
 
     def places(self) -> list[Place]:
         """Return all cells with their runs, in the order of the plan."""
-        found: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+        attempts: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
         for row in self.rows():
-            found.setdefault((row["arm"] or row["agent"], row["task"], row["seed"]), []).append(row)
+            attempts.setdefault((row["arm"] or row["agent"], row["task"], row["seed"]), []).append(row)
         places = []
         for cell, plan in self.planned:
-            runs = tuple(found.get((cell.arm, plan.task, cell.seed), ()))
+            runs = tuple(attempts.get((cell.arm, plan.task, cell.seed), ()))
             places.append(Place(cell, plan, runs, self._state(runs)))
         return places
 

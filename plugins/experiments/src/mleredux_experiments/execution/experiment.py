@@ -39,7 +39,7 @@ def find(argument: str, runs_dir: str | None, catalogue: Catalogue) -> Plan | Ex
     folder = path if (path / RECORD_FILE).is_file() else store.path / FOLDER / argument
     if (folder / RECORD_FILE).is_file():
         return open_experiment(folder, catalogue)
-    names = [found.parent.name for found in (store.path / FOLDER).glob(f"*/{RECORD_FILE}")]
+    names = [record.parent.name for record in (store.path / FOLDER).glob(f"*/{RECORD_FILE}")]
     near = difflib.get_close_matches(argument, names, n=1)
     raise NotFound(
         f"There is no plan file, and no experiment {argument!r} in {store.path}.",
@@ -75,15 +75,15 @@ def start(
     store = RunStore(runs_dir)
     folder = store.path / FOLDER / plan.experiment.name
     if (folder / RECORD_FILE).is_file():
-        found = open_experiment(folder, catalogue)
+        execution = open_experiment(folder, catalogue)
         if grow:
-            plan = _grown(found.record.plan, plan)
-        if digest_of(plan) != found.record.file_digest:
+            plan = _grown(execution.record.plan, plan)
+        if digest_of(plan) != execution.record.file_digest:
             check_plan(plan, catalogue)
-            with found.claim():
-                _replace(found, plan)
-        _note_versions(found)
-        return found
+            with execution.claim():
+                _replace(execution, plan)
+        _note_versions(execution)
+        return execution
     check_plan(plan, catalogue)
     record = Record(
         name=plan.experiment.name,
@@ -99,7 +99,7 @@ def start(
     return Execution(record, folder, store, catalogue)
 
 
-def extend(found: Execution, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> list[str]:
+def extend(execution: Execution, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> list[str]:
     """Add tasks (or sets as `set:NAME`) and seeds to an experiment; existing runs are kept.
 
     Returns:
@@ -108,22 +108,22 @@ def extend(found: Execution, *, tasks: Iterable[str] = (), seeds: Iterable[int] 
     Raises:
         MlereduxError: Nothing is new, or an addition cannot be executed here.
     """
-    record, design = found.record, found.record.plan.experiment
+    record, design = execution.record, execution.record.plan.experiment
     new_tasks = [task for task in dict.fromkeys(tasks) if task not in design.tasks]
     new_seeds = [seed for seed in dict.fromkeys(seeds) if seed not in design.seeds]
     words = [f"tasks {', '.join(new_tasks)}"] if new_tasks else []
     words += [f"seeds {', '.join(map(str, new_seeds))}"] if new_seeds else []
     if not words:
         raise MlereduxError("The experiment already has these tasks and seeds.", hint="Choose different ones.")
-    with found.claim():
+    with execution.claim():
         record.extra_tasks, record.extra_seeds = (*record.extra_tasks, *new_tasks), (*record.extra_seeds, *new_seeds)
         plan = record.extended(record.plan)
-        check_plan(plan, found.catalogue)
-        record.changed(f"Extended by {' and '.join(words)}.", found.results())
+        check_plan(plan, execution.catalogue)
+        record.changed(f"Extended by {' and '.join(words)}.", execution.results())
         record.plan, record.digest, record.stopped = plan, digest_of(plan), None
-        record.versions = {**_versions(plan, found.catalogue), **record.versions}
-        record.save(found.folder)
-    found.__dict__.pop("planned", None)
+        record.versions = {**_versions(plan, execution.catalogue), **record.versions}
+        record.save(execution.folder)
+    execution.__dict__.pop("planned", None)
     return words
 
 
@@ -133,11 +133,11 @@ def _grown(old: Plan, new: Plan) -> Plan:
     return old.model_copy(update={"experiment": design, "arms": {**old.arms, **new.arms}})
 
 
-def _replace(found: Execution, written: Plan) -> None:
-    record, results = found.record, found.results()
+def _replace(execution: Execution, written: Plan) -> None:
+    record, results = execution.record, execution.results()
     plan = record.extended(written)
     changed = changed_arms(record.plan, plan) if results else {}
-    started = {place.cell.arm for place in found.places() if place.runs}
+    started = {place.cell.arm for place in execution.places() if place.runs}
     for arm in changed.keys() & started:
         raise MlereduxError(
             f"Arm {arm} was changed after its first run ({changed[arm]}).",
@@ -145,23 +145,23 @@ def _replace(found: Execution, written: Plan) -> None:
         )
     if what := differences(record.plan, plan):
         record.changed(f"The plan was changed: {'; '.join(what)}.", results)
-    record.pinned |= _pinned(plan, found.catalogue, record.pinned)
+    record.pinned |= _pinned(plan, execution.catalogue, record.pinned)
     record.plan, record.digest, record.file_digest = plan, digest_of(plan), digest_of(written)
-    record.save(found.folder)
-    found.__dict__.pop("planned", None)
+    record.save(execution.folder)
+    execution.__dict__.pop("planned", None)
 
 
-def _note_versions(found: Execution) -> None:
+def _note_versions(execution: Execution) -> None:
     """Record changes of the installed versions."""
-    record, now = found.record, _versions(found.record.plan, found.catalogue)
+    record, now = execution.record, _versions(execution.record.plan, execution.catalogue)
     differing = [
         f"{name} was {old}, is {now[name]}" for name, old in record.versions.items() if now.get(name, old) != old
     ]
     if differing:
-        record.changed(f"Different versions are installed: {'; '.join(differing)}.", found.results())
+        record.changed(f"Different versions are installed: {'; '.join(differing)}.", execution.results())
     if now != record.versions:
         record.versions = now
-        record.save(found.folder)
+        record.save(execution.folder)
 
 
 def _pinned(plan: Plan, catalogue: Catalogue, known: dict[str, str]) -> dict[str, str]:

@@ -55,8 +55,8 @@ def make_plan(document: Mapping[str, Any], *, named: str = "The plan") -> Plan:
         return Plan.model_validate(document)
     except ValidationError as error:
         # A misspelled field causes two errors, an unknown and a missing field; the first one shows what the user wrote.
-        found = sorted(error.errors(include_url=False), key=lambda one: one["type"] != "extra_forbidden")
-        raise _explained(found[0]["loc"], found[0]["type"], found[0]["msg"], found[0]["input"], named) from None
+        errors = sorted(error.errors(include_url=False), key=lambda entry: entry["type"] != "extra_forbidden")
+        raise _explained(errors[0]["loc"], errors[0]["type"], errors[0]["msg"], errors[0]["input"], named) from None
 
 
 def with_contexts(plan: Plan, catalogue: Catalogue, folder: Path) -> Plan:
@@ -175,7 +175,7 @@ def _text(path: Path, arm: str) -> str:
         raise MlereduxError(f"arms.{arm}.context: {path} can't be read: {reason}.", hint="Write the file.") from None
 
 
-def _explained(loc: tuple[int | str, ...], kind: str, said: str, given: Any, named: str) -> MlereduxError:
+def _explained(loc: tuple[int | str, ...], kind: str, message: str, rejected: Any, named: str) -> MlereduxError:
     parts = [str(part) for part in loc if part != "[key]"]
     field = ".".join(parts)
     if kind == "extra_forbidden":
@@ -186,12 +186,12 @@ def _explained(loc: tuple[int | str, ...], kind: str, said: str, given: Any, nam
         )
     if kind == "missing":
         return MlereduxError(f"{named}: {field} is missing.", hint=f"Add it. {_EXAMPLE}")
-    said = said.removeprefix("Value error, ").rstrip(".")
+    message = message.removeprefix("Value error, ").rstrip(".")
     if kind == "string_pattern_mismatch":
-        said = "a name consists of letters, digits, dots, dashes and underscores only"
-    said = said.replace("Input should", "it must", 1).replace("valid tuple", "list")
-    value = "" if isinstance(given, dict) or given is None or repr(given) in said else f", not {given!r}"
-    return MlereduxError(f"{named}: {field}: {said[:1].lower() + said[1:]}{value}.", hint=f"Change {field}.")
+        message = "a name consists of letters, digits, dots, dashes and underscores only"
+    message = message.replace("Input should", "it must", 1).replace("valid tuple", "list")
+    value = "" if isinstance(rejected, dict) or rejected is None or repr(rejected) in message else f", not {rejected!r}"
+    return MlereduxError(f"{named}: {field}: {message[:1].lower() + message[1:]}{value}.", hint=f"Change {field}.")
 
 
 def _fields(parents: list[str]) -> list[str]:

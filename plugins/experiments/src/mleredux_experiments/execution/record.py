@@ -122,13 +122,13 @@ def open_record(folder: Path) -> Record:
 def differences(before: Plan, after: Plan) -> list[str]:
     """Return the changed fields of a plan as `field: before → after`, and new and removed arms by name."""
     old, new = (dict(flat(plan.model_dump(mode="json", exclude={"arms"}))) for plan in (before, after))
-    found = [
+    changes = [
         f"{key}: {_short(old.get(key))} → {_short(new.get(key))}" for key in old | new if old.get(key) != new.get(key)
     ]
     arms_before, arms_after = before.all_arms(), after.all_arms()
-    found += [f"arm {name} added" for name in arms_after.keys() - arms_before.keys()]
-    found += [f"arm {name} removed" for name in arms_before.keys() - arms_after.keys()]
-    return sorted(found)
+    changes += [f"arm {name} added" for name in arms_after.keys() - arms_before.keys()]
+    changes += [f"arm {name} removed" for name in arms_before.keys() - arms_after.keys()]
+    return sorted(changes)
 
 
 def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
@@ -137,16 +137,16 @@ def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
     A context for a task that had none before belongs to a new task.
     """
     old, new = before.all_arms(), after.all_arms()
-    found = {}
+    changes = {}
     for name in old.keys() & new.keys():
-        one, other = (dict(flat(arm[name].model_dump(mode="json", exclude={"grid", "context"}))) for arm in (old, new))
+        left, right = (dict(flat(arm[name].model_dump(mode="json", exclude={"grid", "context"}))) for arm in (old, new))
         by_task = bool(old[name].contexts) and "*" not in old[name].contexts
-        added = {key for key in other if by_task and key.startswith("contexts.") and key not in one}
-        differing = [key for key in one | other if one.get(key) != other.get(key) and key not in added]
+        added = {key for key in right if by_task and key.startswith("contexts.") and key not in left}
+        differing = [key for key in left | right if left.get(key) != right.get(key) and key not in added]
         if differing:
             key = differing[0]
-            found[name] = f"{key}: {_short(one.get(key))} → {_short(other.get(key))}"
-    return dict(sorted(found.items()))
+            changes[name] = f"{key}: {_short(left.get(key))} → {_short(right.get(key))}"
+    return dict(sorted(changes.items()))
 
 
 def _short(value: Any) -> str:

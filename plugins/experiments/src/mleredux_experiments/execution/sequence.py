@@ -107,10 +107,13 @@ def decision(plan: Plan, results: Results, seeds: int) -> str | None:
     design, arms = plan.experiment, list(plan.all_arms())
     level = last_alpha(plan, seeds)
     options: dict[str, Any] = {"alpha": level, "margin": design.margin, "equivalence": design.analysis == "equivalence"}
-    found = [compare(results, arms[0], arm, design.primary, **options) for arm in arms[1:]]
-    if found and all(one.verdict in ("better", "worse", "equivalent") for one in found):
-        told = "; ".join(f"{one.b} {plain(one.difference, 3, signed=True)} {one.unit}, {one.verdict}" for one in found)
-        return f"Decided after {seeds} seeds at level {plain(level, 2)}: {told}."
+    comparisons = [compare(results, arms[0], arm, design.primary, **options) for arm in arms[1:]]
+    if comparisons and all(comparison.verdict in ("better", "worse", "equivalent") for comparison in comparisons):
+        outcomes = "; ".join(
+            f"{comparison.b} {plain(comparison.difference, 3, signed=True)} {comparison.unit}, {comparison.verdict}"
+            for comparison in comparisons
+        )
+        return f"Decided after {seeds} seeds at level {plain(level, 2)}: {outcomes}."
     return None
 
 

@@ -66,10 +66,10 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
     low, high = np.quantile(ranks, [0.025, 0.975], axis=0, method="nearest")
     few = len(tasks) < least_tasks(0.05)
     abilities = hierarchical({arm: {task: table[arm][task] for task in tasks} for arm in arms}) if share else {}
-    found = []
+    ranked = []
     for number, arm in enumerate(arms):
         cells = [table[arm][task] for task in tasks]
-        found.append(
+        ranked.append(
             Rank(
                 arm=arm,
                 strength=float(strengths[number]),
@@ -81,7 +81,7 @@ def ranking(table: Mapping[str, Mapping[str, Array]], share: bool, seed: int = 0
                 ability=abilities.get(arm),
             )
         )
-    return sorted(found, key=lambda one: one.rank)
+    return sorted(ranked, key=lambda rank: rank.rank)
 
 
 def _duels(values: Sequence[Array]) -> Array:
@@ -112,7 +112,7 @@ def _strengths(wins: Array) -> Array:
 
 def _ranks(strengths: Array) -> Array:
     """Return ranks from 1; equal strengths share the smallest rank."""
-    return np.array([1 + np.sum(strengths > one * (1 + 1e-4)) for one in strengths])
+    return np.array([1 + np.sum(strengths > strength * (1 + 1e-4)) for strength in strengths])
 
 
 def interquartile_mean(cells: Cells) -> float:
@@ -153,7 +153,7 @@ def hierarchical(table: Mapping[str, Mapping[str, Array]]) -> dict[str, float]:
     effects: list[Any] = [np.eye(len(tasks))[task]]
     if len(rows) > len(arms) * len(tasks):  # with single runs, an arm-task effect cannot be distinguished from noise
         effects.append(np.eye(len(arms) * len(tasks))[arm * len(tasks) + task])
-    kind = np.concatenate([np.full(one.shape[1], number) for number, one in enumerate(effects)])
+    kind = np.concatenate([np.full(effect.shape[1], number) for number, effect in enumerate(effects)])
     model = BinomialBayesMixedGLM(outcome, fixed, np.hstack(effects), kind, vcp_p=1.0, fe_p=2.0)
     fitted = model.fit_vb()
     return {name: float(fitted.fe_mean[a]) for a, name in enumerate(arms)}

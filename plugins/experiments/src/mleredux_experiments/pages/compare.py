@@ -93,35 +93,35 @@ def compare(visit: Visit) -> dict[str, Any]:
     else:
         raise MlereduxError("No runs are selected.", hint="Select runs of two agents in the list of runs.")
     whole = visit.static or visit.text("part") == "analysis"
-    found = analysis_of(paths, record, visit.text("measure") or None, whole)
-    values, scores = shown(found, whole), task_scores(found.results.arms)
+    analysis = analysis_of(paths, record, visit.text("measure") or None, whole)
+    values, scores = shown(analysis, whole), task_scores(analysis.results.arms)
     about_limits = [note for note in values["notes"] if note.startswith(ABOUT_LIMITS)]
     return {
         **values,
         "whole": whole,
-        "charts": list(score_charts(found.results.arms)),
+        "charts": list(score_charts(analysis.results.arms)),
         "experiment": record.name if record else None,
-        "lines": list(lines(found, scores)),
+        "lines": list(lines(analysis, scores)),
         "scores": scores,
         "tables": values["tables"][1:],  # without the scores, which the page already shows
         "left": left,
         "notes": [note for note in values["notes"] if note not in about_limits],
         "about_limits": about_limits,
-        "measures": [one for one in MEASURES.values() if one.averaged or len(scores) == 1],
+        "measures": [measure for measure in MEASURES.values() if measure.averaged or len(scores) == 1],
         "kept": {name: values for name, values in visit.query.items() if name in (*_FILTERS, "run", "q", "all")},
-        "pairs": list(pairs(found)),
+        "pairs": list(pairs(analysis)),
     }
 
 
-def lines(found: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
+def lines(analysis: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
     """Yield the arms, in the order of the analysis."""
-    differing = differing_limits(found.results)
-    leader = _leader(found, scores)
-    for arm, rows in found.results.arms.items():
-        estimates = found.arm(arm).estimates
+    differing = differing_limits(analysis.results)
+    leader = _leader(analysis, scores)
+    for arm, rows in analysis.results.arms.items():
+        estimates = analysis.arm(arm).estimates
         rank, medals = estimates.get("percentile"), estimates.get("any_medal")
         limits = ", ".join(f"{key.removeprefix('limits.')} {text_of(own[arm])}" for key, own in differing.items())
-        own = [one for task in scores for one in task.arms if one.arm == arm]
+        own = [cell for task in scores for cell in task.arms if cell.arm == arm]
         yield Line(
             arm=arm,
             runs=sum(row.counts for row in rows),
@@ -133,34 +133,35 @@ def lines(found: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
         )
 
 
-def _leader(found: Analysis, scores: Sequence[TaskScores]) -> str | None:
+def _leader(analysis: Analysis, scores: Sequence[TaskScores]) -> str | None:
     """Return the arm with the best mean by the measure; None if several are equally good."""
-    what = measure(found.measure)
+    what = measure(analysis.measure)
     if not what.averaged:
         return scores[0].better if len(scores) == 1 else None
     sign = 1 if what.lower else -1
-    means = sorted((sign * own.mean, arm.name) for arm in found.arms if (own := arm.estimates.get(found.measure)))
+    means = sorted((sign * own.mean, arm.name) for arm in analysis.arms if (own := arm.estimates.get(analysis.measure)))
     tied = len(means) > 1 and math.isclose(means[0][0], means[1][0], rel_tol=1e-12)
     return means[0][1] if means and not tied else None
 
 
-def shown(found: Analysis, whole: bool = True) -> dict[str, Any]:
+def shown(analysis: Analysis, whole: bool = True) -> dict[str, Any]:
     """Return the values for `analysis.html.j2`; without plots and tables unless the analysis is whole."""
-    notes = [*found.changes, *found.notes, *(note for one in found.comparisons for note in one.notes)]
+    of_pairs = (note for comparison in analysis.comparisons for note in comparison.notes)
+    notes = [*analysis.changes, *analysis.notes, *of_pairs]
     return {
-        "analysis": found,
+        "analysis": analysis,
         "notes": list(dict.fromkeys(notes)),
-        "pictures": _pictures(found) if whole else [],
-        "tables": analysis_tables(found) if whole else [],
+        "pictures": _pictures(analysis) if whole else [],
+        "tables": analysis_tables(analysis) if whole else [],
         "cell": cell,
     }
 
 
-def pairs(found: Analysis) -> Iterator[Pair]:
+def pairs(analysis: Analysis) -> Iterator[Pair]:
     """Yield the runs by task and seed."""
-    arms = [one.name for one in found.arms]
+    arms = [item.name for item in analysis.arms]
     cells: dict[tuple[str, int], dict[str, Row]] = {}
-    for row in found.results.rows:
+    for row in analysis.results.rows:
         cells.setdefault((row.task, row.seed), {}).setdefault(row.arm, row)
     for (task, seed), by_arm in sorted(cells.items()):
         runs = tuple(by_arm.get(arm) for arm in arms)
@@ -180,7 +181,7 @@ def readable(visit: Visit, rows: Iterable[Mapping[str, Any]]) -> list[Path]:
 def record_of(visit: Visit, name: str) -> Record | None:
     """Return the record of an experiment in the runs directory or on the server; None if it does not exist."""
     if visit.folder is None:
-        return next((record_from(one) for one in visit.experiments(name)), None)
+        return next((record_from(stored) for stored in visit.experiments(name)), None)
     if Path(name).name != name:
         return None
     folder = visit.folder / FOLDER / name
@@ -235,14 +236,15 @@ def results_of(stamps: Stamps) -> Results:
     return load_runs(path for path, *_ in stamps)
 
 
-def _pictures(found: Analysis) -> list[Shown]:
+def _pictures(analysis: Analysis) -> list[Shown]:
     """Return the plots of an analysis; those of the latest analyses are cached."""
     with _lock:  # Matplotlib's settings are global
-        if id(found) not in _drawn:
-            _drawn[id(found)] = found, [Shown(one.question, one.answer, _image(one.svg())) for one in pictures(found)]
+        if id(analysis) not in _drawn:
+            drawn = [Shown(plot.question, plot.answer, _image(plot.svg())) for plot in pictures(analysis)]
+            _drawn[id(analysis)] = analysis, drawn
             if len(_drawn) > _KEPT:
                 del _drawn[next(iter(_drawn))]
-        return _drawn[id(found)][1]
+        return _drawn[id(analysis)][1]
 
 
 def _image(svg: str) -> str:

@@ -34,33 +34,33 @@ def score_charts(arms: Mapping[str, Sequence[Row]]) -> Iterator[ScoreChart]:
         curves = {
             arm: [_points(row) for row in rows if row.task == task and _points(row)] for arm, rows in arms.items()
         }
-        yield _chart(task, {arm: found for arm, found in curves.items() if found})
+        yield _chart(task, {arm: points for arm, points in curves.items() if points})
 
 
 def _points(row: Row) -> list[tuple[float, float]]:
     """Return hours and scores of the valid versions of a run that counts."""
     if not row.counts:
         return []
-    known = ((one.seconds / 3600, one.score) for one in row.versions if one.valid)
+    known = ((version.seconds / 3600, version.score) for version in row.versions if version.valid)
     return [(hours, score) for hours, score in known if score is not None and math.isfinite(score)]
 
 
 def _chart(task: str, curves: Mapping[str, list[list[tuple[float, float]]]]) -> ScoreChart:
-    times = sorted({hours for found in curves.values() for points in found for hours, _ in points})
+    times = sorted({hours for runs_of_arm in curves.values() for points in runs_of_arm for hours, _ in points})
     unit, scale = time_unit(times[-1])
     x = np.array(times if len(times) <= _POINTS else np.linspace(times[0], times[-1], _POINTS))
     series, data, bands = list[dict[str, Any]](), [(x * scale).tolist()], list[dict[str, Any]]()
     share = max(1, _MOST_LINES // len(curves))
-    for number, (arm, found) in enumerate(curves.items()):
+    for number, (arm, runs_of_arm) in enumerate(curves.items()):
         colour, common = f"arm-{number % _COLOURS}", {"stepped": True, "points": False}
-        table = np.array([_held(points, x) for points in found])
+        table = np.array([_held(points, x) for points in runs_of_arm])
         for line in table[:share]:
             series.append({"label": arm, "colour": colour, "class": "single", "width": 1, "alpha": 0.35, **common})
             data.append(_numbers(np.where(np.diff(line, prepend=math.nan) == 0, math.nan, line), line[-1]))
         mean = table.mean(axis=0)  # NaN until every run has a score
-        series.append({"label": f"{arm}, mean of {len(found)}", "colour": colour, "width": 3, **common})
+        series.append({"label": f"{arm}, mean of {len(runs_of_arm)}", "colour": colour, "width": 3, **common})
         data.append(_numbers(mean))
-        if len(found) > 1:
+        if len(runs_of_arm) > 1:
             spread = table.std(axis=0, ddof=1)
             bands.append({"series": [len(data), len(data) + 1], "colour": colour})
             edge = {"label": f"{arm}, ± standard deviation", "colour": colour, "class": "single", "width": 0, **common}
@@ -70,7 +70,7 @@ def _chart(task: str, curves: Mapping[str, list[list[tuple[float, float]]]]) -> 
     margin = (max(known) - min(known)) * 0.08 or abs(max(known)) * 0.05 or 1.0
     shown = {"x": f"{unit} of agent run time", "levels": [], "series": series, "data": data, "bands": bands}
     ranges = {"range": [min(known) - margin, max(known) + margin], "x_range": [0.0, data[0][-1]]}
-    runs = {arm: len(found) for arm, found in curves.items()}
+    runs = {arm: len(runs_of_arm) for arm, runs_of_arm in curves.items()}
     drawn = sum(min(share, count) for count in runs.values())
     return ScoreChart(task, {**shown, **ranges}, sum(runs.values()), drawn)
 

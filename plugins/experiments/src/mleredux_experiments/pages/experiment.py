@@ -53,16 +53,16 @@ class Stored(Execution):
 def experiments(visit: Visit) -> dict[str, Any]:
     """Return all experiments, by name."""
     folder = visit.folder
-    stored = [(one.id, one.title, record_from(one)) for one in visit.experiments()]
+    stored = [(entry.id, entry.title, record_from(entry)) for entry in visit.experiments()]
     paths = sorted(folder.glob(f"{FOLDER}/*/{RECORD_FILE}")) if folder else []
-    found, damaged = stored, []
+    named, damaged = stored, []
     for path in paths:
         try:
             if record := record_of(visit, path.parent.name):
-                found.append((path.parent.name, path.parent.name, record))
+                named.append((path.parent.name, path.parent.name, record))
         except MlereduxError as error:
             damaged.append(error.message)
-    return {"experiments": found, "damaged": damaged}
+    return {"experiments": named, "damaged": damaged}
 
 
 def experiment(visit: Visit) -> dict[str, Any]:
@@ -76,16 +76,16 @@ def experiment(visit: Visit) -> dict[str, Any]:
     title, execution = _opened(visit, visit.parts["name"])
     record = execution.record
     places = execution.places()
-    arms, seeds = (list(dict.fromkeys(getattr(one.cell, name) for one in places)) for name in ("arm", "seed"))
+    arms, seeds = (list(dict.fromkeys(getattr(place.cell, name) for place in places)) for name in ("arm", "seed"))
     matrix: dict[str, dict[tuple[str, int], Place]] = {}
-    for one in places:
-        matrix.setdefault(one.cell.task, {})[one.cell.arm, one.cell.seed] = one
+    for place in places:
+        matrix.setdefault(place.cell.task, {})[place.cell.arm, place.cell.seed] = place
     values: dict[str, Any] = {"analysis": None, "why": "", "later": True}
     status = execution.status()
     if visit.static or visit.text("part") == "analysis" or not status["ended"]:
         try:
             values["later"] = False
-            values |= shown(analysis_of(readable(visit, (run for one in places for run in one.runs)), record))
+            values |= shown(analysis_of(readable(visit, (run for place in places for run in place.runs)), record))
         except MlereduxError as error:
             values["why"] = error.message
     return {
@@ -93,7 +93,9 @@ def experiment(visit: Visit) -> dict[str, Any]:
         "title": title,
         "record": record,
         "status": status,
-        "queued": sum(one.current["status"] == "queued" for one in places if one.state == "running" and one.current),
+        "queued": sum(
+            place.current["status"] == "queued" for place in places if place.state == "running" and place.current
+        ),
         "arms": arms,
         "seeds": seeds,
         "matrix": matrix,
@@ -107,8 +109,8 @@ def experiment(visit: Visit) -> dict[str, Any]:
 def _opened(visit: Visit, name: str) -> tuple[str, Execution]:
     """Open an experiment; return its title and the experiment."""
     if visit.folder is None:
-        for one in visit.experiments(name):
-            return one.title, Stored(visit, one)
+        for stored in visit.experiments(name):
+            return stored.title, Stored(visit, stored)
     elif (record := record_of(visit, name)) is not None:
         return record.name, Execution(record, visit.folder / FOLDER / name, RunStore(visit.folder), current())
     raise NotFound(f"There is no experiment {name!r}.", hint="See the list of experiments.")

@@ -35,23 +35,23 @@ class Standing(NamedTuple):
 
 def agents(visit: Visit, task: Task) -> dict[str, Any] | None:
     """Return the agents with runs on the task, the best first."""
-    found = readable(visit, visit.rows(_MOST_RUNS, task=[task.id]))
-    if not found:
+    records = readable(visit, visit.rows(_MOST_RUNS, task=[task.id]))
+    if not records:
         return None
-    results = results_of(stamps_of(found))
+    results = results_of(stamps_of(records))
     measures = [MEASURES[name] for name in ("score", "percentile", "any_medal") if task.kind == "competition"]
     measures = measures or [MEASURES["reward"]]
     sign = -1 if task.direction == "minimize" and measures[0].name == "score" else 1
     means = {arm: _mean(rows, measures[0]) for arm, rows in results.arms.items()}
     order = sorted(means, key=lambda arm: (means[arm] is None, -sign * (means[arm] or 0.0)))
     standings = [_standing(results, arm, measures) for arm in order]
-    return {"standings": standings, "titles": [one.title for one in measures], "runs": len(results.rows)}
+    return {"standings": standings, "titles": [measure.title for measure in measures], "runs": len(results.rows)}
 
 
 def _standing(results: Results, arm: str, measures: list[Measure]) -> Standing:
     rows = results.arms[arm]
     left_out = ", ".join(f"{count} {reason}" for reason, count in results.keep(rows).left_out.items())
-    figures = [_figure(rows, one) for one in measures]
+    figures = [_figure(rows, measure) for measure in measures]
     return Standing(arm, rows[0].agent, sum(row.counts for row in rows), figures, left_out)
 
 
@@ -65,7 +65,7 @@ def _figure(rows: tuple[Row, ...], chosen: Measure) -> Figure:
     if values is None:
         return Figure("–", "")
     limits = None if deterministic(rows) else mean_interval(values, chosen.bounds)
-    told = (
+    value = (
         f"{cell(limits.low)} to {cell(limits.high)}" if limits else "one run" if len(values) == 1 else "deterministic"
     )
-    return Figure(cell(float(values.mean())), told)
+    return Figure(cell(float(values.mean())), value)
