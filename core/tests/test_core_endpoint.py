@@ -217,7 +217,7 @@ def test_a_folder_that_somebody_else_put_there_is_not_used(tmp_path: Path) -> No
     endpoint = ValidationEndpoint("run", SCHEMA, tmp_path / "output", lambda verdict: None, lambda: 0.0)
     endpoint.folder.symlink_to(tmp_path / "elsewhere")
     try:
-        with pytest.raises(SandboxError, match="is from another program"):
+        with pytest.raises(SandboxError, match="belongs to another program"):
             endpoint.start()
     finally:
         endpoint.folder.unlink()

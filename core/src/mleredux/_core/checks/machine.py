@@ -154,7 +154,7 @@ def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
         Diagnosis("disk", Finding(f"{name} folder", writable, f"{folder.absolute()} {can}.", other), required=True)
     ]
     free = shutil.disk_usage(there).free / 1e9
-    message = f"{free:.1f} GB are free for {name}; below {plain(LOW_DISK_GB)} GB is low."
+    message = f"{free:.1f} GB is free for {name}; less than {plain(LOW_DISK_GB)} GB is low."
     room = Finding(
         f"{name} disk", free >= LOW_DISK_GB, message, f"Free some disk space, or choose another folder with {option}."
     )
@@ -171,9 +171,11 @@ def _prepared(data: DataStore) -> Diagnosis:
         if not record.get("neutral"):
             older.append(folder.parts[-3])
     some = f"{', '.join(older[:3])}{' and others' if older[3:] else ''}"
-    message = f"The inodes of {some} may reveal classes, because another program or version prepared them."
+    message = f"The inodes of {some} may reveal classes, because they were prepared by another program or version."
     remedy = "Prepare them again: `mleredux prepare TASK --force`."
-    return Diagnosis("data", Finding("files", not older, message if older else "Files do not reveal classes.", remedy))
+    return Diagnosis(
+        "data", Finding("files", not older, message if older else "The inodes of files do not reveal classes.", remedy)
+    )
 
 
 def _memory() -> Diagnosis:

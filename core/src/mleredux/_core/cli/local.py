@@ -204,7 +204,7 @@ class LocalBackend:
                 except NotApplicable as error:
                     refused[name] = error.message
         for name, reason in refused.items():
-            echo(f"{name}: left out. {reason}", err=True)
+            echo(f"{name}: skipped. {reason}", err=True)
         kept = [plan for plan in plans if plan.task not in refused or plan.task in runs.tasks]
         if not kept:
             raise NotApplicable("None of these tasks applies.", hint="Choose another task.")

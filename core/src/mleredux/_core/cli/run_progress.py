@@ -179,7 +179,7 @@ class Progress:
     def _cells(run: _Shown, now: float, wide: bool, seeds: bool) -> dict[str, str]:
         """Return the texts of a row; on narrow terminals, the submission's state replaces the run's state."""
         until = now if run.ended is None else run.ended
-        merged = run.submission and run.message in ("done", "the agent works")
+        merged = run.submission and run.message in ("done", "running the agent")
         return {
             "task": run.task,
             "agent": run.agent,

@@ -190,6 +190,6 @@ def _target(info: zipfile.ZipInfo, folder: Path, archive: Path) -> Path:
     parts = [part for part in info.filename.split("/") if part not in ("", ".")]
     if info.filename.startswith("/") or ".." in parts:
         raise DataError(
-            f"{archive} contains the name {info.filename!r}, which points outside it.", hint="Use another archive."
+            f"{archive} contains the path {info.filename!r}, which points outside it.", hint="Use another archive."
         )
     return folder.joinpath(*parts)

@@ -126,14 +126,14 @@ def read_leaderboard(path: Path) -> list[float]:
         with _open(path) as file:
             rows = csv.DictReader(file)
             if "score" not in (rows.fieldnames or ()):
-                raise DataError(f"Leaderboard {path} has no column `score`.", hint="Its header must have one.")
+                raise DataError(f"Leaderboard {path} has no column `score`.", hint="Add the column to its header.")
             scores = [_score(row["score"], path, rows.line_num) for row in rows]
     except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, csv.Error) as error:
         raise DataError(
             f"Leaderboard {path} can't be read: {error}.", hint="It must be a CSV, CSV.gz or CSV.xz file."
         ) from error
     if not scores:
-        raise DataError(f"Leaderboard {path} has no entries.", hint="It needs at least one row.")
+        raise DataError(f"Leaderboard {path} has no entries.", hint="Add at least one row.")
     return scores
 
 
@@ -149,5 +149,7 @@ def _score(text: str | None, path: Path, line: int) -> float:
     except ValueError:
         score = math.nan
     if math.isnan(score):
-        raise DataError(f"Leaderboard {path}, line {line}: {text!r} is not a score.", hint="Each row needs a number.")
+        raise DataError(
+            f"Leaderboard {path}, line {line}: {text!r} is not a score.", hint="Write a number in each row."
+        )
     return score

@@ -121,7 +121,7 @@ class RunDisk:
         free, size = status.f_bavail * status.f_frsize, status.f_blocks * status.f_frsize
         if free < min(RESERVE, size // 8) + self._unwritten():
             raise SandboxError(
-                f"The disk of {self.path.parent} is nearly full: {free // _MIB} MB are free.",
+                f"The disk of {self.path.parent} is nearly full: {free // _MIB} MB is free.",
                 hint="Free some disk space, or choose another folder with --runs-dir.",
             )
 

@@ -103,7 +103,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
             stops = run.spec.limits.on_budget == "stop"
             spent = (lambda: run.log.state.spent) if stops else (lambda: None)
             session = Session(attempts, run.emit, context.cancelled, snapshots.look, spent, paused)
-            context.say("the agent works")
+            context.say("running the agent")
             outcome = context.catalogue.hook("mleredux_run_agent")(
                 launch=launch, session=session, sandbox=context.sandbox
             )
@@ -118,7 +118,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
             if endpoint is not None:
                 endpoint.stop()
             for path in disk.close()[:_NAMED]:
-                run.emit(Warned(path=readable(os.fsencode(path)), message="This file could not be kept."))
+                run.emit(Warned(path=readable(os.fsencode(path)), message="This file could not be saved."))
     if not context.sandbox.capabilities.isolated:
         check_data(run, prepared.public.parent)
     return outcome, submitted

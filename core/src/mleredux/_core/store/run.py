@@ -349,7 +349,7 @@ class Run:
 def _rollouts() -> Any:
     for kit in entry_points(group="mleredux.kits", name="rollout"):
         return kit.load()
-    raise NotFound("Reading rollouts requires their kit.", hint="Install it: pip install mleredux-rollout")
+    raise NotFound("Reading rollouts requires mleredux-rollout.", hint="Install it: pip install mleredux-rollout")
 
 
 def _write(path: Path, record: RunRecord) -> None:

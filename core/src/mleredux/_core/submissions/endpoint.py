@@ -132,7 +132,7 @@ class ValidationEndpoint:
         self.folder.mkdir(mode=0o711, exist_ok=True)
         status = self.folder.lstat()
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
-            raise SandboxError(f"{self.folder} is from another program.", hint="Remove it, then start again.")
+            raise SandboxError(f"{self.folder} belongs to another program.", hint="Remove it, then start again.")
         self.socket.unlink(missing_ok=True)
         handler = type("Handler", (_Handler,), {"endpoint": self})
         self._servers = [_UnixServer(str(self.socket), handler), _TcpServer(("127.0.0.1", 0), handler)]

@@ -76,7 +76,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     with PreparingDisplay(quiet=parameters["as_json"]) as display:
         rows = [row for row in _prepare_all(ctx, tasks, store, parameters, display) if row]
     for name, reason in refused.items():
-        echo(f"{name}: left out. {reason}", err=True)
+        echo(f"{name}: skipped. {reason}", err=True)
     if parameters["as_json"]:
         print_json(rows)
     elif len(rows) > 1:
@@ -146,7 +146,7 @@ def _prepare_one(
         raise
     except MlereduxError as error:
         if isinstance(error, NotApplicable) and task.id not in parameters["tasks"]:
-            display.end(task.id, f"left out. {error}", ok=False)
+            display.end(task.id, f"skipped. {error}", ok=False)
             return {}
         if ctx.find_root().params.get("debug"):
             raise
