@@ -102,7 +102,7 @@ class Session:
             "clock": lambda _file, _request: clock(self.task),
             "execute": self._execute,
             "execute-program": self._execute_program,
-            "finish": lambda _file, _request: {"message": "The session ends now; the submission is graded next."},
+            "finish": lambda _file, _request: {"message": "The session is ending; the submission will be graded."},
             "read": self._read,
             "submit": self._submit,
             "write": self._write,

@@ -122,7 +122,7 @@ class RewardRule:
             own = self.function(run) if report is not None and report.valid_submission else None
             value = self.invalid if own is None else float(own)
         if shown_by is not None and self.name != "valid" and report is not None:
-            why = f"The test score was given out as a reward by {shown_by}."
+            why = f"The test score was revealed as a reward by {shown_by}."
             given = Evidence(kind=SCORE_GIVEN, level="within reach", why=why)
             if given not in report.verdict.evidence:
                 run.write_report(report.judged((*report.verdict.evidence, given), report.verdict.verification))

@@ -256,8 +256,8 @@ class OpenSession(Attached):
                 if waited > slot_timeout:
                     limits = self.run.spec.limits
                     raise MlereduxError(
-                        f"For {plain(slot_timeout)} seconds, other runs used what this one needs: {plain(limits.cpus)} "
-                        f"CPUs and {limits.memory_mb} MB of memory.",
+                        f"The session waited {plain(slot_timeout)} seconds for {plain(limits.cpus)} CPUs and "
+                        f"{limits.memory_mb} MB of memory, which other runs are using.",
                         hint="Give each session lower `limits`, or close some sessions.",
                     )
             if not self._thread.is_alive():

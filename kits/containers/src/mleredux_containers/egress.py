@@ -164,9 +164,9 @@ class _Handler(socketserver.BaseRequestHandler):
             parts = urlsplit(f"//{target}" if tunnel else target)
             host, port = (parts.hostname or "").rstrip(".").lower(), parts.port or (443 if tunnel else 80)
         except ValueError:
-            return self._refuse(400, "This proxy takes CONNECT and http:// requests")
+            return self._refuse(400, "This proxy only accepts CONNECT and http:// requests")
         if not host or not TARGET.fullmatch(f"[{host}]" if ":" in host else host) or parts.scheme not in ("", "http"):
-            return self._refuse(400, "This proxy takes CONNECT and http:// requests")
+            return self._refuse(400, "This proxy only accepts CONNECT and http:// requests")
         try:
             there = self.egress.connect(host, port)
         except PermissionError as error:

@@ -20,13 +20,13 @@ It defines `load(folder)`, which loads the files next to it in the archive and r
     "service": """\
 It is an HTTP server on 127.0.0.1; its first argument and the variable `PORT` contain the port. It answers
   `POST /predict`, whose body is a JSON object with the columns of `sample_inputs.csv` (all values are strings), with
-  the prediction as a JSON object. It gets {clients} requests at a time; each must be answered in {deadline} seconds""",
+  the prediction as a JSON object. It gets up to {clients} concurrent requests; answer each in {deadline} seconds""",
     "policy": """\
 It defines `act(observation)`, which returns an action, and optionally `reset()`, which is called before each
   episode""",
 }
 _TEXT = """
-# What is submitted
+# The submission
 
 - `{file}` is a program, {form}. It is graded by its results on inputs that you never see.
 - {how}.

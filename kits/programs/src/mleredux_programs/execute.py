@@ -179,8 +179,8 @@ def _serve(
     missing = dict.fromkeys(targets, execution.missing)
     if inputs.public and None in made:
         raise InvalidSubmission(
-            f"{task.submission.file} gave {made.count(None)} of {len(made)} sample inputs no valid answer within "
-            f"{plain(execution.deadline)} seconds; the answer to each is a JSON object with {', '.join(targets)}."
+            f"{task.submission.file} did not return a valid prediction for {made.count(None)} of {len(made)} sample "
+            f"inputs within {plain(execution.deadline)} seconds; return a JSON object with {', '.join(targets)}."
         )
     rows = [
         [*(row[place] for place in places), *(one or missing).values()]

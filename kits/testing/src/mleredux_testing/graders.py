@@ -15,7 +15,7 @@ from mleredux.models import Grader, GradingInput, Metric, Score, Submission, Tas
 from mleredux_testing.findings import Findings
 from mleredux_testing.malformed import Form, Table, check_order, check_refusals, write_csv
 
-NONE_FIT = "it takes none of the answers tried."
+NONE_FIT = "it accepts none of the answers tried."
 _ROWS = 24
 _CLOSE = 1e-6
 

@@ -73,7 +73,7 @@ def malformed(good: Table, form: Form) -> Iterator[tuple[str, bytes]]:
     for name in form.targets[:1]:
         place = header.index(name)
         yield f"without column {name}", _csv(_without(good, place))
-        yield f"column {name} misspelt", _csv((_put(header, place, f"{name}_predicted"), rows))
+        yield f"column {name} misspelled", _csv((_put(header, place, f"{name}_predicted"), rows))
     for name in form.ids[:1]:
         yield f"without id column {name}", _csv(_without(good, header.index(name)))
     for name in form.numbers[:1]:

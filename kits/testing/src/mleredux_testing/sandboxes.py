@@ -86,7 +86,7 @@ def _check_probe(findings: Findings, bench: Bench) -> None:
     findings.expect("log", whole, f"the log lost bytes of stdout or stderr: {log[:300]!r}.")
     seen_path = started.launch.output_dir / "probe.json"
     if not findings.expect(
-        "output", seen_path.exists(), f"what the agent wrote is not in the output folder; log: {log!r}."
+        "output", seen_path.exists(), f"the files that the agent wrote are not in the output folder; log: {log!r}."
     ):
         return
     seen: dict[str, Any] = json.loads(seen_path.read_bytes())
@@ -99,7 +99,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
     findings.expect("environment is scrubbed", _SECRET not in env, "variables of the host reach the agent.")
     lacking = [name for name, value in started.launch.env.items() if env.get(name) != value]
     findings.expect(
-        "environment is given", not lacking, f"variables of the launch do not arrive: {', '.join(lacking)}."
+        "environment is given", not lacking, f"variables of the launch do not reach the agent: {', '.join(lacking)}."
     )
     findings.expect("working directory", seen["cwd"] == seen["output"], f"it is {seen['cwd']}, not the output folder.")
     findings.expect("task folder", seen["task.json"] == "submission.csv", f"task.json: {seen['task.json']}.")

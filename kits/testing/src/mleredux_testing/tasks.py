@@ -117,7 +117,7 @@ def _check_preparation(
 ) -> Prepared | None:
     """Prepare the task twice and compare; if it is registered, with another hash seed in another process."""
     if task.fetch is None and raw is None:
-        findings.good("preparation", "not checked: the raw files are not there; give the folder as `raw`")
+        findings.good("preparation", "not checked: the raw files are missing; pass their folder as `raw`")
         return None
     again = DataStore(data.path.with_name("again"))
     registered = task.id.partition("+")[0] in catalogue.entries("tasks")

@@ -30,8 +30,8 @@ _output_option = click.option(
 )
 _PROGRAMS = {
     "code": "a script, called with the names of a CSV of inputs and of the CSV of predictions to write.",
-    "service": "an HTTP server that answers `POST /predict` on the port that its argument names.",
-    "model": "an archive of weights and `main.py`, which defines `load(folder)`; what it returns has `predict(rows)`.",
+    "service": "an HTTP server that answers `POST /predict` on the port given as its argument.",
+    "model": "an archive of weights and `main.py`, whose `load(folder)` returns an object with `predict(rows)`.",
     "policy": "a script that defines `act(observation)`.",
 }
 
@@ -44,7 +44,7 @@ _PROGRAMS = {
     type=click.Choice(["table", *_PROGRAMS]),
     default="table",
     show_default=True,
-    help="What is submitted: a table of predictions, or a program that is executed on private inputs.",
+    help="Type of submission: a table of predictions, or a program that is executed on private inputs.",
 )
 @click.pass_context
 def task_bundle(ctx: click.Context, name: str, parent: Path, kind: str) -> None:
