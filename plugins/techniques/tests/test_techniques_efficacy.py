@@ -303,7 +303,7 @@ def test_rows_that_are_dropped_without_need_get_a_share_of_their_effect() -> Non
     dataset = replace(rare(), metric="balanced-accuracy", direction="maximize")
     strategy = imbalance.RandomUnderSampler(name="RandomUnderSampler")
     part = measure("imbalance", imbalance.ImbalanceAnalysis.model_construct(strategies=[strategy]), dataset)
-    assert 0.3 < part.score <= 0.4 and "An action that is not needed gets 0.4." in part.parts[0].explanation
+    assert 0.3 < part.score <= 0.4 and "An unnecessary action is worth 0.4 of the credit." in part.parts[0].explanation
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,6 @@ def test_what_the_data_refuses_is_named_and_not_run(cli: Any, bench: Any) -> Non
     assert "missing@wine" in every - ready
     for name in every - ready:
         for said in (made.stderr, ran.stderr):
-            assert f"{name}: left out. {name.partition('@')[0]} does not apply" in said
+            assert f"{name}: skipped. {name.partition('@')[0]} does not apply" in said
     explicit = cli("run", "missing@wine", "--agent", "analyst", "--sandbox", "process", "--json")
     assert explicit.returncode == 4  # named explicitly, it is an error

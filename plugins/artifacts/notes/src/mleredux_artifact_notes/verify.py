@@ -116,7 +116,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     restored = folder / "restored.csv"
     sign = -1.0 if report.is_lower_better else 1.0
     deviation: float | None = None
-    doubts = [f"It may need {code.lacks}, which were not available in the repetition."] if code.lacks else []
+    doubts = [f"It may need {code.lacks}, which were not available in the rerun."] if code.lacks else []
     nudged, looks_up = _nudged(code, report, restored)
     for number in range(REPETITIONS):
         trial.say(f"executing the program again ({number + 1} of at most {REPETITIONS})")
@@ -252,7 +252,7 @@ def _repeat(
         raise NotPermutable("It created no valid submission.")
     shutil.copyfile(latest, restored)
     if found.years and names_dates(code.programs, found.ids):
-        found.doubts.append("The code contains years, and the repetition used different years.")
+        found.doubts.append("The code contains years, and the rerun used different years.")
     return score, found.doubts
 
 

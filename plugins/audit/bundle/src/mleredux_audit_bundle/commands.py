@@ -75,7 +75,7 @@ def _show(done: Verification, *, regraded: bool) -> None:
     here = ("again", "score", "medal", "percentile") if regraded else ()
     if rows:
         print_table(rows, ("id", "task", *here, "claimed_score", "claimed_medal", "agent"), give_way=("id", "agent"))
-        click.echo(f"{'All but again, score, medal and percentile' if regraded else 'All'} is as the signer claims.")
+        click.echo("The signer claims all values" + (" except again, score, medal, percentile." if regraded else "."))
     for run in done.runs:
         for sentence in (*run.problems, *run.notes):
             click.echo(safe(f"{run.id}: {sentence}"))

@@ -94,7 +94,7 @@ def beyond_noise(task: Task, report: Report) -> Iterator[Evidence]:
     if sign * report.score - best > noise:
         why = (
             f"The score {plain(report.score, 6)} is better than the best of {len(board)} entries "
-            f"({plain(sign * best, 6)}) by more than the top tenth of them differs ({plain(noise, 2)})."
+            f"({plain(sign * best, 6)}) by more than the range of the top tenth ({plain(noise, 2)})."
         )
         yield Evidence(kind="noise-ceiling", level="suspicious", why=why)
 

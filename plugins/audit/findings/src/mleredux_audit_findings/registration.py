@@ -20,7 +20,7 @@ def registration(plan: Path, began: datetime) -> str:
     last = _git(plan, "log", "-1", "--format=%aI", "--", plan.name)
     blob = _git(plan, "rev-parse", "--short", f"HEAD:./{plan.name}")
     if changed or not last or not blob:
-        return f"{plan.name} is not committed as it is now, so nothing shows when it was written."
+        return f"{plan.name} has uncommitted changes, so nothing shows when it was written."
     order = "before" if datetime.fromisoformat(last) <= began else "after"
     return f"{plan.name} (blob {blob}) was committed on {last}, {order} the first run on {began.isoformat()}."
 

@@ -94,9 +94,9 @@ def contradictions(
     if certificate.get("description") != described(task):
         return [f"It is stale: the description of {task.id} has changed. Certify the task again."]
     if bundle is not None and digest_of(task, bundle) != certificate.get("digest"):
-        return [f"The files of {task.id} differ from those that were certified."]
+        return [f"The files of {task.id} differ from the certified files."]
     if digest_of(task, prepare(task, catalogue, store).public.parent) != certificate.get("digest"):
-        return [f"The data of {task.id} differs from that which was certified."]
+        return [f"The data of {task.id} differs from the certified data."]
     again = certify(task, catalogue, store)
     verdicts = {name: field["ok"] for name, field in again["fields"].items()}
     claimed = {name: field.get("ok") if isinstance(field, dict) else "" for name, field in fields.items()}

@@ -23,7 +23,7 @@ from mleredux_techniques.debugging.execution import EXCHANGED, OVERLAP, losses
 from mleredux_techniques.debugging.scripts import SCRIPT, Script, script
 
 MOST_CHANGED = 20
-_MEASURE = "harm that is left, of the predictions by {metric} and of the validation score, mean over the faults"
+_MEASURE = "remaining harm to the predictions ({metric}) and to the validation score, mean over the faults"
 HALF = 0.4
 """Credit for a correct kind with a wrong line, or a correct line with a wrong kind."""
 

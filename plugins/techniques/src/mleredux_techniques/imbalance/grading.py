@@ -116,7 +116,7 @@ class Strategies(OnRows[forms.ImbalanceStrategy]):
         return by_split(one, f"{models} {how!r}", lambda split: _loss(instance, one, split, how, models))
 
     def role(self, instance: Instance) -> str:
-        often = "Often done, with harm here, where nothing gains over doing nothing"
+        often = "A common choice, but harmful here: nothing is better than unchanged data"
         return super().role(instance) if self.naive(instance) == _NONE else often
 
     def gap(self, instance: Instance) -> Difference:
@@ -137,7 +137,7 @@ def measure(document: forms.ImbalanceAnalysis, instance: Instance) -> Efficacy:
     less = None if given == strong else _less(instance, pool(instance.dataset), given)
     if less is not None:
         told = STUDY.told(less, instance).capitalize()
-        told += f": as good, by the same splits. An action that is not needed gets {UNNEEDED}."
+        told += f": just as good on the same splits. An unnecessary action is worth {UNNEEDED} of the credit."
         score = round(UNNEEDED * (found.score or 0.0), 4)
     elif found.score is None and given == strong == _NONE:
         told, score = "No strategy is better than doing nothing, so doing nothing is correct.", 1.0

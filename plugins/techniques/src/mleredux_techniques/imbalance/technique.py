@@ -49,7 +49,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 def _reason(base: Task, planted: bool) -> str | None:
     if planted and base.metric.id in AREAS:
-        return f"by {base.metric.id}, no answer to planted class ratios is better than another"
+        return f"under {base.metric.id}, no response to planted class ratios is better than another"
     return of_numbers(base, planted)
 
 

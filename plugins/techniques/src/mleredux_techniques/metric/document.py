@@ -43,7 +43,7 @@ class MetricAnalysis(Document):
         if isinstance(self.constant, dict) and abs(sum(self.constant.values()) - 1) > 0.02:
             raise ValueError("constant: the shares of the classes do not add up to 1")
         if "none" in self.steps and len(self.steps) > 1:
-            raise ValueError("steps: none can't be combined with other steps")
+            raise ValueError("steps: `none` can't be combined with other steps")
 
 
 def recommend(document: MetricAnalysis, dataset: Dataset) -> list[str]:

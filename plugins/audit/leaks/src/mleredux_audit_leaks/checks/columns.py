@@ -64,11 +64,11 @@ def check_columns(
                 found = found or _pooled(name, frame[name].iloc[picked], labels, target, known, len(names))
                 if found and predictions and found[2].value < 1:
                     exact = _separates(frame[name].iloc[picked], labels)
-                    found = ("medium", "tells", found[2]) if exact else None
+                    found = ("medium", "identifies", found[2]) if exact else None
                 if found:
                     severity, what, statistic = found
                     yield AuditFinding(
-                        kind="column" if what.startswith(("nearly", "tells")) else "answers",
+                        kind="column" if what.startswith(("nearly", "identifies")) else "answers",
                         severity=severity,
                         message=f"Column {name!r} of {one.table.name} {what} {target.name!r} of the test rows.",
                         statistic=statistic,
@@ -122,7 +122,7 @@ def _judge(
     if judged is None:
         return None
     severity = "high" if judged.value >= HIGH else "medium"
-    return severity, "nearly determines" if judged.value < 1 else "tells", judged.statistic("skill", MEDIUM)
+    return severity, "nearly determines" if judged.value < 1 else "identifies", judged.statistic("skill", MEDIUM)
 
 
 def _separates(column: pd.Series, labels: Labels) -> bool:
@@ -176,8 +176,8 @@ def _one_sided(cells: np.ndarray, labels: Labels, usual: float) -> tuple[str, st
     covered = size / of_class
     if covered < 0.05:
         return None
-    figure = Statistic(name="share of one class told", value=covered, baseline=0.0, threshold=0.05)
-    return ("high" if covered >= 0.2 else "medium"), "tells, where it differs,", figure
+    figure = Statistic(name="share of one class identified", value=covered, baseline=0.0, threshold=0.05)
+    return ("high" if covered >= 0.2 else "medium"), "identifies, if it is not the most frequent value,", figure
 
 
 def _log_choose(n: int, k: int) -> float:

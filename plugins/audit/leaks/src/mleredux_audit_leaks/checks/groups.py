@@ -60,7 +60,7 @@ def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> I
                     yield AuditFinding(
                         kind="groups",
                         severity="low",
-                        message=f"Ids of test rows and of {table.name} begin the same: {count} parts of {name!r}.",
+                        message=f"Ids of test rows and of {table.name} share the first {count} parts of {name!r}.",
                         statistic=Statistic(name="share of such test rows", value=shared, baseline=0, threshold=0.2),
                         figures={"groups in train": len(groups)},
                         examples=(f"{table.name}: {name}",),

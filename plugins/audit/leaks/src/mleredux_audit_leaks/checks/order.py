@@ -136,7 +136,7 @@ def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iter
         blocks = near.kind == "class" and runs <= 2 * classes
         # Neighbors in time are similar in any series; only blocks or a trend reveal labels without a model.
         severity = "high" if blocks else "medium" if near.kind == "class" and judged.value >= 0.5 else "low"
-        yield _finding("order", severity, f"likeness of neighbors in {what}", target.name, judged, where)
+        yield _finding("order", severity, f"similarity of neighbors in {what}", target.name, judged, where)
 
 
 def _finding(kind: str, severity: str, what: str, target: str, judged: Judged, where: str) -> AuditFinding:

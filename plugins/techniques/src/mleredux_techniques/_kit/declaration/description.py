@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 TEXTS = Path(__file__).with_name("texts")
 _MEASURE = (
     "The measure is the competition's own metric, {metric} ({better} is better), on held-out training rows, for "
-    f"the kind of predictions that it asks for, made by {NAMES}."
+    f"the kind of predictions that it requires, made by {NAMES}."
 )
 
 

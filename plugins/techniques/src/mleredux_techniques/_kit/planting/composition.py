@@ -197,6 +197,6 @@ def refuse_undecided(dataset: Dataset, technique: str) -> None:
     """
     ratio = dataset.planted.get("gaps", {}).get(technique)
     if ratio is not None and ratio < DECIDED:
-        advice = f"by its metric {dataset.metric}, good advice is not significantly better than naive advice"
+        advice = f"under its metric {dataset.metric}, good advice is not significantly better than naive advice"
         why = f"{advice} on this instance; use another seed, or a competition with another metric"
         raise refusal(dataset, technique, why)
