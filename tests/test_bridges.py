@@ -277,7 +277,7 @@ def test_models_in_verifiers_see_no_answers_and_none_that_submits_nothing_gets_a
     assert (refused.message or "") == (expected.message or "").replace(f"{tmp_path}/", "")
     run = run_of(rollouts["valid"], places)
     assert (run.spec.agent, str(run.state)) == ("verifiers", "done") and run.report is not None
-    assert run.report.verdict.status == "score given" and "given out" in (run.report.verdict.why or "")
+    assert run.report.verdict.status == "score given" and "revealed as a reward" in (run.report.verdict.why or "")
     answers = places["data_dir"] / "wine" / "prepared" / "private" / "answers.csv"
     shown = json.dumps(rollouts["valid"]["nodes"])
     assert str(run.report.score) not in shown

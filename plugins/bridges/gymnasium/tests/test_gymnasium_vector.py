@@ -52,7 +52,7 @@ def test_a_reset_that_finds_no_room_says_so(tmp_path: Path) -> None:
 
     rest = {"cpus": machine_slots().cpus, "memory_mb": 64}
     second = TaskEnvironment("wine", limits=rest, slot_timeout=0.3, **places)
-    with pytest.raises(MlereduxError, match="other runs used what this one needs"):
+    with pytest.raises(MlereduxError, match="which other runs are using"):
         second.reset(seed=0)
     first.step({"kind": 0, "text": COPY})
     assert first.step({"kind": SUBMIT, "text": ""})[1] > 0

@@ -108,7 +108,7 @@ def test_its_client_gets_our_score_and_its_validator_accepts_the_server(programs
     run = Run(tmp_path / "runs" / valid["run"])
     assert (run.spec.agent, run.spec.seed, str(run.state)) == ("openenv", 3, "done")
     assert run.report is not None and run.report.verdict.status == "score given"
-    assert "given out" in (run.report.verdict.why or "")
+    assert "revealed as a reward" in (run.report.verdict.why or "")
 
 
 KINDS = (

@@ -228,7 +228,7 @@ def test_a_full_disk_refuses_new_runs_completely_and_running_ones_survive_or_rep
         assert asking.http.get("/metrics").status_code == 200
         os.truncate(filler, filler.stat().st_size - (2 << 20))  # less than the server leaves free
         for run_id in (waiting, *more):
-            wait_for(lambda: "MB are free" in (asking.run(run_id)["waiting_for"] or ""))  # noqa: B023 - called immediately
+            wait_for(lambda: "MB is free" in (asking.run(run_id)["waiting_for"] or ""))  # noqa: B023 - called immediately
         filler.unlink()
 
         wait_for(lambda: asking.http.get("/readyz").status_code == 200)

@@ -172,7 +172,7 @@ def test_the_list_is_used_by_keys_alone_and_the_focus_is_seen(watched: Any) -> N
     page.keyboard.type("seen=by keys")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.get_by_role("status").filter(has_text="Labelled").wait_for()
+    page.get_by_role("status").filter(has_text="Labeled").wait_for()
     watched.open("/?q=seen%3Dby")
     assert texts(page, "#rows .labels .chip") == ["seen by keys"]
     (watched.site.runs / "labels.json").write_text("{}")
@@ -184,7 +184,7 @@ def test_enter_in_the_box_of_labels_labels_and_stops_nothing(watched: Any) -> No
     page.get_by_text("1 selected").wait_for()
     page.get_by_label("Label for the selected runs").fill("pressed=enter")
     page.keyboard.press("Enter")
-    page.get_by_role("status").filter(has_text="Labelled").wait_for()
+    page.get_by_role("status").filter(has_text="Labeled").wait_for()
     (watched.site.runs / "labels.json").write_text("{}")
 
 

@@ -20,7 +20,7 @@ NOTEBOOK = "work.ipynb"
 _STARTUP = "from mleredux_agent_human.kernel import record as _record\n_record(get_ipython())\ndel _record\n"
 _COMMANDS = """\
 The data is in the folder `MLEREDUX_DATA_DIR`. `%submit FILE` checks a submission and keeps it (the last one counts),
-`%clock` shows the time that is left, and `%finish` ends the run. Each cell becomes a step of the run's rollout.
+`%clock` shows the remaining time, and `%finish` ends the run. Each cell becomes a step of the run's rollout.
 Terminals on this page share the run's shell."""
 _FIRST = """\
 import os

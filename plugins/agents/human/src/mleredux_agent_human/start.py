@@ -39,7 +39,7 @@ _BANNER = """\
 You are in the folder of your run; everything in it is kept. Read instructions.md
 and description.md in $MLEREDUX_TASK_DIR; the data is in $MLEREDUX_DATA_DIR.
   submit [FILE]  check a submission and keep it; the last one counts
-  clock          the time that is left
+  clock          show the remaining time
   finish         end, as `exit` and Ctrl-D do; {feedback}
 If this terminal is closed, nothing is lost; return with
   mleredux human start --attach {run}
@@ -206,7 +206,7 @@ def follow(there: Any, run: Run) -> None:
     while run.alive and not run.state.final:
         time.sleep(_POLL)
     if run.held:
-        click.echo(f"Your work is kept in {run.path}. {_when(run).capitalize()}.")
+        click.echo(f"Your work is saved in {run.path}. {_when(run).capitalize()}.")
     else:
         closing_table([there.view(run.id)])
 

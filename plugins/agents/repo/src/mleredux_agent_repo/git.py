@@ -204,7 +204,7 @@ def _run(
                 raise MlereduxError(f"{failure}: it {problem}.", hint="Use a smaller repository.") from None
     if process.returncode in ok:
         return out
-    said = err.decode("utf-8", "replace").strip().splitlines() or ["git gave no reason"]
+    said = err.decode("utf-8", "replace").strip().splitlines() or ["git printed no reason"]
     raise MlereduxError(
         f"{failure}: {said[-1].removeprefix('fatal: ')}", hint="Check the address, and the ref after `@`."
     )

@@ -299,7 +299,8 @@ class Replica:
 
     def _incomplete(self) -> StoreError:
         return StoreError(
-            f"Objects of run {self.folder.name} are missing from {self._objects.url}.", hint="They may be deleted."
+            f"Objects of run {self.folder.name} are missing from {self._objects.url}.",
+            hint="They may have been deleted.",
         )
 
     def _wishes(self) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def power_command(
     difference = difference or sample.margin or None
     if difference is not None and difference > (what.reach or difference):
         raise click.UsageError(
-            f"Two runs differ in {what.name} by {plain(what.reach or 0)} {what.points} at most.", ctx
+            f"Two runs differ in {what.name} by at most {plain(what.reach or 0)} {what.points}.", ctx
         )
     here = f"{count} task{'s' * (count != 1)} with {repeats} seed{'s' * (repeats != 1)} detect{'s' * (count == 1)}"
     smallest = sample.detectable

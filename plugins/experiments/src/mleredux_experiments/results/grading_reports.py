@@ -49,7 +49,7 @@ def load_reports(folder: Path) -> Results:
             try:
                 found = read_report(path)
             except MlereduxError as error:
-                notes.append(f"{error.message} It is left out.")
+                notes.append(f"{error.message} It is skipped.")
                 continue
             for one in found:
                 task = one["competition_id"]

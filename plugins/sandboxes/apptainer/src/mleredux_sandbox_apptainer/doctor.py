@@ -26,8 +26,8 @@ from mleredux_sandbox_apptainer.engine import (
 _OLDEST = (1, 2)
 _TRIAL_SECONDS = 120
 _LIMITS = (
-    "Memory and processes are measured ten times a second, and processes without root also limited; the number of CPUs "
-    "is not limited. A cluster's own control groups apply to a job as a whole."
+    "Memory and processes are measured ten times a second; without root, processes are also limited. The number of "
+    "CPUs is not limited. A cluster's own control groups apply to a job as a whole."
 )
 
 

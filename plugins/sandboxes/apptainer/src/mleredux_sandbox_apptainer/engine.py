@@ -100,7 +100,7 @@ def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
 def reason(text: str) -> str:
     """Return the last line of apptainer's output, without its prefix."""
     lines = [line for line in text.splitlines() if line.strip()]
-    said = re.sub(r"^\S*(FATAL|ERROR):\s*", "", lines[-1]) if lines else "no reason was given"
+    said = re.sub(r"^\S*(FATAL|ERROR):\s*", "", lines[-1]) if lines else "it printed no reason"
     return said.rstrip(".")[-600:]
 
 

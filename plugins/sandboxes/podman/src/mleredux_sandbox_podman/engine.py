@@ -77,7 +77,7 @@ def failure(what: str, said: str) -> SandboxError:
 def reason(text: str) -> str:
     """Return the last line of podman's output, without its prefix."""
     lines = [line for line in text.splitlines() if line.strip()]
-    said = lines[-1].removeprefix("Error: ") if lines else "no reason was given"
+    said = lines[-1].removeprefix("Error: ") if lines else "it printed no reason"
     return said.rstrip(".")[-600:]
 
 

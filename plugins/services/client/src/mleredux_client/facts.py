@@ -162,7 +162,7 @@ class WorkFacts(Facts[_Work]):
 
     _final: ClassVar[frozenset[str]]
 
-    status = _Told[str]("`queued`, what is done now, or how it ended.")
+    status = _Told[str]("`queued`, the current step, or the final state.")
     message = _Told[str | None]("One sentence on why it failed.")
 
     @property
@@ -202,8 +202,8 @@ class BuildFacts(WorkFacts[BuildRecord]):
 
     _model, _kind, _final = BuildRecord, "build", frozenset({"ready", "failed"})
 
-    agent = _Told[str]("Pinned to what was built; give it to `run`.")
-    image = _Told[str | None]("Identity of what was built.")
+    agent = _Told[str]("Pinned to the build; pass it to `run`.")
+    image = _Told[str | None]("Identity of the built environment.")
     cached = _Told[bool | None]("Whether it existed already.")
 
     def __repr__(self) -> str:

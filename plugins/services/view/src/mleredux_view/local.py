@@ -167,7 +167,7 @@ class LocalSource:
                 own.pop(name, None)
                 if value:
                     own[name] = value
-                yield f"{'Labelled' if value else 'Removed the label of'} {run.id}."
+                yield f"{'Labeled' if value else 'Removed the label of'} {run.id}."
             write_atomically(self.store.path / LABELS, json.dumps(labels, indent=1) + "\n")
             self._looked = -1e9
 

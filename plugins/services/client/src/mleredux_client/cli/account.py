@@ -335,5 +335,5 @@ def _found(there: Service, kind: str, name: str) -> dict[str, Any]:
         return exact[0]
     if exact:
         ids = ", ".join(item["id"] for item in exact)
-        raise NotFound(f"Several {kind}s are called {name!r}.", hint=f"Specify one by its id: {ids}.")
+        raise NotFound(f"Several {kind}s are named {name!r}.", hint=f"Specify one by its id: {ids}.")
     raise NotFound(f"There is no {kind} {name!r}.", hint=f"See `mleredux account {kind} list`.")

@@ -153,7 +153,7 @@ class ServerBackend:
             runs,
             [record_of(run, self.service.url) for run in runs],
             experiment,
-            note=f"Asked {self.service.url} for {what}.",
+            note=f"Requested {what} on {self.service.url}.",
             later=f"Wait: `mleredux runs wait {names}{there}`. Stop: `mleredux runs cancel {names}{there}`.",
         )
 
@@ -236,7 +236,7 @@ class ServerBackend:
         found = self._get("/v1/experiments", {"name": name, "limit": 10})["items"]
         if len(found) > 1:
             ids = ", ".join(f"{one['id']} ({one['created_at'][:16]})" for one in found)
-            raise MlereduxError(f"Several experiments are called {name!r}.", hint=f"Specify one by its id: {ids}.")
+            raise MlereduxError(f"Several experiments are named {name!r}.", hint=f"Specify one by its id: {ids}.")
         return str(found[0]["id"]) if found else name
 
     def delete(self, run_id: str) -> None:

@@ -16,7 +16,7 @@ _MORE = ("experiment", "arm", "project", "user", "labels")
 _ACTIVITIES = {
     "preparing": "preparing the data",
     "building": "building the agent's environment",
-    "running": "the agent works",
+    "running": "running the agent",
     "producing": "producing artifacts",
 }
 

@@ -70,7 +70,9 @@ def change_project(project_id: str, asked: ProjectChange, caller: Keeper, reques
     with service_of(request).database.writing() as session:
         project = _owned(session, caller, project_id)
         if asked.quota is not None and not caller.all_projects:
-            raise Problem("forbidden", "Only admins can change quotas.", hint="Ask the server administrator.")
+            raise Problem(
+                "forbidden", "Only admins can change quotas.", hint="Ask the server administrator to change them."
+            )
         if asked.name is not None and asked.name != project.name:
             if session.scalar(select(Project.id).where(Project.name == asked.name)):
                 raise Problem("conflict", f"Project {asked.name!r} already exists.")
@@ -111,7 +113,9 @@ def _owned(session: Session, caller: Caller, asked: str) -> Project:
     """Return a project that the caller may change; its row is locked if the database supports it."""
     project = visible_project(session, caller, asked)
     if not caller.all_projects and caller.projects.get(project.id) != "owner":
-        raise Problem("forbidden", f"Only owners can change project {project.name}.", hint="Ask an owner.")
+        raise Problem(
+            "forbidden", f"Only owners can change project {project.name}.", hint="Ask an owner of the project."
+        )
     session.refresh(project, with_for_update=True)
     return project
 

@@ -55,7 +55,7 @@ def lacking_space(service: Service) -> str | None:
         except OSError:  # it does not exist yet
             continue
         if free < least:
-            return f"{free} MB are free in the {name} directory; less than {least}"
+            return f"{free} MB is free in the {name} directory; less than {least}"
     return None
 
 
@@ -103,7 +103,7 @@ class Health:
                 session.execute(update(Job).where(false()).values(waiting_for=None))
         except SQLAlchemyError as error:
             raise _Failing("The database can't be written now.") from error
-        return f"It could be written after {(time.monotonic() - began) * 1000:.0f} ms."
+        return f"A write took {(time.monotonic() - began) * 1000:.0f} ms."
 
     def _disk(self) -> str:
         folder = self._service.settings.state_dir
@@ -115,7 +115,7 @@ class Health:
             raise _Failing(f"The runs directory is not writable: {error.strerror}.") from error
         if lacking := lacking_space(self._service):
             raise _Failing(f"{lacking}.")
-        return f"{free} MB are free in the runs directory."
+        return f"{free} MB is free in the runs directory."
 
     def _dispatcher(self) -> str:
         scheduler = self._service.scheduler

@@ -55,7 +55,7 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
             raise Problem(
                 "quota-exceeded",
                 f"The quota of project {project.name} allows {only_sandboxes(quota)}, not {sandbox}.",
-                hint="Ask the server administrator.",
+                hint="Choose another sandbox, or ask the server administrator to allow it.",
             )
         check_waiting(session, project, "build")
 

@@ -145,7 +145,7 @@ class ServerSource:
         for run_id in run_ids:
             self._seen(run_id)
             label_run(self.service, self.caller, run_id, name, value)
-            yield f"{'Labelled' if value else 'Removed the label of'} {run_id}."
+            yield f"{'Labeled' if value else 'Removed the label of'} {run_id}."
 
     def columns(self) -> Mapping[str, Any]:
         """Return the user's name, and the pages that exist only on this site."""

@@ -41,7 +41,7 @@ COMPETITION = competition(
     "random-acts-of-pizza",
     prepare=prepare,
     metric=Metric(grader="roc-auc", options={"bounds": [0, 1]}),
-    known_leaks=(KnownLeak(columns=(GIVER,), explanation="Only who got a pizza has a giver."),),
+    known_leaks=(KnownLeak(columns=(GIVER,), explanation="Only requesters who received a pizza have a giver."),),
     fixed=corrected(
         partial(prepare, givers=False),
         known_leaks=(),
