@@ -75,7 +75,8 @@ def _show(done: Verification, *, regraded: bool) -> None:
     here = ("again", "score", "medal", "percentile") if regraded else ()
     if rows:
         print_table(rows, ("id", "task", *here, "claimed_score", "claimed_medal", "agent"), give_way=("id", "agent"))
-        click.echo("The signer claims all values" + (" except again, score, medal, percentile." if regraded else "."))
+        recomputed = " except again, score, medal and percentile" if regraded else ""
+        click.echo(f"All values{recomputed} are the signer's claims.")
     for run in done.runs:
         for sentence in (*run.problems, *run.notes):
             click.echo(safe(f"{run.id}: {sentence}"))
