@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from mleredux import plugin
@@ -43,7 +44,7 @@ def facades() -> list[str]:
     """Return the names of the public modules for plugins: those of core, and kits."""
     own = [f"mleredux.plugin.{found.name}" for found in pkgutil.iter_modules(plugin.__path__)]
     kits = sorted(kit.value for kit in entry_points(group="mleredux.kits") if kit.value not in APPLICATIONS)
-    return ["mleredux.plugin", *(name for name in own if hasattr(importlib.import_module(name), "__all__")), *kits]
+    return ["mleredux.plugin", *(name for name in own if names_of(name)), *kits]
 
 
 def public_names() -> set[str]:
@@ -52,10 +53,19 @@ def public_names() -> set[str]:
 
 
 def names_of(module: str) -> list[str]:
-    """Return the public names of a module: `__all__`, or the classes that it defines."""
+    """Return the public names of a module: `__all__`, or those that it exports, or the classes that it defines."""
     loaded = importlib.import_module(module)
     defined = [name for name, value in vars(loaded).items() if getattr(value, "__module__", "") == module]
-    return sorted((name for name in getattr(loaded, "__all__", defined) if name[0] != "_"), key=str.lower)
+    public = getattr(loaded, "__all__", None) or exported(loaded) or defined
+    return sorted((name for name in public if name[0] != "_"), key=str.lower)
+
+
+def exported(module: ModuleType) -> list[str]:
+    """Return the names that a module exports: `X` in each `import X as X`, and those assigned beside such imports."""
+    tree = ast.parse(inspect.getsource(module))
+    imports = [name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names]
+    found = [name.name for name in imports if name.name == name.asname]
+    return found and found + [ast.unparse(node.targets[0]) for node in tree.body if isinstance(node, ast.Assign)]
 
 
 def known_since() -> dict[str, str]:

@@ -64,13 +64,12 @@ def sources(root: Path, *folders: str) -> Iterator[Path]:
 
 
 def public_names(root: Path) -> int:
-    """Return how many names plugins may import: those in `__all__` of the modules of `mleredux.plugin`."""
-    return sum(
-        len(ast.literal_eval(node.value))
-        for path in (root / "core/src/mleredux/plugin").glob("*.py")
-        for node in ast.parse(path.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__"
-    )
+    """Return how many names plugins may import: `X` in `import X as X`, and assigned ones, of `mleredux.plugin`."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in (root / "core/src/mleredux/plugin").glob("*.py")]
+    imports = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assigned = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign)]
+    aliases = sum(name.name == name.asname for node in imports for name in node.names)
+    return aliases + sum(not ast.unparse(node.targets[0]).startswith("_") for node in assigned)
 
 
 def hooks(root: Path) -> int:

@@ -62,7 +62,7 @@ def tree(tmp_path: Path) -> Path:
     (core / "plugin").mkdir(parents=True)
     (core / "hookspecs.py").write_text("def mleredux_run():\n    pass\n" * 20)
     (core / "plugin" / "__init__.py").write_text("")
-    (core / "plugin" / "task.py").write_text('__all__ = ["Task"]\n')
+    (core / "plugin" / "task.py").write_text("from mleredux.models import Task as Task\n")
     for number in range(10):
         path = tmp_path / f"plugins/agents/tidy/src/tidy/m{number}.py"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -14,27 +14,32 @@ if os.path.expanduser("~") == "~":  # noqa: PTH111 - the user has no entry in th
 
 if TYPE_CHECKING:
     __version__: str
-    from mleredux._core.api import experiment, grade, prepare, run, tasks, validate
-    from mleredux._core.plugins import Ref
-    from mleredux._core.store import Run
-    from mleredux.errors import InvalidSubmission, MlereduxError
-    from mleredux.hookspecs import CONTRACT_VERSION, hookimpl
-    from mleredux.models import (
-        Agent,
-        Artifact,
-        Build,
-        Competition,
-        Grader,
-        GradingInput,
-        Limits,
-        Metric,
-        Report,
-        Resources,
-        Score,
-        Submission,
-        Task,
-        Thresholds,
-    )
+    from mleredux._core.api import experiment as experiment
+    from mleredux._core.api import grade as grade
+    from mleredux._core.api import prepare as prepare
+    from mleredux._core.api import run as run
+    from mleredux._core.api import tasks as tasks
+    from mleredux._core.api import validate as validate
+    from mleredux._core.plugins import Ref as Ref
+    from mleredux._core.store import Run as Run
+    from mleredux.errors import InvalidSubmission as InvalidSubmission
+    from mleredux.errors import MlereduxError as MlereduxError
+    from mleredux.hookspecs import CONTRACT_VERSION as CONTRACT_VERSION
+    from mleredux.hookspecs import hookimpl as hookimpl
+    from mleredux.models import Agent as Agent
+    from mleredux.models import Artifact as Artifact
+    from mleredux.models import Build as Build
+    from mleredux.models import Competition as Competition
+    from mleredux.models import Grader as Grader
+    from mleredux.models import GradingInput as GradingInput
+    from mleredux.models import Limits as Limits
+    from mleredux.models import Metric as Metric
+    from mleredux.models import Report as Report
+    from mleredux.models import Resources as Resources
+    from mleredux.models import Score as Score
+    from mleredux.models import Submission as Submission
+    from mleredux.models import Task as Task
+    from mleredux.models import Thresholds as Thresholds
 
 _HOME = {
     "mleredux._core.api": ("experiment", "grade", "prepare", "run", "tasks", "validate"),
@@ -42,39 +47,14 @@ _HOME = {
     "mleredux.hookspecs": ("CONTRACT_VERSION", "hookimpl"),
     "mleredux._core.plugins": ("Ref",),
     "mleredux._core.store": ("Run",),
+    "mleredux.models": (
+        *("Agent", "Artifact", "Build", "Competition", "Grader", "GradingInput", "Limits", "Metric", "Report"),
+        *("Resources", "Score", "Submission", "Task", "Thresholds"),
+    ),
 }
 _WHERE = {name: module for module, names in _HOME.items() for name in names}
-"""Module of each exported name that is not a model."""
-
-__all__ = [
-    "CONTRACT_VERSION",
-    "Agent",
-    "Artifact",
-    "Build",
-    "Competition",
-    "Grader",
-    "GradingInput",
-    "InvalidSubmission",
-    "Limits",
-    "Metric",
-    "MlereduxError",
-    "Ref",
-    "Report",
-    "Resources",
-    "Run",
-    "Score",
-    "Submission",
-    "Task",
-    "Thresholds",
-    "__version__",
-    "experiment",
-    "grade",
-    "hookimpl",
-    "prepare",
-    "run",
-    "tasks",
-    "validate",
-]
+"""Module of each exported name."""
+__all__ = sorted((*_WHERE, "__version__"))
 
 
 def __getattr__(name: str) -> Any:
@@ -82,10 +62,10 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return globals().setdefault(name, version("mleredux"))
-    if name not in __all__:
+    if name not in _WHERE:
         raise AttributeError(f"module 'mleredux' has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE.get(name, "mleredux.models")), name)
+    return getattr(importlib.import_module(_WHERE[name]), name)
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

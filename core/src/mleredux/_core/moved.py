@@ -60,7 +60,7 @@ def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: in
             distribution = home.replace("_", "-")
             raise ImportError(f"{old}.{name} is in {kit}. Install it with `pip install {distribution}`.") from None
         new = names[name] if isinstance(names, Mapping) else name
-        if new not in getattr(package, "__all__", (new,)):
+        if not hasattr(package, new):
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
         warnings.warn(f"{old}.{name} is {kit}.{new}; {GOES}", DeprecationWarning, stacklevel=depth)
         return getattr(package, new)

@@ -20,43 +20,57 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mleredux.models.agent import Agent, AgentFolder, Build, Limits, Smoke
-    from mleredux.models.base import Model, first_problem, read
-    from mleredux.models.events import Event
-    from mleredux.models.execution import Execution
-    from mleredux.models.grader import FormInput, Grader, GradingInput, Score
-    from mleredux.models.grants import Grants
-    from mleredux.models.report import DiskLimit, HostUse, Ledger, LlmUse, Report, VersionScore
-    from mleredux.models.run import (
-        CAUSES,
-        Artifact,
-        Attempts,
-        Cause,
-        CausePolicy,
-        Manifest,
-        NotSubmitted,
-        Outcome,
-        RunPlan,
-        RunRecord,
-        RunSpec,
-        RunUse,
-        Sample,
-        State,
-        Submitted,
-        Unusable,
-    )
-    from mleredux.models.schema import Column, SubmissionSchema, Verdict
-    from mleredux.models.task import (
-        Competition,
-        KnownLeak,
-        Metric,
-        Resources,
-        Submission,
-        Task,
-        Technique,
-        Thresholds,
-    )
-    from mleredux.models.verdict import Evidence, ResultVerdict, Verification
+    from mleredux.models.agent import Agent as Agent
+    from mleredux.models.agent import AgentFolder as AgentFolder
+    from mleredux.models.agent import Build as Build
+    from mleredux.models.agent import Limits as Limits
+    from mleredux.models.agent import Smoke as Smoke
+    from mleredux.models.base import Model as Model
+    from mleredux.models.base import first_problem as first_problem
+    from mleredux.models.base import read as read
+    from mleredux.models.events import Event as Event
+    from mleredux.models.execution import Execution as Execution
+    from mleredux.models.grader import FormInput as FormInput
+    from mleredux.models.grader import Grader as Grader
+    from mleredux.models.grader import GradingInput as GradingInput
+    from mleredux.models.grader import Score as Score
+    from mleredux.models.grants import Grants as Grants
+    from mleredux.models.report import DiskLimit as DiskLimit
+    from mleredux.models.report import HostUse as HostUse
+    from mleredux.models.report import Ledger as Ledger
+    from mleredux.models.report import LlmUse as LlmUse
+    from mleredux.models.report import Report as Report
+    from mleredux.models.report import VersionScore as VersionScore
+    from mleredux.models.run import CAUSES as CAUSES
+    from mleredux.models.run import Artifact as Artifact
+    from mleredux.models.run import Attempts as Attempts
+    from mleredux.models.run import Cause as Cause
+    from mleredux.models.run import CausePolicy as CausePolicy
+    from mleredux.models.run import Manifest as Manifest
+    from mleredux.models.run import NotSubmitted as NotSubmitted
+    from mleredux.models.run import Outcome as Outcome
+    from mleredux.models.run import RunPlan as RunPlan
+    from mleredux.models.run import RunRecord as RunRecord
+    from mleredux.models.run import RunSpec as RunSpec
+    from mleredux.models.run import RunUse as RunUse
+    from mleredux.models.run import Sample as Sample
+    from mleredux.models.run import State as State
+    from mleredux.models.run import Submitted as Submitted
+    from mleredux.models.run import Unusable as Unusable
+    from mleredux.models.schema import Column as Column
+    from mleredux.models.schema import SubmissionSchema as SubmissionSchema
+    from mleredux.models.schema import Verdict as Verdict
+    from mleredux.models.task import Competition as Competition
+    from mleredux.models.task import KnownLeak as KnownLeak
+    from mleredux.models.task import Metric as Metric
+    from mleredux.models.task import Resources as Resources
+    from mleredux.models.task import Submission as Submission
+    from mleredux.models.task import Task as Task
+    from mleredux.models.task import Technique as Technique
+    from mleredux.models.task import Thresholds as Thresholds
+    from mleredux.models.verdict import Evidence as Evidence
+    from mleredux.models.verdict import ResultVerdict as ResultVerdict
+    from mleredux.models.verdict import Verification as Verification
 
 _HOME = {
     "agent": "Agent AgentFolder Build Limits Smoke",
@@ -74,60 +88,7 @@ _HOME = {
 }
 """Names by module. Each is imported on first use, because `formats` and `units` do not need pydantic."""
 _WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
-
-__all__ = [
-    "CAUSES",
-    "Agent",
-    "AgentFolder",
-    "Artifact",
-    "Attempts",
-    "Build",
-    "Cause",
-    "CausePolicy",
-    "Column",
-    "Competition",
-    "DiskLimit",
-    "Event",
-    "Evidence",
-    "Execution",
-    "FormInput",
-    "Grader",
-    "GradingInput",
-    "Grants",
-    "HostUse",
-    "KnownLeak",
-    "Ledger",
-    "Limits",
-    "LlmUse",
-    "Manifest",
-    "Metric",
-    "Model",
-    "NotSubmitted",
-    "Outcome",
-    "Report",
-    "Resources",
-    "ResultVerdict",
-    "RunPlan",
-    "RunRecord",
-    "RunSpec",
-    "RunUse",
-    "Sample",
-    "Score",
-    "Smoke",
-    "State",
-    "Submission",
-    "SubmissionSchema",
-    "Submitted",
-    "Task",
-    "Technique",
-    "Thresholds",
-    "Unusable",
-    "Verdict",
-    "Verification",
-    "VersionScore",
-    "first_problem",
-    "read",
-]
+__all__ = sorted(_WHERE)
 
 
 def __getattr__(name: str) -> Any:
@@ -138,4 +99,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -38,9 +38,8 @@ A module of your package registers its objects::
 from __future__ import annotations
 
 from mleredux._core.moved import moved
-from mleredux._core.plugins.discovery import Ref, Scheme
-from mleredux.hookspecs import hookimpl
-
-__all__ = ["Ref", "Scheme", "hookimpl"]
+from mleredux._core.plugins.discovery import Ref as Ref
+from mleredux._core.plugins.discovery import Scheme as Scheme
+from mleredux.hookspecs import hookimpl as hookimpl
 
 __getattr__ = moved(__name__, "mleredux.hookspecs", {"CONTRACT_VERSION"})

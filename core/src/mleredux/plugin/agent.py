@@ -14,30 +14,22 @@ An agent is a declaration; the program itself runs in a sandbox, where mleredux 
 
 from __future__ import annotations
 
-from mleredux._core.loans import GIT_TOKEN, lent
+from mleredux._core.loans import GIT_TOKEN as GIT_TOKEN
+from mleredux._core.loans import lent as lent
 from mleredux._core.moved import moved
-from mleredux._core.places import split_place, written_place
-from mleredux._core.plugins.summaries import check_and_summarise as summary_of
-from mleredux._core.protocols import Launch, Session
-from mleredux.models import Agent, Build, Grants, Limits
-from mleredux.models.agent import Network
-from mleredux.models.grants import HostName
+from mleredux._core.places import split_place as split_place
+from mleredux._core.places import written_place as written_place
+from mleredux._core.plugins import summaries as _summaries
+from mleredux._core.protocols import Launch as Launch
+from mleredux._core.protocols import Session as Session
+from mleredux.models import Agent as Agent
+from mleredux.models import Build as Build
+from mleredux.models import Grants as Grants
+from mleredux.models import Limits as Limits
+from mleredux.models.agent import Network as Network
+from mleredux.models.grants import HostName as HostName
 
-__all__ = [
-    "GIT_TOKEN",
-    "Agent",
-    "Build",
-    "Grants",
-    "HostName",
-    "Launch",
-    "Limits",
-    "Network",
-    "Session",
-    "lent",
-    "split_place",
-    "summary_of",
-    "written_place",
-]
+summary_of = _summaries.check_and_summarise
 
 
 _MOVED = {

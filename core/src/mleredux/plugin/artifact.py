@@ -14,46 +14,24 @@ A producer returns the files that it wrote in the run's folder::
 
 from __future__ import annotations
 
-from mleredux._core.sandboxes.timeline import FILE as TIMELINE_FILE
-from mleredux._core.sandboxes.timeline import read_timeline
-from mleredux._core.stages.produce import add_artifact
-from mleredux._core.store import Run, RunStore, default_runs_dir
-from mleredux._core.store.run import SCORES_FILE
-from mleredux._core.store.states import FINAL, SubmissionVersion, final_state
-from mleredux.models import (
-    CAUSES,
-    Artifact,
-    Cause,
-    Event,
-    Evidence,
-    LlmUse,
-    Report,
-    RunSpec,
-    State,
-    Verification,
-    VersionScore,
-)
-
-__all__ = [
-    "CAUSES",
-    "FINAL",
-    "SCORES_FILE",
-    "TIMELINE_FILE",
-    "Artifact",
-    "Cause",
-    "Event",
-    "Evidence",
-    "LlmUse",
-    "Report",
-    "Run",
-    "RunSpec",
-    "RunStore",
-    "State",
-    "SubmissionVersion",
-    "Verification",
-    "VersionScore",
-    "add_artifact",
-    "default_runs_dir",
-    "final_state",
-    "read_timeline",
-]
+from mleredux._core.sandboxes.timeline import TIMELINE_FILE as TIMELINE_FILE
+from mleredux._core.sandboxes.timeline import read_timeline as read_timeline
+from mleredux._core.stages.produce import add_artifact as add_artifact
+from mleredux._core.store import Run as Run
+from mleredux._core.store import RunStore as RunStore
+from mleredux._core.store import default_runs_dir as default_runs_dir
+from mleredux._core.store.run import SCORES_FILE as SCORES_FILE
+from mleredux._core.store.states import FINAL as FINAL
+from mleredux._core.store.states import SubmissionVersion as SubmissionVersion
+from mleredux._core.store.states import final_state as final_state
+from mleredux.models import CAUSES as CAUSES
+from mleredux.models import Artifact as Artifact
+from mleredux.models import Cause as Cause
+from mleredux.models import Event as Event
+from mleredux.models import Evidence as Evidence
+from mleredux.models import LlmUse as LlmUse
+from mleredux.models import Report as Report
+from mleredux.models import RunSpec as RunSpec
+from mleredux.models import State as State
+from mleredux.models import Verification as Verification
+from mleredux.models import VersionScore as VersionScore

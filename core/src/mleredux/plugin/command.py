@@ -15,66 +15,43 @@ A command is a click command, registered under its name::
 
 from __future__ import annotations
 
-from mleredux._core.cli.backend import Backend, Batch, Record, RunPage, RunRequest, RunView
-from mleredux._core.cli.commands.run import EXIT_ENVIRONMENT_BROKE, read_labels, read_options, see_through
-from mleredux._core.cli.consent import consent, grant_options, granted, statement
-from mleredux._core.cli.context import backend, catalogue
-from mleredux._core.cli.groups import CommandGroup
-from mleredux._core.cli.interrupts import cancelling
-from mleredux._core.cli.options import (
-    SERVER_VARIABLE,
-    Duration,
-    Megabytes,
-    data_dir_option,
-    json_option,
-    runs_dir_option,
-    server_of,
-    store_option,
-)
-from mleredux._core.cli.output import echo, print_facts, print_json, print_table, safe, write_log
-from mleredux._core.cli.run_progress import Progress
-from mleredux._core.cli.run_table import closing_table
-from mleredux._core.data.datastore import DataStore
-from mleredux._core.plugins import Catalogue, current
-from mleredux.models.units import seconds as read_duration
+from mleredux._core.cli.backend import Backend as Backend
+from mleredux._core.cli.backend import Batch as Batch
+from mleredux._core.cli.backend import Record as Record
+from mleredux._core.cli.backend import RunPage as RunPage
+from mleredux._core.cli.backend import RunRequest as RunRequest
+from mleredux._core.cli.backend import RunView as RunView
+from mleredux._core.cli.commands.run import EXIT_ENVIRONMENT_BROKE as EXIT_ENVIRONMENT_BROKE
+from mleredux._core.cli.commands.run import read_labels as read_labels
+from mleredux._core.cli.commands.run import read_options as read_options
+from mleredux._core.cli.commands.run import see_through as see_through
+from mleredux._core.cli.consent import consent as consent
+from mleredux._core.cli.consent import grant_options as grant_options
+from mleredux._core.cli.consent import granted as granted
+from mleredux._core.cli.consent import statement as statement
+from mleredux._core.cli.context import backend as backend
+from mleredux._core.cli.context import catalogue as catalogue
+from mleredux._core.cli.groups import CommandGroup as CommandGroup
+from mleredux._core.cli.interrupts import cancelling as cancelling
+from mleredux._core.cli.options import SERVER_VARIABLE as SERVER_VARIABLE
+from mleredux._core.cli.options import Duration as Duration
+from mleredux._core.cli.options import Megabytes as Megabytes
+from mleredux._core.cli.options import data_dir_option as data_dir_option
+from mleredux._core.cli.options import json_option as json_option
+from mleredux._core.cli.options import runs_dir_option as runs_dir_option
+from mleredux._core.cli.options import server_of as server_of
+from mleredux._core.cli.options import store_option as store_option
+from mleredux._core.cli.output import echo as echo
+from mleredux._core.cli.output import print_facts as print_facts
+from mleredux._core.cli.output import print_json as print_json
+from mleredux._core.cli.output import print_table as print_table
+from mleredux._core.cli.output import safe as safe
+from mleredux._core.cli.output import write_log as write_log
+from mleredux._core.cli.run_progress import Progress as Progress
+from mleredux._core.cli.run_table import closing_table as closing_table
+from mleredux._core.data.datastore import DataStore as DataStore
+from mleredux._core.plugins import Catalogue as Catalogue
+from mleredux._core.plugins import current as current
+from mleredux.models import units as _units
 
-__all__ = [
-    "EXIT_ENVIRONMENT_BROKE",
-    "SERVER_VARIABLE",
-    "Backend",
-    "Batch",
-    "Catalogue",
-    "CommandGroup",
-    "DataStore",
-    "Duration",
-    "Megabytes",
-    "Progress",
-    "Record",
-    "RunPage",
-    "RunRequest",
-    "RunView",
-    "backend",
-    "cancelling",
-    "catalogue",
-    "closing_table",
-    "consent",
-    "current",
-    "data_dir_option",
-    "echo",
-    "grant_options",
-    "granted",
-    "json_option",
-    "print_facts",
-    "print_json",
-    "print_table",
-    "read_duration",
-    "read_labels",
-    "read_options",
-    "runs_dir_option",
-    "safe",
-    "see_through",
-    "server_of",
-    "statement",
-    "store_option",
-    "write_log",
-]
+read_duration = _units.seconds

@@ -17,19 +17,14 @@ each specification on a node, reports whether the command is waiting, running or
 
 from __future__ import annotations
 
-from mleredux._core.executors import Executor, JobSpec, JobStatus, Node, Nodes, ObjectStore, Stored
+from mleredux._core.executors import Executor as Executor
+from mleredux._core.executors import JobSpec as JobSpec
+from mleredux._core.executors import JobStatus as JobStatus
+from mleredux._core.executors import Node as Node
+from mleredux._core.executors import Nodes as Nodes
+from mleredux._core.executors import ObjectStore as ObjectStore
+from mleredux._core.executors import Stored as Stored
 from mleredux._core.moved import moved
-from mleredux._core.plugins.withheld import job_environment
-
-__all__ = [
-    "Executor",
-    "JobSpec",
-    "JobStatus",
-    "Node",
-    "Nodes",
-    "ObjectStore",
-    "Stored",
-    "job_environment",
-]
+from mleredux._core.plugins.withheld import job_environment as job_environment
 
 __getattr__ = moved(__name__, __name__, {"Ticket": "JobSpec"})

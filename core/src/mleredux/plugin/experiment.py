@@ -15,32 +15,21 @@ with the same fields, and also has a request::
 
 from __future__ import annotations
 
-from mleredux._core.data.debug_sample import is_sample, sample_name, sampled
-from mleredux._core.planning.names import agent_reference, resolved
-from mleredux._core.planning.plans import plan
-from mleredux._core.planning.sandboxes import other_sandboxes
-from mleredux.models import RunPlan
-from mleredux.models.experiment import Design, Plan, Stop
-from mleredux.models.request import SET, Arm, Cell, PlanLimits, Request, Seed
-from mleredux.models.units import MAX_SEED
-
-__all__ = [
-    "MAX_SEED",
-    "SET",
-    "Arm",
-    "Cell",
-    "Design",
-    "Plan",
-    "PlanLimits",
-    "Request",
-    "RunPlan",
-    "Seed",
-    "Stop",
-    "agent_reference",
-    "is_sample",
-    "other_sandboxes",
-    "plan",
-    "resolved",
-    "sample_name",
-    "sampled",
-]
+from mleredux._core.data.debug_sample import is_sample as is_sample
+from mleredux._core.data.debug_sample import sample_name as sample_name
+from mleredux._core.data.debug_sample import sampled as sampled
+from mleredux._core.planning.names import agent_reference as agent_reference
+from mleredux._core.planning.names import resolved as resolved
+from mleredux._core.planning.plans import plan as plan
+from mleredux._core.planning.sandboxes import other_sandboxes as other_sandboxes
+from mleredux.models import RunPlan as RunPlan
+from mleredux.models.experiment import Design as Design
+from mleredux.models.experiment import Plan as Plan
+from mleredux.models.experiment import Stop as Stop
+from mleredux.models.request import SET as SET
+from mleredux.models.request import Arm as Arm
+from mleredux.models.request import Cell as Cell
+from mleredux.models.request import PlanLimits as PlanLimits
+from mleredux.models.request import Request as Request
+from mleredux.models.request import Seed as Seed
+from mleredux.models.units import MAX_SEED as MAX_SEED

@@ -12,38 +12,26 @@ Names, sizes and links in an agent's folder are untrusted; these functions do no
 
 from __future__ import annotations
 
-from mleredux._core.locations import cache_dir
-from mleredux._core.masks import Mask
-from mleredux._core.masks import forms as secret_forms
-from mleredux._core.plain import plain_path
-from mleredux._core.redirects import MAX_HOPS, host_addresses, redirected
-from mleredux._core.store.files import FileLock, write_atomically
-from mleredux._core.store.trees import remove_tree
-from mleredux._core.submissions.files import open_below, open_regular
-from mleredux._core.submissions.intake import Found as FoundFile
-from mleredux._core.submissions.intake import IntakeLimits, disk_usage, media_type
-from mleredux._core.submissions.intake import walk as walk_files
-from mleredux.models.paths import path_of as path_of_readable
-from mleredux.models.paths import readable as readable_path
+from mleredux._core import masks as _masks
+from mleredux._core.locations import cache_dir as cache_dir
+from mleredux._core.masks import Mask as Mask
+from mleredux._core.plain import plain_path as plain_path
+from mleredux._core.redirects import MAX_HOPS as MAX_HOPS
+from mleredux._core.redirects import host_addresses as host_addresses
+from mleredux._core.redirects import redirected as redirected
+from mleredux._core.store.files import FileLock as FileLock
+from mleredux._core.store.files import write_atomically as write_atomically
+from mleredux._core.store.trees import remove_tree as remove_tree
+from mleredux._core.submissions import intake as _intake
+from mleredux._core.submissions.files import open_below as open_below
+from mleredux._core.submissions.files import open_regular as open_regular
+from mleredux._core.submissions.intake import IntakeLimits as IntakeLimits
+from mleredux._core.submissions.intake import disk_usage as disk_usage
+from mleredux._core.submissions.intake import media_type as media_type
+from mleredux.models import paths as _paths
 
-__all__ = [
-    "MAX_HOPS",
-    "FileLock",
-    "FoundFile",
-    "IntakeLimits",
-    "Mask",
-    "cache_dir",
-    "disk_usage",
-    "host_addresses",
-    "media_type",
-    "open_below",
-    "open_regular",
-    "path_of_readable",
-    "plain_path",
-    "readable_path",
-    "redirected",
-    "remove_tree",
-    "secret_forms",
-    "walk_files",
-    "write_atomically",
-]
+secret_forms = _masks.forms
+FoundFile = _intake.Found
+walk_files = _intake.walk
+path_of_readable = _paths.path_of
+readable_path = _paths.readable

@@ -9,7 +9,5 @@ variables before the agent starts, and its usage afterwards::
 
 from __future__ import annotations
 
-from mleredux._core.planning.grants import includes_model
-from mleredux._core.protocols import Gateway
-
-__all__ = ["Gateway", "includes_model"]
+from mleredux._core.planning.grants import includes_model as includes_model
+from mleredux._core.protocols import Gateway as Gateway

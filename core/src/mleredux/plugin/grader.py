@@ -16,14 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from mleredux._core.moved import moved
-from mleredux.models import FormInput, Grader, GradingInput, Score
-
-__all__ = [
-    "FormInput",
-    "Grader",
-    "GradingInput",
-    "Score",
-]
+from mleredux.models import FormInput as FormInput
+from mleredux.models import Grader as Grader
+from mleredux.models import GradingInput as GradingInput
+from mleredux.models import Score as Score
 
 
 def __getattr__(name: str) -> Any:

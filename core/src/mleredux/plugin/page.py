@@ -23,6 +23,9 @@ of `report.css` and `view.css`. Create URLs with `link`, so that an export can f
 
 from __future__ import annotations
 
-from mleredux._core.pages import Action, Download, Page, Panel, StoredExperiment, Visit
-
-__all__ = ["Action", "Download", "Page", "Panel", "StoredExperiment", "Visit"]
+from mleredux._core.pages import Action as Action
+from mleredux._core.pages import Download as Download
+from mleredux._core.pages import Page as Page
+from mleredux._core.pages import Panel as Panel
+from mleredux._core.pages import StoredExperiment as StoredExperiment
+from mleredux._core.pages import Visit as Visit

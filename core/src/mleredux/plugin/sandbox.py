@@ -12,49 +12,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mleredux._core.disuse import note_use
-from mleredux._core.plugins.capabilities import Capabilities, choose, fitting, needs_of
-from mleredux._core.protocols import (
-    BuildRequest,
-    Built,
-    Discarding,
-    Exit,
-    Finding,
-    Handle,
-    Launch,
-    Layout,
-    Sandbox,
-    Usage,
-)
+from mleredux._core.disuse import note_use as note_use
+from mleredux._core.plugins.capabilities import Capabilities as Capabilities
+from mleredux._core.plugins.capabilities import choose as choose
+from mleredux._core.plugins.capabilities import fitting as fitting
+from mleredux._core.plugins.capabilities import needs_of as needs_of
+from mleredux._core.protocols import BuildRequest as BuildRequest
+from mleredux._core.protocols import Built as Built
+from mleredux._core.protocols import Discarding as Discarding
+from mleredux._core.protocols import Exit as Exit
+from mleredux._core.protocols import Finding as Finding
+from mleredux._core.protocols import Handle as Handle
+from mleredux._core.protocols import Launch as Launch
+from mleredux._core.protocols import Layout as Layout
+from mleredux._core.protocols import Sandbox as Sandbox
+from mleredux._core.protocols import Usage as Usage
 
 if TYPE_CHECKING:
-    from mleredux._core.sandboxes.launched import attach_launcher, start_launcher, sweep_launchers
-
-__all__ = [
-    "BuildRequest",
-    "Built",
-    "Capabilities",
-    "Discarding",
-    "Exit",
-    "Finding",
-    "Handle",
-    "Launch",
-    "Layout",
-    "Sandbox",
-    "Usage",
-    "attach_launcher",
-    "choose",
-    "fitting",
-    "needs_of",
-    "note_use",
-    "start_launcher",
-    "sweep_launchers",
-]
+    from mleredux._core.sandboxes.launched import attach_launcher as attach_launcher
+    from mleredux._core.sandboxes.launched import start_launcher as start_launcher
+    from mleredux._core.sandboxes.launched import sweep_launchers as sweep_launchers
 
 
 def __getattr__(name: str) -> Any:
     """Import launcher names on first use, because they need psutil."""
-    if name not in __all__:
+    if name not in ("attach_launcher", "start_launcher", "sweep_launchers"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from mleredux._core.sandboxes import launched
 

@@ -23,44 +23,27 @@ A task is an object registered by a plugin under its id::
 
 from __future__ import annotations
 
-from mleredux._core.data.archives import DamagedArchive, unpack
-from mleredux._core.data.checksums import md5
-from mleredux._core.data.installation import fingerprint, installation_salt
-from mleredux._core.data.medals import read_leaderboard, thresholds
-from mleredux._core.data.neutral import neutral_order, settle_times
-from mleredux._core.data.progress import tell as tell_progress
+from mleredux._core.data import progress as _progress
+from mleredux._core.data.archives import DamagedArchive as DamagedArchive
+from mleredux._core.data.archives import unpack as unpack
+from mleredux._core.data.checksums import md5 as md5
+from mleredux._core.data.installation import fingerprint as fingerprint
+from mleredux._core.data.installation import installation_salt as installation_salt
+from mleredux._core.data.medals import read_leaderboard as read_leaderboard
+from mleredux._core.data.medals import thresholds as thresholds
+from mleredux._core.data.neutral import neutral_order as neutral_order
+from mleredux._core.data.neutral import settle_times as settle_times
 from mleredux._core.moved import moved
-from mleredux.models import (
-    Competition,
-    Metric,
-    Resources,
-    Submission,
-    Task,
-    Thresholds,
-)
-from mleredux.models.base import ID_PATTERN, Model
-from mleredux.models.grader import Direction
+from mleredux.models import Competition as Competition
+from mleredux.models import Metric as Metric
+from mleredux.models import Resources as Resources
+from mleredux.models import Submission as Submission
+from mleredux.models import Task as Task
+from mleredux.models import Thresholds as Thresholds
+from mleredux.models.base import ID_PATTERN as ID_PATTERN
+from mleredux.models.base import Model as Model
+from mleredux.models.grader import Direction as Direction
 
-__all__ = [
-    "ID_PATTERN",
-    "Competition",
-    "DamagedArchive",
-    "Direction",
-    "Metric",
-    "Model",
-    "Resources",
-    "Submission",
-    "Task",
-    "Thresholds",
-    "fingerprint",
-    "installation_salt",
-    "md5",
-    "neutral_order",
-    "read_leaderboard",
-    "settle_times",
-    "tell_progress",
-    "thresholds",
-    "unpack",
-]
+tell_progress = _progress.tell
 
 __getattr__ = moved(__name__, "mleredux_programs", {"Environment", "Execution"})

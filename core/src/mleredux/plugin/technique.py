@@ -13,10 +13,5 @@ A technique derives a task from another one::
 
 from __future__ import annotations
 
-from mleredux._core.submissions.documents import read_document
-from mleredux.models import Technique
-
-__all__ = [
-    "Technique",
-    "read_document",
-]
+from mleredux._core.submissions.documents import read_document as read_document
+from mleredux.models import Technique as Technique

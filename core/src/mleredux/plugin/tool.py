@@ -17,6 +17,5 @@ A plugin registers them; users select them with `mleredux run … --tool NAME`::
         ]
 """
 
-from mleredux.models.tool import Tool, ToolKind
-
-__all__ = ["Tool", "ToolKind"]
+from mleredux.models.tool import Tool as Tool
+from mleredux.models.tool import ToolKind as ToolKind

@@ -12,8 +12,6 @@ A tracker implements the hook that receives each event of a run in order::
 
 from __future__ import annotations
 
-from mleredux._core.store import Run
-from mleredux._core.store.states import RunState
-from mleredux.models import Event
-
-__all__ = ["Event", "Run", "RunState"]
+from mleredux._core.store import Run as Run
+from mleredux._core.store.states import RunState as RunState
+from mleredux.models import Event as Event

@@ -24,39 +24,28 @@ and rollout work as in any other run. The plugin registers an agent under whose 
 
 from __future__ import annotations
 
-from mleredux_agentkit.shell import Finished
-from mleredux_agentkit.workspace import Completed
+from mleredux_agentkit.shell import Finished as Finished
+from mleredux_agentkit.workspace import Completed as Completed
 
-from mleredux_agents.builders import AgentOptions, CliOptions, CommandRecipe, cli_agent, install_parts, llm_agent
-from mleredux_agents.options import Libraries, libraries, read_options
-from mleredux_agents.persons import PERSON, PERSON_RULE
-from mleredux_agents.rewards import REWARDS, RewardRule, reward_of, rule_of
-from mleredux_agents.sessions import Attached, OpenSession, fair_share, open_session, opening, session_agent
-from mleredux_agents.solutions import solution_of
-
-__all__ = [
-    "PERSON",
-    "PERSON_RULE",
-    "REWARDS",
-    "AgentOptions",
-    "Attached",
-    "CliOptions",
-    "CommandRecipe",
-    "Completed",
-    "Finished",
-    "Libraries",
-    "OpenSession",
-    "RewardRule",
-    "cli_agent",
-    "fair_share",
-    "install_parts",
-    "libraries",
-    "llm_agent",
-    "open_session",
-    "opening",
-    "read_options",
-    "reward_of",
-    "rule_of",
-    "session_agent",
-    "solution_of",
-]
+from mleredux_agents.builders import AgentOptions as AgentOptions
+from mleredux_agents.builders import CliOptions as CliOptions
+from mleredux_agents.builders import CommandRecipe as CommandRecipe
+from mleredux_agents.builders import cli_agent as cli_agent
+from mleredux_agents.builders import install_parts as install_parts
+from mleredux_agents.builders import llm_agent as llm_agent
+from mleredux_agents.options import Libraries as Libraries
+from mleredux_agents.options import libraries as libraries
+from mleredux_agents.options import read_options as read_options
+from mleredux_agents.persons import PERSON as PERSON
+from mleredux_agents.persons import PERSON_RULE as PERSON_RULE
+from mleredux_agents.rewards import REWARDS as REWARDS
+from mleredux_agents.rewards import RewardRule as RewardRule
+from mleredux_agents.rewards import reward_of as reward_of
+from mleredux_agents.rewards import rule_of as rule_of
+from mleredux_agents.sessions import Attached as Attached
+from mleredux_agents.sessions import OpenSession as OpenSession
+from mleredux_agents.sessions import fair_share as fair_share
+from mleredux_agents.sessions import open_session as open_session
+from mleredux_agents.sessions import opening as opening
+from mleredux_agents.sessions import session_agent as session_agent
+from mleredux_agents.solutions import solution_of as solution_of

@@ -27,69 +27,41 @@ An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and 
 
 from __future__ import annotations
 
-from mleredux_containers.building import BuildLimits
-from mleredux_containers.disk import BuildDisk, build_disk
-from mleredux_containers.dockerfile import filled, images_of, instructions
-from mleredux_containers.download_cache import PLACE as DOWNLOADS
-from mleredux_containers.download_cache import VARIABLE as DOWNLOADS_VARIABLE
-from mleredux_containers.download_cache import downloads, downloads_size
-from mleredux_containers.egress import FiltersHosts
-from mleredux_containers.folders import Bind, agent_user, prepare_folders, user_entries
-from mleredux_containers.gpus import LIBRARIES, Gpus, find_gpus
-from mleredux_containers.images import BASE_VARIABLE, BuildLog, ImageBuild, ImageEngine, base_finding, base_image, build
-from mleredux_containers.profile import (
-    CAPABILITIES,
-    LAYOUT,
-    OWN_PROCESSES,
-    OWNER_LABEL,
-    RUN_LABEL,
-    Container,
-    Image,
-    container,
-    exit_of,
-    labels,
-)
-from mleredux_containers.recipe import Recipe
-from mleredux_containers.watch import Watch
-from mleredux_containers.withheld import FIND
-
-__all__ = [
-    "BASE_VARIABLE",
-    "CAPABILITIES",
-    "DOWNLOADS",
-    "DOWNLOADS_VARIABLE",
-    "FIND",
-    "LAYOUT",
-    "LIBRARIES",
-    "OWNER_LABEL",
-    "OWN_PROCESSES",
-    "RUN_LABEL",
-    "Bind",
-    "BuildDisk",
-    "BuildLimits",
-    "BuildLog",
-    "Container",
-    "FiltersHosts",
-    "Gpus",
-    "Image",
-    "ImageBuild",
-    "ImageEngine",
-    "Recipe",
-    "Watch",
-    "agent_user",
-    "base_finding",
-    "base_image",
-    "build",
-    "build_disk",
-    "container",
-    "downloads",
-    "downloads_size",
-    "exit_of",
-    "filled",
-    "find_gpus",
-    "images_of",
-    "instructions",
-    "labels",
-    "prepare_folders",
-    "user_entries",
-]
+from mleredux_containers.building import BuildLimits as BuildLimits
+from mleredux_containers.disk import BuildDisk as BuildDisk
+from mleredux_containers.disk import build_disk as build_disk
+from mleredux_containers.dockerfile import filled as filled
+from mleredux_containers.dockerfile import images_of as images_of
+from mleredux_containers.dockerfile import instructions as instructions
+from mleredux_containers.download_cache import DOWNLOADS as DOWNLOADS
+from mleredux_containers.download_cache import DOWNLOADS_VARIABLE as DOWNLOADS_VARIABLE
+from mleredux_containers.download_cache import downloads as downloads
+from mleredux_containers.download_cache import downloads_size as downloads_size
+from mleredux_containers.egress import FiltersHosts as FiltersHosts
+from mleredux_containers.folders import Bind as Bind
+from mleredux_containers.folders import agent_user as agent_user
+from mleredux_containers.folders import prepare_folders as prepare_folders
+from mleredux_containers.folders import user_entries as user_entries
+from mleredux_containers.gpus import LIBRARIES as LIBRARIES
+from mleredux_containers.gpus import Gpus as Gpus
+from mleredux_containers.gpus import find_gpus as find_gpus
+from mleredux_containers.images import BASE_VARIABLE as BASE_VARIABLE
+from mleredux_containers.images import BuildLog as BuildLog
+from mleredux_containers.images import ImageBuild as ImageBuild
+from mleredux_containers.images import ImageEngine as ImageEngine
+from mleredux_containers.images import base_finding as base_finding
+from mleredux_containers.images import base_image as base_image
+from mleredux_containers.images import build as build
+from mleredux_containers.profile import CAPABILITIES as CAPABILITIES
+from mleredux_containers.profile import LAYOUT as LAYOUT
+from mleredux_containers.profile import OWN_PROCESSES as OWN_PROCESSES
+from mleredux_containers.profile import OWNER_LABEL as OWNER_LABEL
+from mleredux_containers.profile import RUN_LABEL as RUN_LABEL
+from mleredux_containers.profile import Container as Container
+from mleredux_containers.profile import Image as Image
+from mleredux_containers.profile import container as container
+from mleredux_containers.profile import exit_of as exit_of
+from mleredux_containers.profile import labels as labels
+from mleredux_containers.recipe import Recipe as Recipe
+from mleredux_containers.watch import Watch as Watch
+from mleredux_containers.withheld import FIND as FIND

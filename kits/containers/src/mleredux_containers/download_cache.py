@@ -13,9 +13,9 @@ from pathlib import Path
 
 from mleredux.plugin.files import cache_dir
 
-PLACE = "/var/tmp/mleredux-pip"
+DOWNLOADS = "/var/tmp/mleredux-pip"
 """The path of the cache in a step."""
-VARIABLE = "MLEREDUX_PIP_CACHE"
+DOWNLOADS_VARIABLE = "MLEREDUX_PIP_CACHE"
 """The variable that contains pip's option for the cache in such a step."""
 _MOST_BYTES = 5 << 30
 

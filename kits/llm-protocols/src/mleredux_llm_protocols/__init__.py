@@ -20,27 +20,18 @@ generateContent (`generate`). Each module serves all of them:
 
 from __future__ import annotations
 
-from mleredux_llm_protocols.assembly import assembler
-from mleredux_llm_protocols.frames import frames_of
-from mleredux_llm_protocols.routes import Family, Kind
-from mleredux_llm_protocols.sse import Splitter, content_of
-from mleredux_llm_protocols.turns import Action, Turn, finish_of, reply_turn, request_turns, tools_of
-from mleredux_llm_protocols.usage import Tokens, reported, tokens_of
-
-__all__ = [
-    "Action",
-    "Family",
-    "Kind",
-    "Splitter",
-    "Tokens",
-    "Turn",
-    "assembler",
-    "content_of",
-    "finish_of",
-    "frames_of",
-    "reply_turn",
-    "reported",
-    "request_turns",
-    "tokens_of",
-    "tools_of",
-]
+from mleredux_llm_protocols.assembly import assembler as assembler
+from mleredux_llm_protocols.frames import frames_of as frames_of
+from mleredux_llm_protocols.routes import Family as Family
+from mleredux_llm_protocols.routes import Kind as Kind
+from mleredux_llm_protocols.sse import Splitter as Splitter
+from mleredux_llm_protocols.sse import content_of as content_of
+from mleredux_llm_protocols.turns import Action as Action
+from mleredux_llm_protocols.turns import Turn as Turn
+from mleredux_llm_protocols.turns import finish_of as finish_of
+from mleredux_llm_protocols.turns import reply_turn as reply_turn
+from mleredux_llm_protocols.turns import request_turns as request_turns
+from mleredux_llm_protocols.turns import tools_of as tools_of
+from mleredux_llm_protocols.usage import Tokens as Tokens
+from mleredux_llm_protocols.usage import reported as reported
+from mleredux_llm_protocols.usage import tokens_of as tokens_of

@@ -33,50 +33,30 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mleredux_testing.agents import check_agent
-    from mleredux_testing.executors import check_executor
-    from mleredux_testing.findings import Findings, NotConforming
-    from mleredux_testing.graders import TOY_ANSWERS, check_grader
-    from mleredux_testing.plugins import check_plugin
-    from mleredux_testing.sandboxes import check_sandbox
-    from mleredux_testing.suite import checks
-    from mleredux_testing.tasks import check_task
-    from mleredux_testing.techniques import check_technique
-    from mleredux_testing.toys import TOY_PLUGIN, toy_agent, toy_task
+    from mleredux_testing.agents import check_agent as check_agent
+    from mleredux_testing.executors import check_executor as check_executor
+    from mleredux_testing.findings import Findings as Findings
+    from mleredux_testing.findings import NotConforming as NotConforming
+    from mleredux_testing.graders import TOY_ANSWERS as TOY_ANSWERS
+    from mleredux_testing.graders import check_grader as check_grader
+    from mleredux_testing.plugins import check_plugin as check_plugin
+    from mleredux_testing.sandboxes import check_sandbox as check_sandbox
+    from mleredux_testing.suite import checks as checks
+    from mleredux_testing.tasks import check_task as check_task
+    from mleredux_testing.techniques import check_technique as check_technique
+    from mleredux_testing.toys import TOY_PLUGIN as TOY_PLUGIN
+    from mleredux_testing.toys import toy_agent as toy_agent
+    from mleredux_testing.toys import toy_task as toy_task
 
 _HOME = {
-    "Findings": "findings",
-    "NotConforming": "findings",
-    "TOY_ANSWERS": "graders",
-    "TOY_PLUGIN": "toys",
-    "check_agent": "agents",
-    "check_executor": "executors",
-    "check_grader": "graders",
-    "check_plugin": "plugins",
+    **dict.fromkeys(("Findings", "NotConforming"), "findings"),
+    **dict.fromkeys(("TOY_ANSWERS", "check_grader"), "graders"),
+    **dict.fromkeys(("TOY_PLUGIN", "toy_agent", "toy_task"), "toys"),
+    **{f"check_{kind}": f"{kind}s" for kind in ("agent", "executor", "plugin", "task", "technique")},
     "check_sandbox": "sandboxes",
-    "check_task": "tasks",
-    "check_technique": "techniques",
     "checks": "suite",
-    "toy_agent": "toys",
-    "toy_task": "toys",
 }
-
-__all__ = [
-    "TOY_ANSWERS",
-    "TOY_PLUGIN",
-    "Findings",
-    "NotConforming",
-    "check_agent",
-    "check_executor",
-    "check_grader",
-    "check_plugin",
-    "check_sandbox",
-    "check_task",
-    "check_technique",
-    "checks",
-    "toy_agent",
-    "toy_task",
-]
+__all__ = sorted(_HOME)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ from mleredux.models import Task
 
 BLOCK = 1 << 20
 """Bytes per read: larger reads are not faster, and this size fits into a core's cache."""
-MEMORY_FILE = "checksums.json"
+CHECKSUMS_FILE = "checksums.json"
 """The file among the prepared data that caches checksums with file times; valid on one machine only."""
 _THREADS = 8
 _SMALL = 1 << 20

@@ -14,7 +14,7 @@ from typing import Any
 
 from mleredux._core.data.archives import find_given, only_folder, unpack, unpack_inner
 from mleredux._core.data.checksums import (
-    MEMORY_FILE,
+    CHECKSUMS_FILE,
     ChecksumMismatch,
     Difference,
     differences,
@@ -230,7 +230,7 @@ class DataStore:
             published = published_digests(task)
             for name in published:  # whose checksums are cached by time
                 settle_time(scratch / name)
-            differing = differences(scratch, published, scratch / MEMORY_FILE)
+            differing = differences(scratch, published, scratch / CHECKSUMS_FILE)
             if differing and not (given and all(difference.found for difference in differing)):
                 if not given and task.base is None:
                     shutil.rmtree(raw, ignore_errors=True)
@@ -326,14 +326,14 @@ class DataStore:
     def _check_found(self, task: Task, prepared: Path, records: Path, noted: Iterable[Difference]) -> None:
         """Reject files that are neither the published ones nor those recorded when they were prepared."""
         expected = published_digests(task) | {difference.file: difference.found or "" for difference in noted}
-        if differing := differences(prepared, expected, records / MEMORY_FILE):
+        if differing := differences(prepared, expected, records / CHECKSUMS_FILE):
             hint = f"They are incomplete or were changed; prepare them again: `mleredux prepare {task.id} --force`."
             raise ChecksumMismatch(f"{task.id} in {prepared}", differing, hint=hint)
 
     def _adopt(self, task: Task, prepared: Path) -> dict[str, Any]:
         folder = prepared if os.access(prepared, os.W_OK) else self._record_cache(task)
         folder.mkdir(parents=True, exist_ok=True)
-        differing = differences(prepared, published_digests(task), folder / MEMORY_FILE)
+        differing = differences(prepared, published_digests(task), folder / CHECKSUMS_FILE)
         self._check_found(task, prepared, folder, (difference for difference in differing if difference.found))
         write_schema(task, prepared / "public", folder / "schema")
         if folder == prepared:

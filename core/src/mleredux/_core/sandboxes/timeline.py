@@ -11,7 +11,7 @@ from pathlib import Path
 from mleredux._core.protocols import Usage
 from mleredux.models import Sample
 
-FILE = "resources.csv"
+TIMELINE_FILE = "resources.csv"
 """The file below a run's `logs` with the samples of its resource use."""
 COLUMNS = tuple(Sample.model_fields)
 _SAMPLES = 1000

@@ -15,8 +15,7 @@ from mleredux._core.loans import caller_variables
 from mleredux._core.masks import Mask
 from mleredux._core.protocols import Built, Egress, Exit, Gateway, HostFilter, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
-from mleredux._core.sandboxes.timeline import FILE as RESOURCES_FILE
-from mleredux._core.sandboxes.timeline import Timeline
+from mleredux._core.sandboxes.timeline import TIMELINE_FILE, Timeline
 from mleredux._core.sandboxes.tools import digests, find_tools, give_tools
 from mleredux._core.sandboxes.variables import callers_proxies, passed_variables, protected_variables, secret_values
 from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
@@ -187,7 +186,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         look=session.look,
         spent=session.spent,
         paused=session.paused,
-        measure=Timeline(logs / RESOURCES_FILE, launch.limits.time_limit, launch.gpu_ids).look,
+        measure=Timeline(logs / TIMELINE_FILE, launch.limits.time_limit, launch.gpu_ids).look,
     )
     try:
         # The wall clock may have been changed: a new agent is at most as old as the request to start it.
@@ -344,7 +343,7 @@ def _set_aside(path: Path, output: Path, log: Path) -> None:
     kept = attempts / str(sum(1 for _ in attempts.glob("*")) + 1)
     (kept / "output").mkdir(parents=True)
     move_contents(output, kept / "output")
-    for left in (log, log.with_name(RESOURCES_FILE)):
+    for left in (log, log.with_name(TIMELINE_FILE)):
         if left.exists():
             move_file(left, kept / left.name)
 

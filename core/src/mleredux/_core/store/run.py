@@ -300,9 +300,9 @@ class Run:
 
     def resources(self) -> list[Sample]:
         """Return the resource use of the agent over time."""
-        from mleredux._core.sandboxes.timeline import FILE, read_timeline
+        from mleredux._core.sandboxes.timeline import TIMELINE_FILE, read_timeline
 
-        return read_timeline(self.logs_dir / FILE)
+        return read_timeline(self.logs_dir / TIMELINE_FILE)
 
     def submissions(self) -> list[SubmissionVersion]:
         """Return the versions of the submission file, oldest first."""
