@@ -186,8 +186,8 @@ def _add_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(engine_module._MIGRATIONS, migrations)
     (migrations / "versions" / "0011_later.py").write_text(LATER)
     monkeypatch.setattr(engine_module, "_MIGRATIONS", migrations)
-    for module in ("mleredux_server.database.engine", "mleredux_server.database"):
-        monkeypatch.setattr(f"{module}.REVISIONS", (*REVISIONS, "0011"))
+    for module in ("database.engine", "database", "cli.context", "cli.care"):
+        monkeypatch.setattr(f"mleredux_server.{module}.REVISIONS", (*REVISIONS, "0011"))
 
 
 @pytest.mark.parametrize(("revision", "reason"), [("0009", "before 0.3.0"), ("9999", "newer version")])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mleredux.plugin.agent import Grants
 from mleredux.plugin.command import granted
@@ -114,3 +114,10 @@ class Settings(BaseModel):
 
             return URL.create("sqlite", database=str((self.state_dir / "service.sqlite").resolve()))
         return re.sub("^postgres(?:ql)?://", "postgresql+psycopg://", self.database)
+
+
+def settings_of(runs_dir: str | None, **fields: Any) -> Settings:
+    """Return the service's settings for a runs directory; None means the default one."""
+    from mleredux.plugin.artifact import default_runs_dir
+
+    return Settings(runs_dir=Path(runs_dir or default_runs_dir()), **fields)

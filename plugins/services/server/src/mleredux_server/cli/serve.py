@@ -12,8 +12,7 @@ import click
 from mleredux.plugin.command import Duration, catalogue, data_dir_option, runs_dir_option
 from pydantic.fields import FieldInfo
 
-from mleredux_server.cli.context import settings_of
-from mleredux_server.settings import Settings
+from mleredux_server.settings import Settings, settings_of
 
 TOKEN_VARIABLE = "MLEREDUX_SERVE_TOKEN"
 
