@@ -36,6 +36,8 @@ from mleredux_server.api import (
     webhooks,
 )
 from mleredux_server.database import Database
+from mleredux_server.files.manifest import Manifests
+from mleredux_server.files.masks import Masks
 from mleredux_server.operations.deliverer import Deliverer
 from mleredux_server.operations.health import Health
 from mleredux_server.operations.metrics import Metrics
@@ -47,6 +49,7 @@ from mleredux_server.protocol.requests import check_parameters
 from mleredux_server.runs.uploaded import use_sources
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
+from mleredux_server.streams.hub import Hub
 from mleredux_server.web import mount
 
 API_VERSION = 1
@@ -108,6 +111,7 @@ def create_app(service: Service) -> FastAPI:
     app.state.tokens = Tokens(service.database)
     app.state.health = Health(service)
     app.state.metrics = Metrics(service)
+    app.state.masks, app.state.manifests, app.state.hub = Masks(service), Manifests(), Hub()
     problems.install(app)
     openapi.install(app)
     for module in (health, runs, run_actions, artifacts, results):

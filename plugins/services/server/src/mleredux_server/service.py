@@ -6,9 +6,9 @@ import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
-from fastapi import Request
+from fastapi import Depends, Request
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.host import Machine
@@ -65,7 +65,7 @@ class Service:
     scheduler: Scheduler | None = None
     tracing: Tracing | None = None
     cancelling: set[str] = field(default_factory=set)
-    left: list[tuple[list[str], Claim | None]] = field(default_factory=list)
+    left: list[tuple[list[str], Claim]] = field(default_factory=list)
 
     @cached_property
     def forecasts(self) -> Forecasts:
@@ -106,3 +106,11 @@ def service_of(request: Request) -> Service:
     """Return the service that handles a request."""
     found: Service = request.app.state.service
     return found
+
+
+async def _current(request: Request) -> Service:
+    return service_of(request)
+
+
+Current = Annotated[Service, Depends(_current)]
+"""The service, as a parameter of a route."""

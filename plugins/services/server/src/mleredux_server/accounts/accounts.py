@@ -204,11 +204,8 @@ def set_member(session: Session, project: Project, user: User, role: str | None)
     if member is not None and member.role == "owner" and role != "owner":
         others = select(Member.user_id).where(Member.project_id == project.id, Member.role == "owner")
         if session.scalar(others.where(Member.user_id != user.id).limit(1)) is None:
-            raise Problem(
-                "conflict",
-                f"User {user.name} is the last owner of the project.",
-                hint="Make another user an owner first.",
-            )
+            hint = "Make another user an owner first."
+            raise Problem("conflict", f"User {user.name} is the last owner of the project.", hint=hint)
     if role is None:
         if member is not None:
             session.delete(member)
@@ -216,6 +213,18 @@ def set_member(session: Session, project: Project, user: User, role: str | None)
         session.add(Member(project_id=project.id, user_id=user.id, role=role))
     else:
         member.role = role
+
+
+def check_owner(caller: Caller, project: str, what: str) -> None:
+    """Raise a `Problem` unless the caller owns a project.
+
+    Args:
+        caller: The caller; admins need not be members.
+        project: Id of the project.
+        what: What the caller wants to change, for the message.
+    """
+    if not caller.all_projects and caller.projects.get(project) != "owner":
+        raise Problem("forbidden", f"Only owners can change {what}.", hint="Ask an owner of the project.")
 
 
 def default_project(session: Session, caller: Caller) -> Project | None:

@@ -13,7 +13,7 @@ from mleredux.plugin.host import lend
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import note, visible_project
+from mleredux_server.accounts.accounts import check_owner, note, visible_project
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Job, RunRow, Secret, now
 from mleredux_server.protocol.problems import Problem, not_found
@@ -140,6 +140,6 @@ def _values(
 
 def _owned(session: Session, caller: Caller, project: str | None) -> str:
     owner = owner_of(session, caller, project)
-    if project is not None and not caller.all_projects and caller.projects.get(owner) != "owner":
-        raise Problem("forbidden", "Only owners can change a project's secrets.", hint="Ask an owner of the project.")
+    if project is not None:
+        check_owner(caller, owner, "a project's secrets")
     return owner

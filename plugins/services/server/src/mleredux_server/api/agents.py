@@ -15,7 +15,7 @@ from mleredux_server.accounts.security import Reader
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.schemas.pages import Page, Pages, Paging
 from mleredux_server.schemas.tasks import AgentDetail, AgentView, GraderView, SandboxView, TechniqueView
-from mleredux_server.service import service_of
+from mleredux_server.service import Current, service_of
 
 router = APIRouter(prefix="/v1", tags=["agents"])
 
@@ -30,15 +30,12 @@ def list_agents(_caller: Reader, request: Request, paging: Pages) -> Page[AgentV
 
 
 @router.get("/agents/{agent_id}")
-def get_agent(agent_id: str, _caller: Reader, request: Request) -> AgentDetail:
+def get_agent(agent_id: str, _caller: Reader, service: Current) -> AgentDetail:
     """Get an agent: its command, options, limits and environment."""
-    catalogue = service_of(request).catalogue
+    catalogue = service.catalogue
     if ":" in agent_id:  # looking up an unknown id could fetch an agent
-        raise Problem(
-            "not-found",
-            "Only agents that are installed on the server are shown here.",
-            hint="A build (`POST /v1/builds`) fetches other agents and reports the result.",
-        )
+        hint = "A build (`POST /v1/builds`) fetches other agents and reports the result."
+        raise Problem("not-found", "Only agents that are installed on the server are shown here.", hint=hint)
     entry = catalogue.entries("agents").get(agent_id)
     agent = catalogue.agent(agent_id)
     able = fitting(needs_of(agent), catalogue.capabilities())

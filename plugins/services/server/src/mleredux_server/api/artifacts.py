@@ -17,7 +17,7 @@ from mleredux_server.files.responses import send_file
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_of
 from mleredux_server.schemas.pages import Page, Pages, Paging, bad_cursor, make_cursor
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 from mleredux_server.streams.answer import Pieces
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["artifacts"])
@@ -39,11 +39,8 @@ ARCHIVE: dict[int | str, dict[str, Any]] = {
 
 
 def manifests_of(request: Request) -> Manifests:
-    """Return the server's cache of recently read manifests."""
-    state = request.app.state
-    if not hasattr(state, "manifests"):
-        state.manifests = Manifests()
-    found: Manifests = state.manifests
+    """Return the manifests of the application that handles a request."""
+    found: Manifests = request.app.state.manifests
     return found
 
 
@@ -53,9 +50,9 @@ def listing_of(request: Request, run: SeenRun) -> Listing:
 
 
 @router.get("/artifacts")
-def list_artifacts(run_id: str, caller: Reader, request: Request, paging: Pages) -> Page[Artifact]:
+def list_artifacts(run_id: str, caller: Reader, request: Request, service: Current, paging: Pages) -> Page[Artifact]:
     """List the files of a run by path: those of its manifest, or the current ones while it is running."""
-    run = run_of(service_of(request), caller, run_id)
+    run = run_of(service, caller, run_id)
     artifacts = list(listing_of(request, run).artifacts.values())
     begin = _begin(artifacts, paging)
     found = artifacts[begin : begin + paging.limit]
@@ -82,9 +79,9 @@ def _begin(artifacts: list[Artifact], paging: Paging) -> int:
 
 @router.get("/artifacts/{path:path}", response_class=Response, responses=BINARY)
 @router.head("/artifacts/{path:path}", response_class=Response, responses=BINARY, include_in_schema=False)
-def get_artifact(run_id: str, path: str, caller: Reader, request: Request) -> Response:
+def get_artifact(run_id: str, path: str, caller: Reader, request: Request, service: Current) -> Response:
     """Get one file, or the part that `Range` requests. Active content is sent as a plain-text download."""
-    run = run_of(service_of(request), caller, run_id)
+    run = run_of(service, caller, run_id)
     artifact, file = artifact_of(run, manifests_of(request), path, masks_of(request).cover(run))
     same = artifact.sha256 is not None and artifact.size == file.size and file.mask in (None, run.hidden)
     return send_file(
@@ -102,17 +99,17 @@ def get_archive(
     run_id: str,
     caller: Reader,
     request: Request,
+    service: Current,
     format: Annotated[Format, Query(description="Archive format.")] = "zip",
     prefix: Annotated[str, Query(max_length=4096, description="Only files whose paths begin with this.")] = "",
 ) -> Response:
     """Get all files in one archive, which is created while it is sent. Unsafe characters in names are written as
     `%XX`."""
-    run = run_of(service_of(request), caller, run_id)
+    run = run_of(service, caller, run_id)
     wanted = [path for path in listing_of(request, run).artifacts if path.startswith(prefix)]
     if prefix and not wanted:
-        raise Problem(
-            "not-found", f"No artifact of run {run.id} begins with {prefix[:200]!r}.", hint="See the list of artifacts."
-        )
+        hint = "See the list of artifacts."
+        raise Problem("not-found", f"No artifact of run {run.id} begins with {prefix[:200]!r}.", hint=hint)
     headers = {
         "Content-Disposition": disposition(f"{run.id}.{format}", inline=False),
         "X-Content-Type-Options": "nosniff",

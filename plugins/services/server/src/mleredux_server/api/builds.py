@@ -10,48 +10,47 @@ from fastapi.concurrency import run_in_threadpool
 from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.api.logs import LOG, After, log_answer
 from mleredux_server.database.tables import BuildRow
-from mleredux_server.protocol.idempotency import claim_of, look_first
+from mleredux_server.protocol.idempotency import claim_of
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.builds import answer_of, build_is_over, make_build
 from mleredux_server.runs.lookup import newest, seen
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 from mleredux_server.work.build import LOG_FILE
 
 router = APIRouter(prefix="/v1/builds", tags=["builds"])
 
 
 @router.post("", status_code=202, response_model=BuildView)
-def create_build(asked: BuildAsked, caller: Runner, request: Request) -> Response:
+def create_build(asked: BuildAsked, caller: Runner, request: Request, service: Current) -> Response:
     """Build an agent's environment. The job resolves the reference; until then, `agent` is the reference as
     requested."""
-    service = service_of(request)
-    claim = claim_of(request, caller, asked)
-    look_first(service.database, claim)
+    claim = claim_of(request, caller, asked, first=service.database)
     return answer_of(make_build(service, caller, asked, claim)).response()
 
 
 @router.get("")
-def list_builds(caller: Reader, request: Request, paging: Pages) -> Page[BuildView]:
+def list_builds(caller: Reader, service: Current, paging: Pages) -> Page[BuildView]:
     """List builds visible to the caller, newest first."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         rows, cursor = newest(session, caller, BuildRow, paging)
     return Page[BuildView](items=[as_view(BuildView, row, user=name) for row, name in rows], next=cursor)
 
 
 @router.get("/{build_id}")
-def get_build(build_id: str, caller: Reader, request: Request) -> BuildView:
+def get_build(build_id: str, caller: Reader, service: Current) -> BuildView:
     """Get a build."""
-    row, user = seen(service_of(request), caller, BuildRow, build_id)
+    row, user = seen(service, caller, BuildRow, build_id)
     return as_view(BuildView, row, user=user)
 
 
 @router.get("/{build_id}/log", response_class=Response, responses=LOG)
-async def get_build_log(build_id: str, caller: Reader, request: Request, after: After = None) -> Response:
+async def get_build_log(
+    build_id: str, caller: Reader, request: Request, service: Current, after: After = None
+) -> Response:
     """Get the current log of a build, or follow it live."""
-    service = service_of(request)
     row, _ = await run_in_threadpool(seen, service, caller, BuildRow, build_id)
     over = partial(build_is_over, service, row.id)
     unfinished = row.status in ("queued", "building")

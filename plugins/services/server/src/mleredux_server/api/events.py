@@ -15,7 +15,7 @@ from mleredux_server.operations.places import hiding
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.schemas.pages import Page, Pages, Paging
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 from mleredux_server.streams.frames import DamagedLog, EventLines
 from mleredux_server.streams.hub import Followed, hub_of
 from mleredux_server.streams.pages import events_after
@@ -36,11 +36,11 @@ async def get_events(
     run_id: str,
     caller: Reader,
     request: Request,
+    service: Current,
     paging: Pages,
     after: Annotated[int | None, Query(ge=-1, le=2**63 - 1, description="Only events with higher numbers.")] = None,
 ) -> Any:
     """List a run's events, in order: sequence numbers have no gaps and no duplicates."""
-    service = service_of(request)
     run = await run_in_threadpool(run_of, service, caller, run_id)
     shown = hiding(service.settings.runs_dir, service.data.path)
     if wants_stream(request):
@@ -57,7 +57,6 @@ def _page(run: SeenRun, after: int, paging: Paging, hide: Callable[[str], str]) 
     try:
         found = events_after(run.path, after, paging.limit + 1, hide)
     except (OSError, DamagedLog) as error:
-        raise Problem(
-            "conflict", f"The event log of run {run.id} can't be read.", hint="Contact the server administrator."
-        ) from error
+        hint = "Contact the server administrator."
+        raise Problem("conflict", f"The event log of run {run.id} can't be read.", hint=hint) from error
     return paging.page(found, lambda event: event.seq, lambda event: event)

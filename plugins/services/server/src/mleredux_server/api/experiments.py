@@ -16,7 +16,7 @@ from mleredux_server.accounts.identity import new_id
 from mleredux_server.accounts.secrets import lending
 from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Experiment, RunRow, now
-from mleredux_server.protocol.idempotency import Answer, Claim, claim_of, look_first
+from mleredux_server.protocol.idempotency import Answer, Claim, claim_of
 from mleredux_server.protocol.problems import Problem, require_statistics
 from mleredux_server.runs.extension import Outdated, extend, retry_broken
 from mleredux_server.runs.lists import shown_runs
@@ -27,7 +27,7 @@ from mleredux_server.runs.views import as_view, experiment_detail, run_view
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView, ExtensionRequest
-from mleredux_server.service import Service, service_of
+from mleredux_server.service import Current, Service
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
@@ -40,11 +40,9 @@ _NOTHING = ExtensionRequest()
 
 
 @router.post("", status_code=201, response_model=ExperimentDetail)
-def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request) -> Response:
+def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request, service: Current) -> Response:
     """Create a run for each task, agent and seed: all of them, or none."""
-    service = service_of(request)
-    claim = claim_of(request, caller, asked)
-    look_first(service.database, claim)
+    claim = claim_of(request, caller, asked, first=service.database)
     with lending(service, caller, asked.secrets, asked.project):
         planned = plan_experiment(service, asked, _pinned(service, caller, asked))
     experiment = Experiment(
@@ -65,10 +63,9 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
 
 
 @router.post("/check")
-def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request) -> dict[str, Any]:
+def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request, service: Current) -> dict[str, Any]:
     """Check a planned experiment without creating it: return its runs, its time and cost estimated from past runs that
     the caller may see, and the smallest difference that it detects."""
-    service = service_of(request)
     with lending(service, caller, asked.secrets, asked.project):
         planned = plan_experiment(service, asked, _pinned(service, caller, asked))
     if asked.plan is None:
@@ -85,14 +82,14 @@ def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request)
 @router.get("")
 def list_experiments(
     caller: Reader,
-    request: Request,
+    service: Current,
     paging: Pages,
     project: Annotated[str | None, Query(max_length=512, description="Id or name.")] = None,
     name: Annotated[str | None, Query(max_length=200, description="Only experiments with this name.")] = None,
 ) -> Page[ExperimentView]:
     """List experiments visible to the caller, newest first, without their runs."""
     where = [] if name is None else [Experiment.name == name]
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         rows, cursor = newest(session, caller, Experiment, paging, *where, project=project)
         counts = _counts(session, [row.id for row, _ in rows])
     return Page[ExperimentView](
@@ -102,20 +99,19 @@ def list_experiments(
 
 
 @router.get("/{experiment_id}")
-def get_experiment(experiment_id: str, caller: Reader, request: Request) -> ExperimentDetail:
+def get_experiment(experiment_id: str, caller: Reader, service: Current) -> ExperimentDetail:
     """Get an experiment with all its runs, in the requested order."""
-    return _detail(service_of(request), caller, experiment_id)
+    return _detail(service, caller, experiment_id)
 
 
 @router.get("/{experiment_id}/analysis")
 def get_analysis(
     experiment_id: str,
     caller: Reader,
-    request: Request,
+    service: Current,
     measure: Annotated[str | None, Query(max_length=64, description="Replaces the plan's value.")] = None,
 ) -> dict[str, Any]:
     """Analyse the runs of an experiment that have ended: arms, comparisons with the first one, errors."""
-    service = service_of(request)
     detail = _detail(service, caller, experiment_id)
     plan = Plan.model_validate(detail.plan) if detail.plan else None
     require_statistics()
@@ -126,9 +122,8 @@ def get_analysis(
 
 
 @router.get("/{experiment_id}/table")
-def get_table(experiment_id: str, caller: Reader, request: Request) -> dict[str, Any]:
+def get_table(experiment_id: str, caller: Reader, service: Current) -> dict[str, Any]:
     """Get a table of the runs that have ended, with versions and failures, for analysis by the client."""
-    service = service_of(request)
     detail = _detail(service, caller, experiment_id)
     require_statistics()
     from mleredux_experiments.shared import load_runs
@@ -138,13 +133,11 @@ def get_table(experiment_id: str, caller: Reader, request: Request) -> dict[str,
 
 @router.post("/{experiment_id}/extend", status_code=201, response_model=ExperimentDetail)
 def extend_experiment(
-    experiment_id: str, caller: Runner, request: Request, asked: ExtensionRequest = _NOTHING
+    experiment_id: str, caller: Runner, request: Request, service: Current, asked: ExtensionRequest = _NOTHING
 ) -> Response:
     """Add tasks and seeds to an experiment that has a plan. Either all their runs are created, or none; the change is
     recorded."""
-    service = service_of(request)
-    claim = claim_of(request, caller, asked)
-    look_first(service.database, claim)
+    claim = claim_of(request, caller, asked, first=service.database)
     for _ in range(_ATTEMPTS):
         with suppress(Outdated):
             return _extended(service, caller, experiment_id, asked, claim)
@@ -152,27 +145,23 @@ def extend_experiment(
 
 
 @router.post("/{experiment_id}/retry", status_code=202)
-def retry_experiment(experiment_id: str, caller: Runner, request: Request) -> ExperimentDetail:
+def retry_experiment(experiment_id: str, caller: Runner, service: Current) -> ExperimentDetail:
     """Retry all runs that were cancelled, or failed because of the environment or the task; earlier attempts are
     kept."""
-    service = service_of(request)
     retry_broken(service, caller, seen(service, caller, Experiment, experiment_id)[0])
     return _detail(service, caller, experiment_id)
 
 
 @router.post("/{experiment_id}/cancel", status_code=202, responses={200: {"model": ExperimentDetail}})
-def cancel_experiment(experiment_id: str, caller: Runner, request: Request, response: Response) -> ExperimentDetail:
+def cancel_experiment(experiment_id: str, caller: Runner, service: Current, response: Response) -> ExperimentDetail:
     """Cancel all runs of an experiment. 200 if all have ended already."""
-    service = service_of(request)
     ids = [run.id for run in _detail(service, caller, experiment_id).runs]
     if not cancel_runs(service, caller, ids, experiment_id):
         response.status_code = 200
     return _detail(service, caller, experiment_id)
 
 
-def _extended(
-    service: Service, caller: Caller, experiment_id: str, asked: ExtensionRequest, claim: Claim | None
-) -> Response:
+def _extended(service: Service, caller: Caller, experiment_id: str, asked: ExtensionRequest, claim: Claim) -> Response:
     experiment, user = seen(service, caller, Experiment, experiment_id)
     before = _detail(service, caller, experiment_id).runs
 

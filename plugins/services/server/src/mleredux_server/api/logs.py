@@ -21,7 +21,7 @@ from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.schemas.artifacts import LogView
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 from mleredux_server.streams.frames import LogText
 from mleredux_server.streams.hub import Followed, hub_of
 from mleredux_server.streams.parameters import resumed_at, wants_stream
@@ -46,20 +46,21 @@ _MOST_LOGS = 10_000
 
 
 @router.get("/logs")
-def list_logs(run_id: str, caller: Reader, request: Request, paging: Pages) -> Page[LogView]:
+def list_logs(run_id: str, caller: Reader, service: Current, paging: Pages) -> Page[LogView]:
     """List the logs of a run."""
-    run = run_of(service_of(request), caller, run_id)
+    run = run_of(service, caller, run_id)
     return paging.page_of_all(_logs(run), lambda log: log.name, lambda log: log)
 
 
 @router.get("/logs/{name}", response_class=Response, responses=LOG)
-async def get_log(run_id: str, name: str, caller: Reader, request: Request, after: After = None) -> Response:
+async def get_log(
+    run_id: str, name: str, caller: Reader, request: Request, service: Current, after: After = None
+) -> Response:
     """Get the current log, or follow it live. Bytes that are not UTF-8 are replaced in a stream, but not in the text.
 
     The agent's secrets are masked even while it runs: text that may be the beginning of a secret is held back until
     more arrives.
     """
-    service = service_of(request)
     run = await run_in_threadpool(run_of, service, caller, run_id)
     path = path_of_readable(name)
     if path is None or b"/" in path or path.startswith(b"."):

@@ -6,15 +6,8 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import (
-    default_quota,
-    find_user,
-    make_project,
-    note,
-    set_member,
-    set_quota,
-    visible_project,
-)
+from mleredux_server.accounts import accounts
+from mleredux_server.accounts.accounts import note, visible_project
 from mleredux_server.accounts.security import Admin, Caller, Keeper, Reader
 from mleredux_server.database.tables import Project, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
@@ -23,51 +16,49 @@ from mleredux_server.runs.lists import seen_by
 from mleredux_server.runs.views import project_view
 from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/projects", tags=["accounts"])
 
 
 @router.post("", status_code=201, response_model=ProjectView)
-def create_project(asked: ProjectRequest, caller: Admin, request: Request) -> Response:
+def create_project(asked: ProjectRequest, caller: Admin, request: Request, service: Current) -> Response:
     """Create a project. Admins only: otherwise, users could exceed their quotas by creating projects."""
     claim = claim_of(request, caller, asked)
-    with service_of(request).database.writing() as session:
-        if claim is not None:
-            claim.take(session)
-        project = make_project(
-            session, asked.name, session.get_one(User, caller.user_id), asked.quota or default_quota()
+    with service.database.writing() as session:
+        claim.take(session)
+        project = accounts.make_project(
+            session, asked.name, session.get_one(User, caller.user_id), asked.quota or accounts.default_quota()
         )
         session.flush()
         note(session, caller, "project.create", project.id)
         view = project_view(session, project, caller).model_copy(update={"role": "owner"})
         answer = Answer(201, {"Location": f"/v1/projects/{project.id}"}, view.model_dump_json())
-        if claim is not None:
-            claim.keep(session, answer)
+        claim.keep(session, answer)
     request.app.state.tokens.forget()
     return answer.response()
 
 
 @router.get("")
-def list_projects(caller: Reader, request: Request, paging: Pages) -> Page[ProjectView]:
+def list_projects(caller: Reader, service: Current, paging: Pages) -> Page[ProjectView]:
     """List the caller's projects by name; with an admin's token, all projects."""
     query = paging.in_order(select(Project).where(*seen_by(caller, Project.id)), Project.name)
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         rows = session.scalars(query).all()
         return paging.page(rows, lambda row: row.name, lambda row: project_view(session, row, caller))
 
 
 @router.get("/{project_id}")
-def get_project(project_id: str, caller: Reader, request: Request) -> ProjectView:
+def get_project(project_id: str, caller: Reader, service: Current) -> ProjectView:
     """Get a project, by id or name, with its quota and current usage."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         return project_view(session, visible_project(session, caller, project_id), caller)
 
 
 @router.patch("/{project_id}")
-def change_project(project_id: str, asked: ProjectChange, caller: Keeper, request: Request) -> ProjectView:
+def change_project(project_id: str, asked: ProjectChange, caller: Keeper, service: Current) -> ProjectView:
     """Rename a project (owners), or change its quota (admins)."""
-    with service_of(request).database.writing() as session:
+    with service.database.writing() as session:
         project = _owned(session, caller, project_id)
         if asked.quota is not None and not caller.all_projects:
             raise Problem(
@@ -79,32 +70,34 @@ def change_project(project_id: str, asked: ProjectChange, caller: Keeper, reques
             note(session, caller, "project.rename", f"{project.id} {project.name} {asked.name}")
             project.name = asked.name
         if asked.quota is not None:
-            set_quota(project, asked.quota)
+            accounts.set_quota(project, asked.quota)
             note(session, caller, "project.quota", f"{project.id} {asked.quota.model_dump_json(exclude_unset=True)}")
         session.flush()
         return project_view(session, project, caller)
 
 
 @router.put("/{project_id}/members/{user_id}", status_code=204)
-def put_member(project_id: str, user_id: str, asked: Membership, caller: Keeper, request: Request) -> None:
+def put_member(
+    project_id: str, user_id: str, asked: Membership, caller: Keeper, request: Request, service: Current
+) -> None:
     """Add a user to a project, or change their role in it (owners)."""
-    with service_of(request).database.writing() as session:
+    with service.database.writing() as session:
         project, user = _owned(session, caller, project_id), _user(session, caller, user_id)
         if user.disabled_at is not None:
             raise Problem("conflict", f"User {user.name} is disabled.")
-        set_member(session, project, user, asked.role)
+        accounts.set_member(session, project, user, asked.role)
         note(session, caller, "member.put", f"{project.id} {user.id} {asked.role}")
     request.app.state.tokens.forget()
 
 
 @router.delete("/{project_id}/members/{user_id}", status_code=204)
-def remove_member(project_id: str, user_id: str, caller: Keeper, request: Request) -> None:
+def remove_member(project_id: str, user_id: str, caller: Keeper, request: Request, service: Current) -> None:
     """Remove a user from a project (owners; users can remove themselves)."""
-    with service_of(request).database.writing() as session:
+    with service.database.writing() as session:
         leaves = user_id == caller.user_id
         project = visible_project(session, caller, project_id) if leaves else _owned(session, caller, project_id)
         user = _user(session, caller, user_id)
-        set_member(session, project, user, None)
+        accounts.set_member(session, project, user, None)
         note(session, caller, "member.delete", f"{project.id} {user.id}")
     request.app.state.tokens.forget()
 
@@ -112,17 +105,14 @@ def remove_member(project_id: str, user_id: str, caller: Keeper, request: Reques
 def _owned(session: Session, caller: Caller, asked: str) -> Project:
     """Return a project that the caller may change; its row is locked if the database supports it."""
     project = visible_project(session, caller, asked)
-    if not caller.all_projects and caller.projects.get(project.id) != "owner":
-        raise Problem(
-            "forbidden", f"Only owners can change project {project.name}.", hint="Ask an owner of the project."
-        )
+    accounts.check_owner(caller, project.id, f"project {project.name}")
     session.refresh(project, with_for_update=True)
     return project
 
 
 def _user(session: Session, caller: Caller, asked: str) -> User:
     """Return a user by id; by name for admins only, so that others can't guess names."""
-    user = find_user(session, asked) if caller.all_projects else session.get(User, asked)
+    user = accounts.find_user(session, asked) if caller.all_projects else session.get(User, asked)
     if user is None:
         raise not_found("user", asked)
     return user

@@ -19,7 +19,7 @@ from mleredux_server.files.responses import send_file
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_of
 from mleredux_server.schemas.artifacts import Resources, Scores
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["results"])
 
@@ -28,21 +28,21 @@ _NOT_YET: dict[int | str, dict[str, Any]] = {404: {"description": "The run does 
 
 
 @router.get("/report", response_model=Report, responses=_NOT_YET)
-def get_report(run_id: str, caller: Reader, request: Request) -> Response:
+def get_report(run_id: str, caller: Reader, request: Request, service: Current) -> Response:
     """Get the grade report."""
-    return _document(run_of(service_of(request), caller, run_id), "report.json", "report", request)
+    return _document(run_of(service, caller, run_id), "report.json", "report", request)
 
 
 @router.get("/rollout", response_model=Trajectory, responses=_NOT_YET)
-def get_rollout(run_id: str, caller: Reader, request: Request) -> Response:
+def get_rollout(run_id: str, caller: Reader, request: Request, service: Current) -> Response:
     """Get the rollout: the standard step-by-step trace."""
-    return _document(run_of(service_of(request), caller, run_id), "rollout.json", "rollout", request)
+    return _document(run_of(service, caller, run_id), "rollout.json", "rollout", request)
 
 
 @router.get("/scores", responses=_NOT_YET)
-def get_scores(run_id: str, caller: Reader, request: Request) -> Scores:
+def get_scores(run_id: str, caller: Reader, service: Current) -> Scores:
     """Get the score over time: every version of the submission, oldest first."""
-    run = run_of(service_of(request), caller, run_id)
+    run = run_of(service, caller, run_id)
     data = read_document(run, SCORES_FILE, _MAX_BYTES)
     if data is None:
         if not run.ended:
@@ -55,9 +55,9 @@ def get_scores(run_id: str, caller: Reader, request: Request) -> Scores:
 
 
 @router.get("/resources", responses=_NOT_YET)
-def get_resources(run_id: str, caller: Reader, request: Request) -> Resources:
+def get_resources(run_id: str, caller: Reader, service: Current) -> Resources:
     """Get the agent's resource usage over time until now."""
-    run = run_of(service_of(request), caller, run_id)
+    run = run_of(service, caller, run_id)
     try:
         with open_inside(run.path, f"logs/{TIMELINE_FILE}".encode()) as file:
             if file.size > _MAX_BYTES:
@@ -81,7 +81,6 @@ def _document(run: SeenRun, name: str, what: str, request: Request) -> Response:
 
 def _missing(run: SeenRun, what: str) -> Problem:
     if run.ended:
-        return Problem(
-            "not-found", f"Run {run.id} ended ({run.status}) without {what}.", hint="Its message has the reason."
-        )
+        hint = "Its message has the reason."
+        return Problem("not-found", f"Run {run.id} ended ({run.status}) without {what}.", hint=hint)
     return Problem("not-yet", f"Run {run.id} is {run.status} and has no {what} yet.", hint="Try again when it is done.")

@@ -11,7 +11,7 @@ from mleredux.plugin.artifact import Report, Run
 from mleredux_server.accounts.secrets import lending
 from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.database.tables import RunRow
-from mleredux_server.protocol.idempotency import Answer, claim_of, look_first
+from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lists import Wanted, runs_page
 from mleredux_server.runs.lookup import run_shown
@@ -20,17 +20,15 @@ from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.runs.views import run_made
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.runs import QueuePlace, RunDetail, RunRequest, RunView
-from mleredux_server.service import Service, service_of
+from mleredux_server.service import Current, Service
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 
 @router.post("", status_code=201, response_model=RunView)
-def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
+def create_run(asked: RunRequest, caller: Runner, request: Request, service: Current) -> Response:
     """Create a run; it is queued until resources are available."""
-    service = service_of(request)
-    claim = claim_of(request, caller, asked)
-    look_first(service.database, claim)
+    claim = claim_of(request, caller, asked, first=service.database)
     with lending(service, caller, asked.secrets, asked.project):
         asked = asked.model_copy(update={"agent": pin_agent(service, caller, asked.agent, asked.options)})
         planned = plan_run(service, asked)
@@ -43,17 +41,16 @@ def create_run(asked: RunRequest, caller: Runner, request: Request) -> Response:
 
 
 @router.get("")
-def list_runs(caller: Reader, request: Request, wanted: Annotated[Wanted, Depends()], paging: Pages) -> Page[RunView]:
+def list_runs(caller: Reader, service: Current, wanted: Annotated[Wanted, Depends()], paging: Pages) -> Page[RunView]:
     """List runs visible to the caller, newest first."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         items, cursor = runs_page(session, caller, wanted, paging)
     return Page[RunView](items=items, next=cursor)
 
 
 @router.get("/{run_id}")
-def get_run(run_id: str, caller: Reader, request: Request) -> RunDetail:
+def get_run(run_id: str, caller: Reader, service: Current) -> RunDetail:
     """Get a run, with its report once there is one."""
-    service = service_of(request)
     view = run_shown(service, caller, run_id)
     place = service.forecasts.of(run_id) if view.waiting_for is not None else None
     queue = QueuePlace(position=place.position, starts_in=place.seconds) if place else None
@@ -68,6 +65,5 @@ def _report(service: Service, run_id: str) -> Report | None:
     except StoreError:
         raise
     except (MlereduxError, ValueError, OSError) as error:
-        raise Problem(
-            "conflict", "The run's files can't be read.", hint="Contact the server administrator, or delete the run."
-        ) from error
+        hint = "Contact the server administrator, or delete the run."
+        raise Problem("conflict", "The run's files can't be read.", hint=hint) from error

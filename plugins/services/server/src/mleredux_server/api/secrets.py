@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Query
 from sqlalchemy import select
 
 from mleredux_server.accounts.secrets import delete_secret, owner_of, set_secret
@@ -12,7 +12,7 @@ from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.database.tables import Secret
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.sources import SecretRequest, SecretView
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/secrets", tags=["accounts"])
 
@@ -21,24 +21,24 @@ Project = Annotated[str | None, Query(max_length=512, description="Id or name; y
 
 
 @router.get("")
-def list_secrets(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[SecretView]:
+def list_secrets(caller: Reader, service: Current, paging: Pages, project: Project = None) -> Page[SecretView]:
     """List the names of the caller's secrets, or of a project's."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         query = select(Secret).where(Secret.owner == owner_of(session, caller, project)).order_by(Secret.name)
         rows = session.scalars(query).all()
     return paging.page_of_all(rows, lambda row: row.name, _view)
 
 
 @router.put("/{name}")
-def put_secret(name: SecretName, asked: SecretRequest, caller: Runner, request: Request) -> SecretView:
+def put_secret(name: SecretName, asked: SecretRequest, caller: Runner, service: Current) -> SecretView:
     """Create or replace a secret. A run gets it if its request names it in `secrets`."""
-    return _view(set_secret(service_of(request), caller, name, asked.value.get_secret_value(), asked.project))
+    return _view(set_secret(service, caller, name, asked.value.get_secret_value(), asked.project))
 
 
 @router.delete("/{name}", status_code=204)
-def remove_secret(name: SecretName, caller: Runner, request: Request, project: Project = None) -> None:
+def remove_secret(name: SecretName, caller: Runner, service: Current, project: Project = None) -> None:
     """Delete a secret; running agents keep it until they end."""
-    delete_secret(service_of(request), caller, name, project)
+    delete_secret(service, caller, name, project)
 
 
 def _view(row: Secret) -> SecretView:

@@ -19,7 +19,7 @@ from mleredux_server.runs.uploaded import sources_dir
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.sources import SourceView
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/sources", tags=["builds"])
 
@@ -33,9 +33,8 @@ _FORM = form("A gzip-compressed tar.", name="Name of the upload.")
     openapi_extra=_FORM,
     responses={413: {"description": "The archive is too large."}},
 )
-async def upload_source(caller: Runner, request: Request, response: Response) -> SourceView:
+async def upload_source(caller: Runner, request: Request, service: Current, response: Response) -> SourceView:
     """Upload an agent's folder; identical content is stored once. Runs refer to it as their `agent`."""
-    service = service_of(request)
     async with received(request, service, caller, service.settings.max_agent_mb << 20) as upload:
         view = _view(await run_in_threadpool(store_source, service, caller, upload))
     response.headers["Location"] = f"/v1/sources/{view.id}"
@@ -43,18 +42,17 @@ async def upload_source(caller: Runner, request: Request, response: Response) ->
 
 
 @router.get("")
-def list_sources(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[SourceView]:
+def list_sources(caller: Reader, service: Current, paging: Pages, project: Project = None) -> Page[SourceView]:
     """List uploaded agents visible to the caller, newest first."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         query = select(Source).where(*of_project(session, caller, Source.project_id, project))
         found = session.scalars(query.order_by(Source.created_at.desc(), Source.id)).all()
     return paging.page_by_number(found, _view)
 
 
 @router.get("/{source_id}")
-def get_source(source_id: str, caller: Reader, request: Request, project: Project = None) -> SourceView:
+def get_source(source_id: str, caller: Reader, service: Current, project: Project = None) -> SourceView:
     """Get an uploaded agent by its hash, to find out whether it needs to be uploaded."""
-    service = service_of(request)
     with service.database.reading() as session:
         found = _visible(session, caller, source_id, project)
     if not (sources_dir(service.settings) / found.id).is_dir():
@@ -63,9 +61,8 @@ def get_source(source_id: str, caller: Reader, request: Request, project: Projec
 
 
 @router.delete("/{source_id}", status_code=204)
-def remove_source(source_id: str, caller: Runner, request: Request, project: Project = None) -> None:
+def remove_source(source_id: str, caller: Runner, service: Current, project: Project = None) -> None:
     """Delete an uploaded agent; 409 while a run that has not ended uses it."""
-    service = service_of(request)
     with service.database.reading() as session:
         found = _visible(session, caller, source_id, project)
     delete_source(service, caller, found)

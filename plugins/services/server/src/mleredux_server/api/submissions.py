@@ -19,7 +19,7 @@ from mleredux_server.runs.lookup import newest, seen
 from mleredux_server.runs.submissions import answer_of, check_form, delete_submission, make_submission
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.submissions import SubmissionView, VerdictView
-from mleredux_server.service import Service, service_of
+from mleredux_server.service import Current, Service
 
 router = APIRouter(prefix="/v1", tags=["submissions"])
 
@@ -33,9 +33,8 @@ _GRADED: dict[int | str, dict[str, Any]] = {
 
 
 @router.post("/submissions", status_code=202, response_model=SubmissionView, responses=_GRADED, openapi_extra=_FORM)
-async def create_submission(caller: Grader, request: Request) -> Response:
+async def create_submission(caller: Grader, request: Request, service: Current) -> Response:
     """Submit a file for grading. With `Prefer: wait=SECONDS` (at most 60) the response waits for the grade."""
-    service = service_of(request)
     async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
         claim = claim_of(request, caller, upload.text("task"), upload.fields.get("project", ""), upload.sha256)
         view = await run_in_threadpool(make_submission, service, caller, upload, claim)
@@ -51,35 +50,32 @@ async def create_submission(caller: Grader, request: Request) -> Response:
 @router.get("/submissions")
 def list_submissions(
     caller: Reader,
-    request: Request,
+    service: Current,
     paging: Pages,
     task: Annotated[str | None, Query(max_length=512)] = None,
 ) -> Page[SubmissionView]:
     """List submissions visible to the caller, newest first."""
     where = [] if task is None else [Submission.task == task]
-    service = service_of(request)
     with service.database.reading() as session:
         rows, cursor = newest(session, caller, Submission, paging, *where)
     return Page[SubmissionView](items=[submission_view(service, caller, row, name) for row, name in rows], next=cursor)
 
 
 @router.get("/submissions/{submission_id}")
-def get_submission(submission_id: str, caller: Reader, request: Request) -> SubmissionView:
+def get_submission(submission_id: str, caller: Reader, service: Current) -> SubmissionView:
     """Get a submission, with its report once it is graded."""
-    service = service_of(request)
     return submission_view(service, caller, *seen(service, caller, Submission, submission_id))
 
 
 @router.delete("/submissions/{submission_id}", status_code=204)
-def remove_submission(submission_id: str, caller: Grader, request: Request) -> None:
+def remove_submission(submission_id: str, caller: Grader, service: Current) -> None:
     """Delete a submission and its file; 409 while it is being graded."""
-    delete_submission(service_of(request), caller, submission_id)
+    delete_submission(service, caller, submission_id)
 
 
 @router.post("/validations", responses={413: {"description": "The file is too large."}}, openapi_extra=_FORM)
-async def validate_file(caller: Grader, request: Request) -> VerdictView:
+async def validate_file(caller: Grader, request: Request, service: Current) -> VerdictView:
     """Check whether a file is well-formed; the file is not stored, and its score is not disclosed."""
-    service = service_of(request)
     async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
         verdict = await run_in_threadpool(check_form, service, upload)
     return VerdictView(valid=verdict.valid, message=verdict.message)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from mleredux.plugin.host import list_records, looks_prepared, task_record
 
 from mleredux_server.accounts.security import Reader
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.tasks import TaskDetail, TaskView
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/tasks", tags=["tasks"])
 
@@ -20,7 +20,7 @@ Word = Annotated[str | None, Query(max_length=512)]
 @router.get("")
 def list_tasks(
     _caller: Reader,
-    request: Request,
+    service: Current,
     paging: Pages,
     sets: Annotated[list[str] | None, Query(alias="set", max_length=20, description="Only tasks of this set.")] = None,
     category: Word = None,
@@ -30,7 +30,6 @@ def list_tasks(
     q: Annotated[str | None, Query(max_length=512, description="Text in the id or the title.")] = None,
 ) -> Page[TaskView]:
     """List installed tasks, in order of their ids."""
-    service = service_of(request)
     rows = list_records(service.catalogue, "tasks", sets=sets or (), category=category, technique=technique)
     if q:
         wanted = q.casefold()
@@ -42,10 +41,9 @@ def list_tasks(
 
 
 @router.get("/{task_id}")
-def get_task(task_id: str, _caller: Reader, request: Request, obfuscated: bool = False) -> TaskDetail:
+def get_task(task_id: str, _caller: Reader, service: Current, obfuscated: bool = False) -> TaskDetail:
     """Get a task with its description; technique tasks (`cv@digits`) and variants (`spaceship-titanic+fixed`) are tasks
     too."""
-    service = service_of(request)
     task = service.catalogue.task(task_id)
     record = task_record(task, obfuscated=obfuscated)
     home = service.catalogue.entries("tasks").get(task_id.rpartition("@")[2].partition("+")[0])

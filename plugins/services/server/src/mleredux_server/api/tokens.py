@@ -21,19 +21,18 @@ from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import token_view
 from mleredux_server.schemas.accounts import NewToken, TokenRequest, TokenView
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.service import service_of
+from mleredux_server.service import Current, service_of
 
 router = APIRouter(prefix="/v1/tokens", tags=["accounts"])
 
 
 @router.post("", status_code=201, response_model=NewToken)
-def create_token(asked: TokenRequest, caller: Keeper, request: Request) -> Response:
+def create_token(asked: TokenRequest, caller: Keeper, request: Request, service: Current) -> Response:
     """Create a token with no more permissions than the requesting one."""
     claim, salt = claim_of(request, caller, asked), secrets.token_hex(32)
     try:
-        with service_of(request).database.writing() as session:
-            if claim is not None:
-                claim.take(session)
+        with service.database.writing() as session:
+            claim.take(session)
             user = _whose(session, caller, asked.user)
             _check_scopes(caller, user, asked)
             token, said = make_token(
@@ -43,37 +42,36 @@ def create_token(asked: TokenRequest, caller: Keeper, request: Request) -> Respo
                 list(asked.scopes),
                 project_id=_bound_to(session, caller, user, asked.project),
                 expires_at=_end(caller, asked),
-                value=_value(request, claim, salt) if claim is not None else None,
+                value=_value(request, claim, salt) if claim.key else None,
             )
             session.flush()
             note(session, caller, "token.create", token.id)
             view = token_view(token, user.name).model_dump()
-            if claim is not None:
-                claim.keep(session, _answer(NewToken(**view, token=salt)))
+            claim.keep(session, _answer(NewToken(**view, token=salt)))
     except Replayed as first:
         return _said_again(request, claim, first.answer)
     return _answer(NewToken(**view, token=said)).response()
 
 
 @router.get("")
-def list_tokens(caller: Keeper, request: Request, paging: Pages) -> Page[TokenView]:
+def list_tokens(caller: Keeper, service: Current, paging: Pages) -> Page[TokenView]:
     """List the caller's tokens that are not revoked; with an admin's token, those of all users."""
     query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
     if not caller.all_projects:
         query = query.where(Token.user_id == caller.user_id)
     if caller.bound_to is not None:
         query = query.where(Token.project_id == caller.bound_to)
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         rows = session.execute(paging.in_order(query, Token.id)).all()
     return paging.page(rows, lambda row: row[0].id, lambda row: token_view(*row))
 
 
 @router.delete("/{token_id}", status_code=204)
-def revoke_token(token_id: str, caller: AnyCaller, request: Request) -> None:
+def revoke_token(token_id: str, caller: AnyCaller, request: Request, service: Current) -> None:
     """Revoke a token immediately. Every token may revoke itself."""
     if token_id != caller.token_id and not caller.may("tokens"):
         raise Problem("forbidden", "The token lacks the scope tokens.", hint="Use a token that has this scope.")
-    with service_of(request).database.writing() as session:
+    with service.database.writing() as session:
         token = session.get(Token, token_id)
         if token is None or token.revoked_at is not None or not _may_revoke(caller, token):
             raise not_found("token", token_id)
@@ -135,23 +133,19 @@ def _answer(token: NewToken) -> Answer:
     return Answer(201, {"Location": "/v1/tokens", "Cache-Control": "no-store"}, token.model_dump_json())
 
 
-def _said_again(request: Request, claim: Claim | None, kept: Answer) -> Response:
+def _said_again(request: Request, claim: Claim, kept: Answer) -> Response:
     """Rebuild the first response, whose token was not stored but can be derived again."""
     view = NewToken.model_validate_json(kept.body)
     value = _value(request, claim, view.token)
     with service_of(request).database.reading() as session:
         token = session.get(Token, view.id)
     if token is None or token.hash != hash_of(value):
-        raise Problem(
-            "conflict",
-            "The new token was returned to a different token and is not stored.",
-            hint=f"Revoke {view.id}, and create another with a new Idempotency-Key.",
-        )
+        hint = f"Revoke {view.id}, and create another with a new Idempotency-Key."
+        raise Problem("conflict", "The new token was returned to a different token and is not stored.", hint=hint)
     return _answer(view.model_copy(update={"token": value})).response(replayed=True)
 
 
-def _value(request: Request, claim: Claim | None, salt: str) -> str:
+def _value(request: Request, claim: Claim, salt: str) -> str:
     """Derive a token that can be returned again to the same caller, though only its hash and the salt are stored."""
-    assert claim is not None
     mixed = hmac.new(bearer_of(request).encode(), f"{salt}\0{claim.key}".encode(), hashlib.sha256).digest()
     return TOKEN_PREFIX + base64.urlsafe_b64encode(mixed).decode().rstrip("=")

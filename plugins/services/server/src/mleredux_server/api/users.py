@@ -6,15 +6,8 @@ from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import (
-    default_project,
-    disable_user,
-    find_user,
-    make_service_account,
-    make_user,
-    note,
-    visible_project,
-)
+from mleredux_server.accounts import accounts
+from mleredux_server.accounts.accounts import note, visible_project
 from mleredux_server.accounts.security import Admin, AnyCaller, Caller
 from mleredux_server.database.tables import Project, Token, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
@@ -22,18 +15,18 @@ from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import project_view, token_view, user_view
 from mleredux_server.schemas.accounts import Me, UserRequest, UserView
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/users", tags=["accounts"])
 me = APIRouter(prefix="/v1/me", tags=["accounts"])
 
 
 @me.get("")
-def get_me(caller: AnyCaller, request: Request) -> Me:
+def get_me(caller: AnyCaller, service: Current) -> Me:
     """Get the token's user and scopes, and the projects it is valid for."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         token = session.scalars(select(Token).where(Token.id == caller.token_id)).one()
-        mine = default_project(session, caller)
+        mine = accounts.default_project(session, caller)
         rows = session.scalars(select(Project).where(Project.id.in_(caller.projects)).order_by(Project.name)).all()
         projects = [project_view(session, row, caller) for row in rows]
     return Me(
@@ -45,59 +38,58 @@ def get_me(caller: AnyCaller, request: Request) -> Me:
 
 
 @router.post("", status_code=201, response_model=UserView)
-def create_user(asked: UserRequest, caller: Admin, request: Request) -> Response:
+def create_user(asked: UserRequest, caller: Admin, request: Request, service: Current) -> Response:
     """Create a user with their own project; they have no token yet."""
     claim = claim_of(request, caller, asked)
-    with service_of(request).database.writing() as session:
-        if claim is not None:
-            claim.take(session)
+    with service.database.writing() as session:
+        claim.take(session)
         if asked.service:
             if asked.admin or asked.project is None:
                 raise Problem("invalid", "A service account needs a project; it can't be admin.", hint="Set `project`.")
-            user = make_service_account(session, asked.name, visible_project(session, caller, asked.project))
+            home = visible_project(session, caller, asked.project)
+            user = accounts.make_service_account(session, asked.name, home)
         elif asked.project is not None:
             raise Problem("invalid", "Only service accounts are created in a project.", hint="Add people as members.")
         else:
-            user = make_user(session, asked.name, admin=asked.admin)
+            user = accounts.make_user(session, asked.name, admin=asked.admin)
         session.flush()
         note(session, caller, "user.create", user.id)
         answer = Answer(201, {"Location": f"/v1/users/{user.id}"}, user_view(user).model_dump_json())
-        if claim is not None:
-            claim.keep(session, answer)
+        claim.keep(session, answer)
     return answer.response()
 
 
 @router.get("")
-def list_users(_caller: Admin, request: Request, paging: Pages) -> Page[UserView]:
+def list_users(_caller: Admin, service: Current, paging: Pages) -> Page[UserView]:
     """List all users, in order of their names."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         rows = session.scalars(paging.in_order(select(User), User.name)).all()
     return paging.page(rows, lambda user: user.name, user_view)
 
 
 @router.get("/{user_id}")
-def get_user(user_id: str, caller: AnyCaller, request: Request) -> UserView:
+def get_user(user_id: str, caller: AnyCaller, service: Current) -> UserView:
     """Get a user, by id or name; users can get themselves."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         return user_view(_visible(session, caller, user_id))
 
 
 @router.delete("/{user_id}", status_code=204)
-def remove_user(user_id: str, caller: Admin, request: Request) -> None:
+def remove_user(user_id: str, caller: Admin, request: Request, service: Current) -> None:
     """Disable a user; their tokens are revoked immediately, their runs remain."""
-    with service_of(request).database.writing() as session:
+    with service.database.writing() as session:
         user = _visible(session, caller, user_id)
         if user.disabled_at is not None:
             raise Problem("conflict", f"User {user.name} is already disabled.")
-        disable_user(session, user)
+        accounts.disable_user(session, user)
         note(session, caller, "user.disable", user.id)
     request.app.state.tokens.forget()
 
 
 @router.post("/{user_id}/enable")
-def enable_user(user_id: str, caller: Admin, request: Request) -> UserView:
+def enable_user(user_id: str, caller: Admin, service: Current) -> UserView:
     """Enable a disabled user; their tokens stay revoked."""
-    with service_of(request).database.writing() as session:
+    with service.database.writing() as session:
         user = _visible(session, caller, user_id)
         user.disabled_at = None
         note(session, caller, "user.enable", user.id)
@@ -106,7 +98,7 @@ def enable_user(user_id: str, caller: Admin, request: Request) -> UserView:
 
 
 def _visible(session: Session, caller: Caller, asked: str) -> User:
-    user = find_user(session, asked)
+    user = accounts.find_user(session, asked)
     if user is None or not (caller.all_projects or user.id == caller.user_id):
         raise not_found("user", asked)
     return user

@@ -6,11 +6,11 @@ import base64
 import secrets
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import note
+from mleredux_server.accounts.accounts import check_owner, note
 from mleredux_server.accounts.identity import new_id
 from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Delivery, Webhook, now
@@ -22,22 +22,22 @@ from mleredux_server.runs.lists import of_project
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.webhooks import DeliveryView, NewWebhook, WebhookRequest, WebhookView
-from mleredux_server.service import service_of
+from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/webhooks", tags=["accounts"])
+_WHAT = "a project's webhooks"
 
 Project = Annotated[str | None, Query(max_length=512, description="Id or name.")]
 
 
 @router.post("", status_code=201)
-def create_webhook(asked: WebhookRequest, caller: Runner, request: Request) -> NewWebhook:
+def create_webhook(asked: WebhookRequest, caller: Runner, service: Current) -> NewWebhook:
     """Create a webhook of a project (owners); its secret is returned here and nowhere else."""
-    service = service_of(request)
     check_url(asked.url, service.settings.webhook_hosts)
     said = PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
     with service.database.writing() as session:
         project = project_for(session, caller, asked.project)
-        _check_owner(caller, project.id)
+        check_owner(caller, project.id, _WHAT)
         if (session.scalar(select(func.count()).where(Webhook.project_id == project.id)) or 0) >= MOST_WEBHOOKS:
             raise Problem("conflict", f"The project has {MOST_WEBHOOKS} webhooks.", hint="Delete some.")
         made = Webhook(id=new_id("whk"), project_id=project.id, user_id=caller.user_id, url=asked.url)
@@ -50,18 +50,18 @@ def create_webhook(asked: WebhookRequest, caller: Runner, request: Request) -> N
 
 
 @router.get("")
-def list_webhooks(caller: Reader, request: Request, paging: Pages, project: Project = None) -> Page[WebhookView]:
+def list_webhooks(caller: Reader, service: Current, paging: Pages, project: Project = None) -> Page[WebhookView]:
     """List webhooks of the caller's projects."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         query = select(Webhook).where(*of_project(session, caller, Webhook.project_id, project))
         rows = session.scalars(query.order_by(Webhook.id)).all()
     return paging.page_of_all(rows, lambda row: row.id, lambda row: as_view(WebhookView, row))
 
 
 @router.get("/{webhook_id}/deliveries")
-def list_deliveries(webhook_id: str, caller: Reader, request: Request, paging: Pages) -> Page[DeliveryView]:
+def list_deliveries(webhook_id: str, caller: Reader, service: Current, paging: Pages) -> Page[DeliveryView]:
     """List the messages of a webhook, newest first, with their delivery status."""
-    with service_of(request).database.reading() as session:
+    with service.database.reading() as session:
         hook = _found(session, caller, webhook_id)
         query = select(Delivery).where(Delivery.webhook_id == hook.id)
         rows = session.scalars(query.order_by(Delivery.created_at.desc(), Delivery.id).limit(500)).all()
@@ -69,20 +69,20 @@ def list_deliveries(webhook_id: str, caller: Reader, request: Request, paging: P
 
 
 @router.post("/{webhook_id}/test", status_code=202)
-def send_test(webhook_id: str, caller: Runner, request: Request) -> DeliveryView:
+def send_test(webhook_id: str, caller: Runner, service: Current) -> DeliveryView:
     """Send a message for the event `test` (owners)."""
-    with service_of(request).database.writing() as session:
+    with service.database.writing() as session:
         hook = _found(session, caller, webhook_id)
-        _check_owner(caller, hook.project_id)
+        check_owner(caller, hook.project_id, _WHAT)
         return as_view(DeliveryView, probe(session, hook))
 
 
 @router.delete("/{webhook_id}", status_code=204)
-def delete_webhook(webhook_id: str, caller: Runner, request: Request) -> None:
+def delete_webhook(webhook_id: str, caller: Runner, service: Current) -> None:
     """Delete a webhook (owners); messages that have not been delivered yet are dropped."""
-    with service_of(request).database.writing() as session:
+    with service.database.writing() as session:
         hook = _found(session, caller, webhook_id)
-        _check_owner(caller, hook.project_id)
+        check_owner(caller, hook.project_id, _WHAT)
         session.delete(hook)
         note(session, caller, "webhook.delete", f"{hook.project_id} {hook.id}")
 
@@ -92,8 +92,3 @@ def _found(session: Session, caller: Caller, webhook_id: str) -> Webhook:
     if found is None or not caller.sees(found.project_id):
         raise not_found("webhook", webhook_id)
     return found
-
-
-def _check_owner(caller: Caller, project_id: str) -> None:
-    if not caller.all_projects and caller.projects.get(project_id) != "owner":
-        raise Problem("forbidden", "Only owners can change a project's webhooks.", hint="Ask an owner of the project.")

@@ -50,10 +50,8 @@ class Database:
             self.url = make_url(url)
             self.engine = self._open()
         except (ArgumentError, NoSuchModuleError, ImportError) as error:
-            raise MlereduxError(
-                f"The database's URL can't be used ({type(error).__name__}).",
-                hint="Use sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME with `mleredux-server[postgresql]`.",
-            ) from error
+            hint = "Use sqlite:///FILE, or postgresql://USER:PASSWORD@HOST/NAME with `mleredux-server[postgresql]`."
+            raise MlereduxError(f"The database's URL can't be used ({type(error).__name__}).", hint=hint) from error
         self._one_writes = threading.Lock()
         self._readers: sessionmaker[Session] = sessionmaker(self.engine, expire_on_commit=False)
         writer = self.engine.execution_options(writes=True)
@@ -137,10 +135,8 @@ class Database:
                     (command.downgrade if down else command.upgrade)(config, revision)
         except (SQLAlchemyError, OSError) as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0].rstrip(".")
-            raise MlereduxError(
-                f"The database {self.shown} can't be used: {reason}.",
-                hint="Check that it is running and that the URL is correct.",
-            ) from error
+            hint = "Check that it is running and that the URL is correct."
+            raise MlereduxError(f"The database {self.shown} can't be used: {reason}.", hint=hint) from error
 
     def close(self) -> None:
         """Close all connections."""

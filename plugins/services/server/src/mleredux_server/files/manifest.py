@@ -77,9 +77,8 @@ class Manifests:
                 raise ValueError("too large")
             manifest = Manifest.model_validate_json(file.read(0, file.size))
         except (ValueError, ValidationError) as error:
-            raise Problem(
-                "conflict", f"The manifest of run {run.id} is damaged.", hint="Contact the server administrator."
-            ) from error
+            hint = "Contact the server administrator."
+            raise Problem("conflict", f"The manifest of run {run.id} is damaged.", hint=hint) from error
         found = {one.path: one for one in manifest.artifacts}
         for path in (path for path in found if "/" not in path and found[path].sha256):
             with contextlib.suppress(OSError), run.open(path.encode()) as shown:
@@ -142,6 +141,5 @@ def read_document(run: SeenRun, name: str, most: int) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise Problem(
-            "conflict", f"{name} of run {run.id} can't be read.", hint="Contact the server administrator."
-        ) from error
+        hint = "Contact the server administrator."
+        raise Problem("conflict", f"{name} of run {run.id} can't be read.", hint=hint) from error

@@ -22,7 +22,7 @@ from mleredux_server.database.tables import RunRow
 from mleredux_server.files.access import Cover
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.runs.lookup import SeenRun
-from mleredux_server.service import Service, service_of
+from mleredux_server.service import Service
 
 _MOST_KEPT = 5000
 _SECRET_NAME = re.compile(
@@ -128,11 +128,8 @@ class Masks:
 
 
 def masks_of(request: Request) -> Masks:
-    """Return the masks of the server that handles a request."""
-    state = request.app.state
-    if not hasattr(state, "masks"):
-        state.masks = Masks(service_of(request))
-    found: Masks = state.masks
+    """Return the masks of the application that handles a request."""
+    found: Masks = request.app.state.masks
     return found
 
 

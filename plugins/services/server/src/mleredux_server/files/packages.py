@@ -90,11 +90,8 @@ def unpack(archive: Path, target: Path, most: int) -> Packed:
 
 def too_large(most: int) -> Problem:
     """Return the error for a folder that exceeds the limit."""
-    return Problem(
-        "too-large",
-        f"The agent's folder has more than {most >> 20} MB or {MOST_FILES:,} files.",
-        hint="Exclude data with .gitignore or .dockerignore; the build or the task provides it.",
-    )
+    hint = "Exclude data with .gitignore or .dockerignore; the build or the task provides it."
+    return Problem("too-large", f"The agent's folder has more than {most >> 20} MB or {MOST_FILES:,} files.", hint=hint)
 
 
 def _members(tar: tarfile.TarFile, most: int) -> Iterator[tarfile.TarInfo]:

@@ -197,9 +197,8 @@ async def _read(request: Request, form: _Form, most: int) -> None:
                 form.add(b"")
                 return
     except MultipartError as error:
-        raise Problem(
-            "invalid", "The form is malformed or incomplete.", hint="Send all of it as multipart/form-data."
-        ) from error
+        hint = "Send all of it as multipart/form-data."
+        raise Problem("invalid", "The form is malformed or incomplete.", hint=hint) from error
     except (ClientDisconnect, TimeoutError) as error:
         raise Problem("invalid", "The upload was interrupted.", hint="Send it again.") from error
 
@@ -208,11 +207,8 @@ def _boundary(request: Request) -> bytes:
     kind, options = parse_options_header(request.headers.get("content-type", ""))
     boundary: bytes = options.get("boundary", "").encode("latin-1", "replace")
     if kind.lower() != "multipart/form-data" or not 0 < len(boundary) <= 70:
-        raise Problem(
-            "invalid",
-            "The body must be a multipart/form-data form with its boundary.",
-            hint="`curl -F task=… -F file=@…` sends one.",
-        )
+        hint = "`curl -F task=… -F file=@…` sends one."
+        raise Problem("invalid", "The body must be a multipart/form-data form with its boundary.", hint=hint)
     return boundary
 
 
@@ -227,9 +223,8 @@ def _folder(request: Request, service: Service, expected: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     free = shutil.disk_usage(folder).free >> 20
     if free < service.settings.min_free_mb + (expected >> 20):
-        raise Problem(
-            "no-space", "The server's disk has too little free space.", hint="Contact the server administrator."
-        )
+        hint = "Contact the server administrator."
+        raise Problem("no-space", "The server's disk has too little free space.", hint=hint)
     return folder
 
 
@@ -239,9 +234,5 @@ def too_large(most: int) -> Problem:
 
 
 def _wrong(name: str, what: str) -> Problem:
-    return Problem(
-        "invalid",
-        f"The form's part `{name}` {what}.",
-        hint="Send `task` and `file`.",
-        errors=[{"field": name, "message": what}],
-    )
+    hint = "Send `task` and `file`."
+    return Problem("invalid", f"The form's part `{name}` {what}.", hint=hint, errors=[{"field": name, "message": what}])

@@ -47,9 +47,8 @@ def bound(settings: Settings) -> socket.socket:
         server_socket.bind((settings.host, settings.port))
         server_socket.listen(_BACKLOG)
     except OSError as error:
-        raise MlereduxError(
-            f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.", hint="Choose another --port."
-        ) from error
+        hint = "Choose another --port."
+        raise MlereduxError(f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.", hint=hint) from error
     return server_socket
 
 
@@ -66,15 +65,12 @@ def alone(settings: Settings) -> Iterator[None]:
         acquired = lock.acquire()
         works = lock.held_elsewhere()
     except OSError as error:
-        raise MlereduxError(
-            f"Files in {settings.runs_dir} can't be locked: {error.strerror}.",
-            hint="Mount its file system with locks, or use a --runs-dir on another file system.",
-        ) from error
+        hint = "Mount its file system with locks, or use a --runs-dir on another file system."
+        raise MlereduxError(f"Files in {settings.runs_dir} can't be locked: {error.strerror}.", hint=hint) from error
     beat = None if works else Heartbeat(settings.state_dir / "server.beat")
     if not acquired or (beat is not None and not beat.start()):
-        raise MlereduxError(
-            f"Another server already uses {settings.runs_dir}.", hint="Stop it first, or use another --runs-dir."
-        )
+        hint = "Stop it first, or use another --runs-dir."
+        raise MlereduxError(f"Another server already uses {settings.runs_dir}.", hint=hint)
     try:
         yield
     finally:

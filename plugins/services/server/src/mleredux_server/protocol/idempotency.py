@@ -61,9 +61,10 @@ class Replayed(Exception):
 
 @dataclass(frozen=True)
 class Claim:
-    """A creating request with a key.
+    """The key of a creating request; without one, nothing is claimed.
 
     Attributes:
+        key: The key; empty if the request has none.
         request: Hash of method, path and the request's content.
     """
 
@@ -78,7 +79,7 @@ class Claim:
             Replayed: It is a repeat; contains the first response.
             Problem: The first one is still in progress, or had different content.
         """
-        row = session.get(Idempotency, (self.user_id, self.key), populate_existing=True)
+        row = session.get(Idempotency, (self.user_id, self.key), populate_existing=True) if self.key else None
         if row is None:
             return True
         if row.request != self.request:
@@ -100,6 +101,8 @@ class Claim:
             Replayed: The request is a repeat.
             Problem: The first one is still in progress, or had different content.
         """
+        if not self.key:
+            return
         if not self.look(session):
             self.release(session)
         session.execute(delete(Idempotency).where(Idempotency.created_at < now() - KEPT))
@@ -122,39 +125,38 @@ class Claim:
         session.execute(delete(Idempotency).where(Idempotency.user_id == self.user_id, Idempotency.key == self.key))
 
 
-def claim_of(request: Request, caller: Caller, *asked: BaseModel | str) -> Claim | None:
-    """Return the claim of a request with a key, else None.
+UNCLAIMED = Claim("", "", "")
+"""The claim of what no request with a key asks for."""
+
+
+def claim_of(request: Request, caller: Caller, *asked: BaseModel | str, first: Database | None = None) -> Claim:
+    """Return the claim of a request.
 
     Args:
         request: The request.
         caller: The requesting user; keys are per user.
         asked: The content that identifies this request: the body's model, or fields and digests of uploads.
+        first: If given, a repeat is answered from this database now, before any check whose result may have changed
+            since the first request.
 
     Raises:
-        Problem: The key is malformed.
+        Replayed: The request is a repeat.
+        Problem: The key is malformed, or the first request is still in progress, or had different content.
     """
     key = request.headers.get(HEADER)
     if key is None:
-        return None
+        return UNCLAIMED
     if not 0 < len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable():
         raise Problem("invalid", f"The Idempotency-Key must be 1 to {_LONGEST_KEY} printable ASCII characters.")
     digest = hashlib.sha256(f"{request.method} {request.url.path}".encode())
     for part in asked:
         text = part.model_dump_json() if isinstance(part, BaseModel) else part
         digest.update(b"\0" + text.encode("utf-8", "surrogatepass"))
-    return Claim(caller.user_id, key, digest.hexdigest())
-
-
-def look_first(database: Database, claim: Claim | None) -> None:
-    """Answer a repeated request before any check whose result may have changed since the first one.
-
-    Raises:
-        Replayed: The request is a repeat.
-        Problem: The first one is still in progress, or had different content.
-    """
-    if claim is not None:
-        with database.reading() as session:
+    claim = Claim(caller.user_id, key, digest.hexdigest())
+    if first is not None:
+        with first.reading() as session:
             claim.look(session)
+    return claim
 
 
 def install(app: FastAPI) -> None:

@@ -7,8 +7,8 @@ import re
 from typing import Any
 
 import structlog
-from fastapi import FastAPI, Request, Response
-from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
+from fastapi import FastAPI, Request
+from sqlalchemy.exc import SQLAlchemyError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -44,17 +44,6 @@ def install(app: FastAPI, service: Service) -> None:
     app.add_middleware(Preconditions)
     app.add_middleware(Heads)
     app.add_middleware(Guard, most_bytes=service.settings.max_body_kb * 1024)
-
-    async def conflict(request: Request, _error: Exception) -> Response:
-        problem = Problem("conflict", "A concurrent request made the same change.", hint="Check the current state.")
-        return answer(request, problem)
-
-    async def unstorable(request: Request, _error: Exception) -> Response:
-        return answer(request, Problem("invalid", "Some text or number in the request can't be stored."))
-
-    app.add_exception_handler(IntegrityError, conflict)
-    app.add_exception_handler(DataError, unstorable)
-    app.add_exception_handler(UnicodeEncodeError, unstorable)
 
 
 def request_id(scope: Scope) -> str | None:

@@ -15,7 +15,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
-from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, NoResultFound, OperationalError, TimeoutError
+from sqlalchemy import exc
 from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
@@ -118,29 +118,20 @@ def of_error(error: Exception) -> Problem:
         case HTTPException():
             slug = {401: "unauthenticated", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
             return Problem(slug.get(error.status_code, "invalid"), f"{error.detail}.", headers=error.headers)
-        case NoResultFound():
+        case exc.NoResultFound():
             return Problem("not-found", "It was deleted in the meantime.")
-        case DataError():
-            return Problem(
-                "invalid",
-                "The request contains a character or a number that the database does not support.",
-                hint="Remove NUL characters.",
-            )
-        case OperationalError() if _disk_full(error):
+        case exc.IntegrityError():
+            return Problem("conflict", "A concurrent request made the same change.", hint="Check the current state.")
+        case exc.DataError() | UnicodeEncodeError():
+            return Problem("invalid", "Some text or number in the request can't be stored.")
+        case exc.OperationalError() if _disk_full(error):
             return of_error(OSError(errno.ENOSPC, "full"))
-        case OperationalError() | InterfaceError() | TimeoutError():
-            return Problem(
-                "unavailable",
-                "The database is not responding.",
-                hint="Try again in a moment; nothing was changed.",
-                headers={"Retry-After": "1"},
-            )
+        case exc.OperationalError() | exc.InterfaceError() | exc.TimeoutError():
+            hint = "Try again in a moment; nothing was changed."
+            return Problem("unavailable", "The database is not responding.", hint=hint, headers={"Retry-After": "1"})
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return Problem(
-                "no-space",
-                "The server's disk is full; nothing was changed.",
-                hint="Contact the server administrator, or delete runs.",
-            )
+            hint = "Contact the server administrator, or delete runs."
+            return Problem("no-space", "The server's disk is full; nothing was changed.", hint=hint)
     return Problem("internal", "Internal error.", hint="Report the request's id to the server administrator.")
 
 
@@ -158,17 +149,9 @@ def install(app: FastAPI) -> None:
             _LOG.error("request failed", problem=problem.slug, reason=problem.detail, exc_info=None if known else error)
         return answer(request, problem)
 
-    for kind in (
-        MlereduxError,
-        RequestValidationError,
-        HTTPException,
-        NoResultFound,
-        DBAPIError,
-        TimeoutError,
-    ):
+    stored = (exc.NoResultFound, exc.DBAPIError, exc.TimeoutError, UnicodeEncodeError)
+    for kind in (MlereduxError, RequestValidationError, HTTPException, *stored, OSError, Exception):
         app.add_exception_handler(kind, handle)
-    app.add_exception_handler(OSError, handle)
-    app.add_exception_handler(Exception, handle)
 
 
 def _allowed(app: FastAPI, path: str) -> str:
@@ -188,7 +171,7 @@ def _body_of(request: Request) -> Any:
     return getattr(getattr(field, "field_info", None), "annotation", None)
 
 
-def _disk_full(error: OperationalError) -> bool:
+def _disk_full(error: exc.OperationalError) -> bool:
     code = getattr(error.orig, "sqlite_errorcode", None) or getattr(error.orig, "sqlstate", None)
     return code in (sqlite3.SQLITE_FULL, "53100")
 

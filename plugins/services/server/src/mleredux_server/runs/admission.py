@@ -106,8 +106,7 @@ def check_quota(
     disk = usage.disk_mb
     for run in asked:
         limits = run.limits
-        if not allows(quota, run.sandbox, installed):
-            raise _exceeded(project, only_sandboxes(quota), f"{run.sandbox} was requested")
+        check_sandbox(project, run.sandbox, installed)
         if run.network not in quota.networks:
             raise _exceeded(project, _only("network", quota.networks), f"{run.network} was requested")
         for name in ("cpus", "memory_mb", "gpus"):
@@ -119,11 +118,27 @@ def check_quota(
                 project, f"{plain(quota.max_time_limit)} s per run", f"the run requests {plain(limits.time_limit)}"
             )
         disk += limits.disk_mb
-    if quota.disk_mb is not None and disk > quota.disk_mb:
-        raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with this request, it would use {disk}")
+    _check_disk(project, quota, disk)
     if quota.llm_tokens is None:
         return asked
     return _with_tokens(project, quota.llm_tokens, usage.llm_tokens, asked)
+
+
+def check_sandbox(project: Project, sandbox: str, installed: Mapping[str, Capabilities]) -> None:
+    """Raise a `Problem` if a project's quota does not allow a sandbox."""
+    quota = Quota.model_validate(project.quota)
+    if not allows(quota, sandbox, installed):
+        raise _exceeded(project, _only_sandboxes(quota), f"{sandbox} was requested")
+
+
+def check_disk(session: Session, project: Project, more_mb: int) -> None:
+    """Raise a `Problem` if a project's quota does not allow that many more megabytes on disk."""
+    _check_disk(project, Quota.model_validate(project.quota), usage_of(session, project).disk_mb + more_mb)
+
+
+def _check_disk(project: Project, quota: Quota, used: int) -> None:
+    if quota.disk_mb is not None and used > quota.disk_mb:
+        raise _exceeded(project, f"{quota.disk_mb} MB of disk", f"with this request, it would use {used}")
 
 
 def check_waiting(session: Session, project: Project, kind: str) -> None:
@@ -135,11 +150,8 @@ def check_waiting(session: Session, project: Project, kind: str) -> None:
     most, what = _MOST_WAITING[kind]
     unfinished = (Job.project_id == project.id, Job.kind == kind, Job.state != "ended")
     if (session.scalar(select(func.count()).where(*unfinished)) or 0) >= most:
-        raise Problem(
-            "quota-exceeded",
-            f"Project {project.name} already has {most} {what} queued.",
-            hint="Wait for some of them to finish.",
-        )
+        hint = "Wait for some of them to finish."
+        raise Problem("quota-exceeded", f"Project {project.name} already has {most} {what} queued.", hint=hint)
 
 
 def _with_tokens(project: Project, most: int, used: int, asked: Sequence[RunPlan]) -> list[RunPlan]:
@@ -159,7 +171,7 @@ def _with_tokens(project: Project, most: int, used: int, asked: Sequence[RunPlan
     ]
 
 
-def only_sandboxes(quota: Quota) -> str:
+def _only_sandboxes(quota: Quota) -> str:
     """Describe where a quota allows agents to run."""
     names = quota.sandboxes or ()
     ids = [name for name in names if name != ISOLATED]
@@ -177,8 +189,5 @@ def _only(kind: str, names: Sequence[str]) -> str:
 
 
 def _exceeded(project: Project, most: str, found: str) -> Problem:
-    return Problem(
-        "quota-exceeded",
-        f"The quota of project {project.name} allows {most}; {found}.",
-        hint="Request less, delete runs that are no longer needed, or ask the server administrator for more.",
-    )
+    hint = "Request less, delete runs that are no longer needed, or ask the server administrator for more."
+    return Problem("quota-exceeded", f"The quota of project {project.name} allows {most}; {found}.", hint=hint)

@@ -15,13 +15,11 @@ from mleredux_server.accounts.secrets import lending
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import BuildRow, Job, Project, now
 from mleredux_server.protocol.idempotency import Answer, Claim
-from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.admission import allows, check_waiting, only_sandboxes
+from mleredux_server.runs.admission import check_sandbox, check_waiting
 from mleredux_server.runs.creation import make_job
 from mleredux_server.runs.references import check_agent_reference, check_made
 from mleredux_server.runs.sources import check_source
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.service import Service
 from mleredux_server.streams.tail import Over
@@ -35,7 +33,7 @@ def answer_of(view: BuildView) -> Answer:
     return Answer(202, {"Location": f"/v1/builds/{view.id}"}, view.model_dump_json())
 
 
-def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim | None) -> BuildView:
+def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim) -> BuildView:
     """Create a build of an agent's environment.
 
     Raises:
@@ -50,13 +48,7 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
     request["project_secrets"] = caller.bound_to is not None
 
     def check(session: Session, project: Project) -> None:
-        quota = Quota.model_validate(project.quota)
-        if not allows(quota, sandbox, service.catalogue.capabilities()):
-            raise Problem(
-                "quota-exceeded",
-                f"The quota of project {project.name} allows {only_sandboxes(quota)}, not {sandbox}.",
-                hint="Choose another sandbox, or ask the server administrator to allow it.",
-            )
+        check_sandbox(project, sandbox, service.catalogue.capabilities())
         check_waiting(session, project, "build")
 
     def fill(folder: Path) -> None:

@@ -17,7 +17,7 @@ from mleredux_server.accounts.accounts import default_project, note, visible_pro
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database import batches
 from mleredux_server.database.tables import BuildRow, Experiment, Job, Project, RunRow, Submission, now
-from mleredux_server.protocol.idempotency import Answer, Claim
+from mleredux_server.protocol.idempotency import UNCLAIMED, Answer, Claim
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.service import Service
 
@@ -34,7 +34,7 @@ def make_jobs(
     rows: Callable[[Session, Project], list[_Row]],
     folders: Callable[[], None],
     answer: Callable[[list[_Row]], Answer] | None = None,
-    claim: Claim | None = None,
+    claim: Claim = UNCLAIMED,
 ) -> list[_Row]:
     """Create all jobs or none.
 
@@ -61,8 +61,7 @@ def make_jobs(
     """
     try:
         with service.database.writing() as session:
-            if claim is not None:
-                claim.take(session)
+            claim.take(session)
             home = project_for(session, caller, project)
             session.refresh(home, with_for_update=True)  # so that concurrent requests can't exceed the quota
             made = rows(session, home)
@@ -71,7 +70,7 @@ def make_jobs(
             for some in batches(ids):
                 session.execute(update(Job).where(Job.id.in_(some)).values(state="queued", queued_at=now()))
             note(session, caller, *_created(made))
-            if claim is not None and answer is not None:
+            if claim.key and answer is not None:
                 claim.keep(session, answer(made))
     except SQLAlchemyError:
         service.left.append((list(ids), claim))  # it may be committed: unknown while the database does not respond
@@ -105,7 +104,7 @@ def make_job(
     check: Callable[[Session, Project], None],
     fill: Callable[[Path], None],
     answer: Callable[[_OneRow], Answer],
-    claim: Claim | None,
+    claim: Claim,
 ) -> _OneRow:
     """Create one job other than a run, as `make_jobs` does.
 
@@ -181,7 +180,7 @@ def settle_left(service: Service) -> None:
             service.left.remove((ids, claim))
 
 
-def drop_uncreated(service: Service, ids: Sequence[str], claim: Claim | None = None) -> None:
+def drop_uncreated(service: Service, ids: Sequence[str], claim: Claim = UNCLAIMED) -> None:
     """Remove jobs that were never acknowledged, their experiments, and the claim of the request."""
     with service.database.reading() as session:
         kinds = [
@@ -200,5 +199,4 @@ def drop_uncreated(service: Service, ids: Sequence[str], claim: Claim | None = N
             session.execute(delete(Job).where(Job.id.in_(some), Job.state == "creating"))
         left = select(RunRow.id).where(RunRow.experiment_id == Experiment.id).exists()
         session.execute(delete(Experiment).where(Experiment.id.in_(experiments - {None}), ~left))
-        if claim is not None:
-            claim.release(session)
+        claim.release(session)

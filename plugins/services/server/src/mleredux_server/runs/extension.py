@@ -30,7 +30,7 @@ def extend(
     caller: Caller,
     experiment: Experiment,
     asked: ExtensionRequest,
-    claim: Claim | None,
+    claim: Claim,
     answer: Callable[[list[RunRow]], Answer],
 ) -> list[RunRow]:
     """Create the runs of additional tasks and seeds, all or none; agents stay at the commits of the first runs.
@@ -61,11 +61,8 @@ def extend(
             raise Problem("conflict", f"Arm {cell.arm[:200]} has no runs left.", hint="Create another experiment.")
         told = example.request.get("context") is not None and "{task}" in (arms[cell.arm].context or "")
         if example.task != task and told:
-            raise Problem(
-                "conflict",
-                f"Arm {cell.arm[:200]} has a context, but no text for {task}.",
-                hint="Extend by seeds only, or create another experiment.",
-            )
+            hint = "Extend by seeds only, or create another experiment."
+            raise Problem("conflict", f"Arm {cell.arm[:200]} has a context, but no text for {task}.", hint=hint)
         chosen = example.user_id == caller.user_id
         request = KeptRequest.of(example.request, chosen_by_caller=chosen, task=task, seed=cell.seed)
         with lending(service, caller, request.secrets, experiment.project_id, own=not request.project_secrets):

@@ -19,13 +19,13 @@ from sqlalchemy.orm import Session
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, now
 from mleredux_server.operations.traces import here
-from mleredux_server.protocol.idempotency import Answer, Claim
+from mleredux_server.protocol.idempotency import UNCLAIMED, Answer, Claim
 from mleredux_server.protocol.problems import Problem, invalid, require_statistics
 from mleredux_server.runs.admission import check_quota, fit_to_quota
 from mleredux_server.runs.creation import make_jobs
 from mleredux_server.runs.references import granted
 from mleredux_server.runs.summary import lacks_result
-from mleredux_server.scheduler.adoption import write_note
+from mleredux_server.scheduler.adoption import columns_of, write_note
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.runs import ExperimentRequest, HowToRun, KeptRequest, RunRequest
 from mleredux_server.service import Service
@@ -146,9 +146,8 @@ def request_of(asked: ExperimentRequest) -> Request:
     """
     if asked.plan is None:
         if not (asked.agents and (asked.tasks or asked.sets)):
-            raise Problem(
-                "invalid", "An experiment needs tasks and agents.", hint="Set `tasks` and `agents`, or `plan`."
-            )
+            hint = "Set `tasks` and `agents`, or `plan`."
+            raise Problem("invalid", "An experiment needs tasks and agents.", hint=hint)
         limits = asked.limits.model_dump(exclude_none=True)
         tasks = (*asked.tasks, *(f"{SET}{name}" for name in asked.sets))
         fields = {name: getattr(asked, name) for name in _ARM}
@@ -188,7 +187,7 @@ def make_runs(
     experiment: Experiment | None = None,
     larger: Callable[[Experiment], None] | None = None,
     retry_of: str | None = None,
-    claim: Claim | None = None,
+    claim: Claim = UNCLAIMED,
     answer: Callable[[list[RunRow]], Answer] | None = None,
 ) -> list[RunRow]:
     """Create all runs or none.
@@ -227,10 +226,10 @@ def make_runs(
             session.flush()
         made = []
         for one in admitted:
-            job, row = _rows(one, caller, project, experiment, retry_of)
-            session.add(job)
-            session.add(row)
-            made.append(row)
+            job, row = columns_of(one.plan, one.id, one.request, now(), project.id, caller.user_id)
+            session.add(Job(**job))
+            made.append(RunRow(**row, experiment_id=one.plan.experiment, retry_of=retry_of))
+            session.add(made[-1])
         session.flush()
         session.add_all(
             RunLabel(run_id=row.id, name=name, value=value) for row in made for name, value in row.labels.items()
@@ -292,39 +291,3 @@ def _kept(request: RunRequest, caller: Caller) -> KeptRequest:
     """Return the request to store; a token that is limited to a project gives no access to its user's own secrets."""
     only = getattr(request, "project_secrets", False) or caller.bound_to is not None
     return KeptRequest.model_construct(**{**dict(request), "project_secrets": only, "traceparent": here()})
-
-
-def _rows(
-    one: Planned, caller: Caller, project: Project, experiment: Experiment | None, retry_of: str | None
-) -> tuple[Job, RunRow]:
-    plan, limits, request = one.plan, one.plan.limits, one.request
-    created = now()
-    job = Job(
-        id=one.id,
-        kind="run",
-        project_id=project.id,
-        user_id=caller.user_id,
-        priority=request.priority,
-        preemptible=request.preemptible,
-        **limits.model_dump(include={"cpus", "memory_mb", "gpus", "disk_mb"}),
-        llm_tokens=limits.llm_tokens if plan.network == "gateway" else None,
-        created_at=created,
-    )
-    row = RunRow(
-        id=one.id,
-        project_id=project.id,
-        user_id=caller.user_id,
-        experiment_id=experiment.id if experiment else None,
-        arm=plan.arm,
-        retry_of=retry_of,
-        **plan.model_dump(include={"task", "agent", "sandbox", "seed", "network", "options"}),
-        obfuscated=request.obfuscated,
-        priority=request.priority,
-        preemptible=request.preemptible,
-        limits=limits.model_dump(mode="json"),
-        labels=request.labels,
-        request=request.model_dump(mode="json"),
-        created_at=created,
-        updated_at=created,
-    )
-    return job, row

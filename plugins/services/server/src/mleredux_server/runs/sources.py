@@ -14,10 +14,9 @@ from mleredux_server.database.tables import BuildRow, Job, RunRow, Source, now
 from mleredux_server.files.packages import unpack
 from mleredux_server.files.uploads import Upload
 from mleredux_server.protocol.problems import Problem, not_found
-from mleredux_server.runs.admission import usage_of
+from mleredux_server.runs.admission import check_disk
 from mleredux_server.runs.creation import project_for
 from mleredux_server.runs.uploaded import UPLOAD, read_reference, sources_dir
-from mleredux_server.schemas.accounts import Quota
 from mleredux_server.service import Service
 
 _CHANGING = threading.Lock()
@@ -38,9 +37,7 @@ def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
             session.refresh(project, with_for_update=True)
             found = session.get(Source, (packed.digest, project.id))
             if found is None:
-                most, used = Quota.model_validate(project.quota).disk_mb, usage_of(session, project).disk_mb
-                if most is not None and used + (packed.size >> 20) > most:
-                    raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} MB of disk.")
+                check_disk(session, project, packed.size >> 20)
                 found = Source(id=packed.digest, project_id=project.id, user_id=caller.user_id, name=name)
                 found.size, found.files, found.created_at = packed.size, packed.files, now()
                 session.add(found)

@@ -17,13 +17,12 @@ from mleredux_server.accounts.identity import new_id
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Job, Project, Submission, now
 from mleredux_server.files.uploads import Upload
-from mleredux_server.protocol.idempotency import Answer, Claim
+from mleredux_server.protocol.idempotency import UNCLAIMED, Answer, Claim
 from mleredux_server.protocol.problems import Problem, not_found
-from mleredux_server.runs.admission import check_waiting, usage_of
+from mleredux_server.runs.admission import check_disk, check_waiting
 from mleredux_server.runs.creation import make_job
 from mleredux_server.runs.deadlines import left_today, terms_of
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.accounts import Quota
 from mleredux_server.schemas.submissions import SubmissionView
 from mleredux_server.service import Service
 
@@ -31,7 +30,7 @@ _GRADER_MB = 2048
 _checking = threading.BoundedSemaphore(2)
 
 
-def make_submission(service: Service, caller: Caller, upload: Upload, claim: Claim | None) -> SubmissionView:
+def make_submission(service: Service, caller: Caller, upload: Upload, claim: Claim = UNCLAIMED) -> SubmissionView:
     """Store a file and queue its grading.
 
     Raises:
@@ -43,13 +42,15 @@ def make_submission(service: Service, caller: Caller, upload: Upload, claim: Cla
     row.created_at, row.status = now(), "queued"
     if not is_prepared(service, task):
         row.message = "The task's data is prepared first, which may take a long time."
-    job = Job(kind="grade", memory_mb=min(_GRADER_MB, machine_slots().memory_mb // 2), disk_mb=-(-upload.size // 2**20))
+    megabytes = -(-upload.size // 2**20)
+    job = Job(kind="grade", memory_mb=min(_GRADER_MB, machine_slots().memory_mb // 2), disk_mb=megabytes)
     name = f"submission{Path(task.submission.file).suffix}"
     project, terms = upload.fields.get("project") or None, terms_of(service, task.id)
     halves = terms is not None and terms.public
 
     def check(session: Session, home: Project) -> None:
-        _check_quota(session, home, upload.size)
+        check_disk(session, home, megabytes)
+        check_waiting(session, home, "grade")
         if left_today(session, terms, task.id, caller.user_id) == 0:
             raise Problem("quota-exceeded", f"You have no submissions to {task.id} left today, until 24:00 UTC.")
 
@@ -110,26 +111,11 @@ def check_form(service: Service, upload: Upload) -> Verdict:
     except DataError:
         prepared = None
     if prepared is None:
-        raise Problem(
-            "conflict",
-            f"The data of task {task.id} is not prepared on this server yet.",
-            hint="The first submission or run prepares it; try again later.",
-        )
+        hint = "The first submission or run prepares it; try again later."
+        raise Problem("conflict", f"The data of task {task.id} is not prepared on this server yet.", hint=hint)
     if not _checking.acquire(timeout=2):
         raise Problem("too-many-requests", "Other files are being checked.", headers={"Retry-After": "2"})
     try:
         return validate(read_schema(prepared.schema), upload.path)
     finally:
         _checking.release()
-
-
-def _check_quota(session: Session, project: Project, size: int) -> None:
-    quota = Quota.model_validate(project.quota)
-    used = usage_of(session, project).disk_mb + -(-size // 2**20)
-    if quota.disk_mb is not None and used > quota.disk_mb:
-        raise Problem(
-            "quota-exceeded",
-            f"The quota of project {project.name} allows {quota.disk_mb} MB of disk; it would use {used}.",
-            hint="Delete runs and submissions that are no longer needed, or ask the server administrator for more.",
-        )
-    check_waiting(session, project, "grade")

@@ -20,10 +20,6 @@ ENDED = ("done", "failed", "timed_out")
 PREEMPTED = "preempted"
 """Status of a run that was preempted, and is queued again."""
 OPEN = (*(str(state) for state in State if not state.final), PREEMPTED)
-_COLUMNS = (
-    "cause", "message", "score", "medal", "percentile", "verdict", "valid", "seconds", "cost_usd", "log_bytes",
-    "started_at", "ended_at",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,7 +54,7 @@ class Facts:
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of the run's row that are derived from its directory."""
-        found = {name: getattr(self, name) for name in _COLUMNS}
+        found = {name: value for name, value in vars(self).items() if name in RunRow.__table__.columns}
         return {**found, "status": str(self.state), "curve": [list(point) for point in self.curve]}
 
 

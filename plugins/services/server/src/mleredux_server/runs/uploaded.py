@@ -55,9 +55,8 @@ def uploaded_agent(reference: str) -> Agent:
     try:
         found = current().agent(f"repo:{place}{f'#{part}' if part else ''}")
     except MlereduxError as error:
-        raise MlereduxError(
-            error.message.replace(str(place), name), hint=error.hint and error.hint.replace(str(place), name)
-        ) from error
+        hint = error.hint and error.hint.replace(str(place), name)
+        raise MlereduxError(error.message.replace(str(place), name), hint=hint) from error
     return found.model_copy(update={"reference": reference, "unisolated": "named"})
 
 

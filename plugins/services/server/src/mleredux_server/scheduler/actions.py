@@ -22,7 +22,7 @@ from mleredux_server.accounts.secrets import lending, secrets_of
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database import batches
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, User, now
-from mleredux_server.protocol.idempotency import Answer, Claim
+from mleredux_server.protocol.idempotency import UNCLAIMED, Answer, Claim
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.references import check_agent
 from mleredux_server.runs.requests import make_runs, plan_run
@@ -90,7 +90,7 @@ def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: s
     return len(asked)
 
 
-def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None = None) -> Answer:
+def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim = UNCLAIMED) -> Answer:
     """Resume a run that did not fail because of its agent; otherwise create a new one with the same request.
 
     Args:
@@ -111,7 +111,7 @@ def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim | None
         return _retry(service, caller, run_id, claim)
 
 
-def _retry(service: Service, caller: Caller, run_id: str, claim: Claim | None) -> Answer:
+def _retry(service: Service, caller: Caller, run_id: str, claim: Claim) -> Answer:
     with service.database.reading() as session:
         row, job = session.get_one(RunRow, run_id), session.get_one(Job, run_id)
     if job.state != "ended":
@@ -249,7 +249,7 @@ def _goes_on(service: Service, run: Run) -> bool:
     return True
 
 
-def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None, how: KeptRequest) -> Answer:
+def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim, how: KeptRequest) -> Answer:
     with service.database.reading() as session:
         project = session.get_one(Project, session.get_one(Job, run.id).project_id)
         most = Quota.model_validate(project.quota).queued_runs
@@ -268,8 +268,7 @@ def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None
     finally:
         run.lock.release()
     with service.database.writing() as session:
-        if claim is not None:
-            claim.take(session)
+        claim.take(session)
         job = session.get_one(Job, run.id)
         if job.state == "ended":
             job.state, job.attempts, job.cancel, job.queued_at = "queued", 0, False, now()
@@ -282,8 +281,7 @@ def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim | None
         row.request = {**row.request, "project_secrets": how.project_secrets}
         view = run_view(row, session.get_one(User, row.user_id), None)
         answer = Answer(202, {}, view.model_dump_json())
-        if claim is not None:
-            claim.keep(session, answer)
+        claim.keep(session, answer)
     service.wake.set()
     return answer
 

@@ -7,9 +7,11 @@ belong to another program: they are listed and followed, and started only if a u
 from __future__ import annotations
 
 import contextlib
+from datetime import datetime
 from typing import Any
 
 from mleredux.plugin.artifact import Run
+from mleredux.plugin.experiment import RunPlan
 from pydantic import BaseModel, ValidationError
 
 from mleredux_server.runs.summary import Facts
@@ -44,45 +46,54 @@ def adopted(run: Run, facts: Facts, user_id: str, project_id: str) -> tuple[dict
         ValueError: Its request is invalid.
     """
     spec, note = run.spec, _note(run)
-    limits = spec.limits
     looked_after = note is not None and not facts.state.final
     state = "ended" if not looked_after else "started" if run.alive else "queued"
     request = note.request if note else _request(run)
-    job = {
-        "id": run.id,
-        "kind": "run",
+    job, row = columns_of(spec, run.id, request, spec.created_at, project_id, user_id)
+    job |= {
         "state": state,
-        "project_id": project_id,
-        "user_id": user_id,
-        "priority": request.priority,
-        "preemptible": request.preemptible,
-        **limits.model_dump(include={"cpus", "memory_mb", "gpus", "llm_tokens"}),
-        "disk_mb": 0 if state == "ended" else limits.disk_mb,
+        "disk_mb": 0 if state == "ended" else spec.limits.disk_mb,
         "llm_tokens_counted": facts.llm_tokens if facts.state.final else 0,
-        "attempts": 0,
-        "cancel": False,
-        "created_at": spec.created_at,
         "queued_at": spec.created_at,
         "started_at": facts.started_at,
         "ended_at": facts.ended_at,
     }
-    row = {
-        "id": run.id,
-        "project_id": project_id,
-        "user_id": user_id,
+    row |= {
         "retry_of": note.retry_of if note else None,
-        **spec.model_dump(include={"arm", *_ALIKE}),
-        "priority": request.priority,
-        "preemptible": request.preemptible,
-        "limits": limits.model_dump(mode="json"),
-        "labels": request.labels,
-        "request": {**request.model_dump(mode="json"), "project_secrets": True},  # the new owner did not request it
+        "request": {**row["request"], "project_secrets": True},  # the new owner did not request it
         **facts.columns(),
         **({"status": "queued"} if state == "queued" else {}),
-        "created_at": spec.created_at,
         "updated_at": facts.changed_at or spec.created_at,
     }
     return job, row
+
+
+def columns_of(
+    plan: RunPlan, run_id: str, request: RunRequest, created_at: datetime, project_id: str, user_id: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the columns of the job and of the row of a run that was not started yet.
+
+    Args:
+        plan: The run's plan.
+        run_id: Id of the run.
+        request: Its request.
+        created_at: When it was created.
+        project_id: Id of its project.
+        user_id: Id of its user.
+    """
+    owner = {"id": run_id, "project_id": project_id, "user_id": user_id, "created_at": created_at}
+    same = {**owner, **request.model_dump(include={"priority", "preemptible"})}
+    demand = plan.limits.model_dump(include={"cpus", "memory_mb", "gpus", "disk_mb"})
+    tokens = plan.limits.llm_tokens if plan.network == "gateway" else None
+    row = {
+        **same,
+        **plan.model_dump(include={"arm", *_ALIKE}),
+        "limits": plan.limits.model_dump(mode="json"),
+        "labels": request.labels,
+        "request": request.model_dump(mode="json"),
+        "updated_at": created_at,
+    }
+    return {**same, "kind": "run", **demand, "llm_tokens": tokens}, row
 
 
 def _note(run: Run) -> Note | None:

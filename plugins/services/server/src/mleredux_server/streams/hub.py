@@ -109,14 +109,8 @@ class Hub:
 
 
 def hub_of(request: Request) -> Hub:
-    """Return the streams of the server that handles a request."""
-    return _hub(request.app)
-
-
-def _hub(app: FastAPI) -> Hub:
-    if not hasattr(app.state, "hub"):
-        app.state.hub = Hub()
-    found: Hub = app.state.hub
+    """Return the hub of the application that handles a request."""
+    found: Hub = request.app.state.hub
     return found
 
 
@@ -125,7 +119,7 @@ def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
     shutdown = server.shutdown
 
     async def stop_first(sockets: list[socket.socket] | None = None) -> None:
-        _hub(app).stop()
+        app.state.hub.stop()
         await shutdown(sockets)
 
     server.shutdown = stop_first  # type: ignore[method-assign]
@@ -133,11 +127,7 @@ def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
 
 async def _may(request: Request, project: str) -> bool:
     """Return whether the client may still see it, since the token may have been revoked."""
-    token, tokens = bearer_of(request), _tokens_of(request)
+    tokens: Tokens = request.app.state.tokens
+    token = bearer_of(request)
     caller = tokens.remembered(token) or await run_in_threadpool(tokens.caller, token)
     return caller is not None and caller.sees(project)
-
-
-def _tokens_of(request: Request) -> Tokens:
-    found: Tokens = request.app.state.tokens
-    return found

@@ -9,7 +9,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from mleredux_server.files.masks import Masks
 from mleredux_server.service import Service
 
 ROOT = "/ui"
@@ -18,7 +17,6 @@ ROOT = "/ui"
 
 def install(app: FastAPI, service: Service) -> None:
     """Add the pages to an app; its root redirects to them."""
-    app.state.masks = Masks(service)
     pages = LazyPages(app)
     if service.settings.oidc_issuer:
         pages.load()  # errors in its settings are reported at startup

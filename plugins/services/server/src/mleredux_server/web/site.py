@@ -140,7 +140,7 @@ class SignedIn:
                     say(session.form_secret, f"{'Valid' if verdict.valid else 'Not valid'}: {verdict.message}")
                     if not verdict.valid:
                         return RedirectResponse(_task_page(task), 303)
-                shown = (await run_in_threadpool(make_submission, service, caller, upload, None)).id
+                shown = (await run_in_threadpool(make_submission, service, caller, upload)).id
         except MlereduxError as error:
             say(session.form_secret, str(error))
         return RedirectResponse(f"{ROOT}/submissions/{shown}" if shown else _task_page(task), 303)
