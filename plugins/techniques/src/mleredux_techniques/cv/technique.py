@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Dataset, Frame, GroupColumn, Kind
+from mleredux_techniques._kit.data.dataset import Dataset, Frame, GroupColumn
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting import instances
 from mleredux_techniques._kit.planting.generation import reworded
@@ -38,20 +38,20 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         test = moments >= np.quantile(moments, 1 - instances.TEST_SHARE)
         time = dates[0]
     order, numbered = rng.permutation(len(rows)), bool(rng.random() < 0.5)
-    columns: dict[str, tuple[Any, Kind]] = {
-        names[0]: (members, "text"),
-        names[1]: (_labels(rng.integers(0, max(8, len(rows) // 8), len(rows)), rng), "text"),
+    columns = {
+        names[0]: members,
+        names[1]: _labels(rng.integers(0, max(8, len(rows) // 8), len(rows)), rng),
         dates[0]: _moments(moments, numbered),
         dates[1]: _moments(rng.random(len(rows)), numbered),
     }
     if kind == "drift":
         drifting = instances.fresh_names(dataset, rng, 5)[2:]
-        columns |= {name: (_drifting(dataset, rows, moments, rng), "number") for name in drifting}
+        columns |= {name: _drifting(dataset, rows, moments, rng) for name in drifting}
     ours, theirs = order[~test[order]], order[test[order]]
     made = replace(dataset, train=rows.iloc[ours].reset_index(drop=True), test=rows.iloc[theirs].reset_index(drop=True))
-    parts = {name: (values[ours], values[theirs], held) for name, (values, held) in columns.items()}
-    made = instances.with_columns(made, parts, rng)
-    made = replace(instances.with_level(made, rng), group=GroupColumn(group) if group else None, time=time)
+    placed = {name: values[np.concatenate([ours, theirs])] for name, values in columns.items()}
+    made = instances.with_level(instances.with_values(made, placed, rng), rng)
+    made = replace(made, group=GroupColumn(group) if group else None, time=time)
     return instances.merged(instances.resized(made), [] if kind == "none" else [kind])
 
 
@@ -86,13 +86,10 @@ def _labels(codes: Any, rng: np.random.Generator) -> Any:
     return np.array([f"{letter}{shuffled[code]:05d}" for code in codes], dtype=object)
 
 
-def _moments(moments: Any, numbered: bool) -> tuple[Any, Kind]:
-    """Return times from 0 to 1 as seconds or as dates."""
-    return (np.round(moments * 1e6), "number") if numbered else (_dates(moments), "text")
-
-
-def _dates(moments: Any) -> Any:
-    """Convert times from 0 to 1 to dates within three years."""
+def _moments(moments: Any, numbered: bool) -> Any:
+    """Return times from 0 to 1 as seconds, or as dates within three years."""
+    if numbered:
+        return np.round(moments * 1e6)
     days = (moments * 3 * 365 * 24 * 60).astype("timedelta64[m]")
     return np.array([str(moment).replace("T", " ") for moment in START.astype("datetime64[m]") + days], dtype=object)
 

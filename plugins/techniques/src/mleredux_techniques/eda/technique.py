@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
-from mleredux_techniques._kit.planting.instances import clean, levels, merged, with_columns
+from mleredux_techniques._kit.planting.instances import clean, levels, merged, pooled, with_values
 
 MARKS = (-999.0, 9999.0, -99999.0, 999999.0)
 TEXTS = ("{:.1f} kg", "${:,.2f}", "{:.1f}%", "{:.0f} m")
@@ -27,27 +25,23 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     own = [name for name in made.of_kind("number") if name not in ("size", "rate")]
     plain = [str(name) for name in rng.permutation(own)]
     likened = (plain or ["size"])[0]
-    cut, columns = len(made.train), dict[str, tuple[Any, Any, Kind]]()
+    cut, columns = len(made.train), dict[str, Array]()
     for place in range(2):
         scale, middle = float(10 ** rng.uniform(-1, 1.5)), float(rng.uniform(-1, 1))
-        marked, bent, texts = (np.split(levels(made, rng, NOISE), [cut]) for _ in range(3))
-        ours, theirs = (np.round(scale * (part + middle), 3) for part in marked)
-        mark = float(rng.choice([mark for mark in MARKS if np.abs(mark - ours).min() > 3 * np.ptp(ours)]))
+        marked, bent, texts = (levels(made, rng, NOISE) for _ in range(3))
+        marked = np.round(scale * (marked + middle), 3)
+        inside = marked[:cut]
+        mark = float(rng.choice([mark for mark in MARKS if np.abs(mark - inside).min() > 3 * np.ptp(inside)]))
         share = float(rng.uniform(0.08, 0.2))
-        ours, theirs = (np.where(rng.random(len(part)) < share, mark, part) for part in (ours, theirs))
-        columns[f"marked {place}"] = ours, theirs, "number"
-        ours, theirs = (np.round(scale * (_turned(part, rng) + middle), 3) for part in bent)
-        columns[f"bent {place}"] = ours, theirs, "number"
+        columns[f"marked {place}"] = np.where(rng.random(len(marked)) < share, mark, marked)
+        columns[f"bent {place}"] = np.round(scale * (_turned(bent, rng) + middle), 3)
         form = str(rng.choice(TEXTS))
-        ours, theirs = (np.array([form.format(10 * scale * (8 + one)) for one in part], object) for part in texts)
-        columns[f"text {place}"] = ours, theirs, "text"
+        columns[f"text {place}"] = np.array([form.format(10 * scale * (8 + level)) for level in texts], object)
     level = levels(made, rng, 1.5)
-    bounded = np.round(np.minimum(level, float(np.quantile(level[:cut], 0.85))), 3)
-    columns["bounded"] = bounded[:cut], bounded[cut:], "number"
+    columns["bounded"] = np.round(np.minimum(level, float(np.quantile(level[:cut], 0.85))), 3)
     unit, error = float(10 ** rng.uniform(-2, 2)), 0.05 * float(made.train[likened].std())
-    both = (made.train[likened].to_numpy(dtype=float), made.test[likened].to_numpy(dtype=float))
-    ours, theirs = (unit * (part + error * rng.standard_normal(len(part))) for part in both)
-    columns["unit"] = ours, theirs, "number"
+    both = pooled(made)[likened].to_numpy(dtype=float)
+    columns["unit"] = unit * (both + error * rng.standard_normal(len(both)))
     for name in plain[1 : 2 + len(plain) // 3]:
         values, known = made.test[name].to_numpy(dtype=float), made.train[name]
         if rng.random() < 0.5:
@@ -59,7 +53,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         share = float(rng.choice([1.0, 0.5]))
         words = [str(text).split(" ") for text in made.test[name]]
         made.test[name] = [" ".join(text[: max(1, round(share * len(text)))]) for text in words]
-    return merged(with_columns(made, columns, rng), ["sentinel", "nonmonotone", "number_as_text", "alike", "drift"])
+    return merged(with_values(made, columns, rng), ["sentinel", "nonmonotone", "number_as_text", "alike", "drift"])
 
 
 def _turned(level: Array, rng: np.random.Generator) -> Array:

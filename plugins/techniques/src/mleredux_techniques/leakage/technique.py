@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Kind
+from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
 from mleredux_techniques._kit.planting import instances
 from mleredux_techniques._kit.planting.generation import reworded
@@ -28,19 +28,18 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     possible = [kind for kind in KINDS if kind != "duplicate_rows" or (dataset.group is None and dataset.time is None)]
     kinds = [str(kind) for kind in rng.permutation(possible)[: int(rng.integers(1, 4))]]
     names = instances.fresh_names(dataset, rng, 6)
-    columns: dict[str, tuple[Any, Any, Kind]] = {}
+    columns: dict[str, Array] = {}
     leaks: list[dict[str, Any]] = []
     for kind in kinds:
         if kind in COLUMNS:
             name = names.pop()
             values = COLUMNS[kind](dataset, rng)
-            told: Kind = "text" if kind == "text_value" else "number"
-            columns[name] = (values, rng.choice(values, len(dataset.test)), told)  # uninformative in the test
+            columns[name] = np.concatenate([values, rng.choice(values, len(dataset.test))])  # uninformative in the test
             leaks.append({"kinds": ACCEPTED.get(kind, [kind]), "columns": [name], "planted": True})
     for number, name in enumerate(names):
-        columns[name] = _honest(dataset, rng) if number < HONEST else (*_harmless(dataset, rng), "number")
+        columns[name] = _honest(dataset, rng) if number < HONEST else _harmless(dataset, rng)
     shuffled = {name: columns[name] for name in rng.permutation(list(columns))}
-    made = instances.with_columns(dataset, shuffled, rng)
+    made = instances.with_values(dataset, shuffled, rng)
     if "duplicate_rows" in kinds:
         made = _duplicate(made, rng)
         leaks.append({"kinds": ["duplicate_rows"], "columns": [], "planted": True})
@@ -50,19 +49,16 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     return instances.merged(instances.resized(made), kinds, leaks=leaks)
 
 
-def _honest(dataset: Dataset, rng: np.random.Generator) -> tuple[Any, Any, Kind]:
+def _honest(dataset: Dataset, rng: np.random.Generator) -> Array:
     """Return a column that looks like a leak but is equally predictive in both tables."""
-    parts = np.split(instances.levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0))), [len(dataset.train)])
+    level = instances.levels(dataset, rng, noise=float(rng.uniform(0.6, 1.0)))
     form = int(rng.integers(3))
     if form == 0:
-        codes = _codes_of(rng, 12)
-        edges = np.quantile(parts[0], np.linspace(0, 1, 13)[1:-1])
-        return codes[np.searchsorted(edges, parts[0])], codes[np.searchsorted(edges, parts[1])], "text"
+        edges = np.quantile(level[: len(dataset.train)], np.linspace(0, 1, 13)[1:-1])
+        return np.asarray(_codes_of(rng, 12)[np.searchsorted(edges, level)])
     if form == 1:
-        ours, theirs = (np.round(np.where(part > 0.8, np.exp(2 + part), 0.0), 2) for part in parts)
-        return ours, theirs, "number"
-    unit, shift = float(rng.uniform(0.5, 20)), float(rng.uniform(-50, 50))
-    return np.round(parts[0] * unit + shift, 4), np.round(parts[1] * unit + shift, 4), "number"
+        return np.round(np.where(level > 0.8, np.exp(2 + level), 0.0), 2)
+    return np.round(level * float(rng.uniform(0.5, 20)) + float(rng.uniform(-50, 50)), 4)
 
 
 def _codes_of(rng: np.random.Generator, count: int) -> Array:
@@ -121,18 +117,15 @@ def _future_value(dataset: Dataset, rng: np.random.Generator) -> Array:
     return np.round(np.where(booked, amounts, 0.0), 2)
 
 
-def _harmless(dataset: Dataset, rng: np.random.Generator) -> tuple[Array, Array]:
+def _harmless(dataset: Dataset, rng: np.random.Generator) -> Array:
     """Return a harmless column: a feature with noise, the same in both tables."""
-    usable = instances.lively(dataset)
-    sizes = len(dataset.train), len(dataset.test)
-    noise = rng.normal(0, 1, sum(sizes))
+    usable, whole = instances.lively(dataset), instances.pooled(dataset)
+    noise = rng.normal(0, 1, len(whole))
     if usable:
-        name = usable[int(rng.integers(len(usable)))]
-        values = np.concatenate([dataset.train[name].to_numpy(float), dataset.test[name].to_numpy(float)])
+        values = whole[usable[int(rng.integers(len(usable)))]].to_numpy(float)
         noise = 0.5 * instances.standardised(values) + noise
     forms = np.round(noise, 4), np.round(np.exp(noise + 2), 2), np.floor(noise * 3 + 20)
-    made = forms[int(rng.integers(3))]
-    return made[: sizes[0]], made[sizes[0] :]
+    return forms[int(rng.integers(3))]
 
 
 def _duplicate(dataset: Dataset, rng: np.random.Generator) -> Dataset:

@@ -65,11 +65,7 @@ def _rest(mechanism: str, cause: str | None) -> dict[str, Any]:
 
 
 def _level(dataset: Dataset, cause: str | None) -> Array | None:
-    if cause is None:
-        return None
-    return instances.standardised(
-        np.concatenate([dataset.train[cause].to_numpy(float), dataset.test[cause].to_numpy(float)])
-    )
+    return None if cause is None else instances.standardised(instances.pooled(dataset)[cause].to_numpy(float))
 
 
 def _gone(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:
