@@ -6,7 +6,7 @@
 | `imputers` | imputations of missing values |
 | `encoders` | encodings of texts |
 | `scalers` | scalers of numbers |
-| `transformers` | transformers missing from scikit-learn |
+| `transforms` | execution of encodings and scalers |
 | `preprocessing` | conversion of tables to matrices, with a treatment per column |
 | `recommendation` | a recommendation as readable lines |
 """

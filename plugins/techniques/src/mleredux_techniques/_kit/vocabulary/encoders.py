@@ -1,13 +1,11 @@
-"""Encodings of texts as numbers: a closed vocabulary for documents, executed with scikit-learn."""
+"""Encodings of texts as numbers: a closed vocabulary for documents."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field
 
-from mleredux_techniques._kit.data.dataset import Array
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Part
 
 MAX_COLUMNS = 300
@@ -95,53 +93,3 @@ Encoding = Annotated[
     Field(discriminator="name"),
 ]
 """The encoding of a column: an encoder with its parameters, chosen by `name`."""
-
-
-def encoder_of(encoding: Encoding, target: Array, *, classes: bool, seed: int, most: int = MAX_COLUMNS) -> Any:
-    """Return the transformer that executes an encoding, for a text column without missing values.
-
-    Numeric results are standardized; one-hot and word columns are not.
-
-    Args:
-        target: Class codes or numbers of the training rows.
-        classes: Whether `target` contains class codes.
-        seed: Seed of the folds in TargetEncoder.
-        most: Maximum number of columns per feature.
-    """
-    from sklearn import model_selection, preprocessing
-
-    from mleredux_techniques._kit.vocabulary import transformers
-
-    if isinstance(encoding, OneHotEncoder):
-        return preprocessing.OneHotEncoder(
-            min_frequency=encoding.min_frequency,
-            max_categories=min(encoding.max_categories or most, most),
-            handle_unknown="ignore",
-            sparse_output=False,
-        )
-    if isinstance(encoding, TfidfVectorizer):
-        ngrams = (1, 1) if encoding.analyzer == "word" else (2, 4)
-        most = min(encoding.max_features, most)
-        return transformers.Words(max_features=most, analyzer=encoding.analyzer, ngram_range=ngrams)
-    tool: Any
-    if isinstance(encoding, OrdinalEncoder):
-        order = [list(dict.fromkeys(encoding.categories))] if encoding.categories else "auto"
-        tool = preprocessing.OrdinalEncoder(categories=order, handle_unknown="use_encoded_value", unknown_value=-1)
-    elif isinstance(encoding, TargetEncoder):
-        kinds = np.unique(target, return_counts=True)[1] if classes else np.array([len(target)])
-        folds = min(encoding.cv, int(kinds.max()))
-        if folds < 2:
-            return preprocessing.FunctionTransformer(lambda texts: np.zeros((len(texts), 0)))
-        family = model_selection.StratifiedKFold if classes else model_selection.KFold
-        tool = preprocessing.TargetEncoder(
-            target_type="continuous" if not classes else "binary" if len(kinds) <= 2 else "multiclass",
-            smooth=encoding.smooth,
-            cv=family(folds, shuffle=True, random_state=seed),
-        )
-    elif isinstance(encoding, CountEncoder):
-        tool = transformers.Counts()
-    elif isinstance(encoding, CyclicEncoder):
-        tool = transformers.Cycles(encoding.period, encoding.categories)
-    else:
-        tool = preprocessing.FunctionTransformer(transformers.dates)
-    return transformers.standardized(tool)

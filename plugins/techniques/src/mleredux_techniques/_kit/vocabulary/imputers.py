@@ -70,8 +70,7 @@ def fill(train: Frame, held_out: Frame, imputations: dict[str, Imputation], *, s
     groups: dict[Imputation, list[str]] = {}
     for name, imputation in imputations.items():
         if train[name].isna().any() or held_out[name].isna().any():
-            alike = {} if isinstance(imputation, DropColumn) else {"add_indicator": False}
-            groups.setdefault(imputation.model_copy(update=alike), []).append(name)
+            groups.setdefault(imputation.model_copy(update={"add_indicator": False}), []).append(name)
     for imputation, names in groups.items():
         imputer = imputer_of(imputation, columns=train.shape[1], seed=seed)
         seen = names if isinstance(imputation, SimpleImputer) else list(train)

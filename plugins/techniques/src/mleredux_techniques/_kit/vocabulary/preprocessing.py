@@ -23,7 +23,7 @@ FEWEST_COLUMNS = 5
 """Minimum column limit per feature, within about `ALL_COLUMNS` columns in total; rarer categories share one."""
 _MEDIAN = imputers.SimpleImputer(name="SimpleImputer", strategy="median")
 _CATEGORY = imputers.SimpleImputer(name="SimpleImputer", strategy="constant")
-_STANDARD = scalers.StandardScaler(name="StandardScaler")
+_STANDARD, _POWER = scalers.StandardScaler(name="StandardScaler"), scalers.PowerTransformer(name="PowerTransformer")
 _FEW = encoders.OneHotEncoder(name="OneHotEncoder", max_categories=PLAIN_CATEGORIES)
 _WORDS = encoders.TfidfVectorizer(name="TfidfVectorizer", max_features=150)
 
@@ -146,31 +146,29 @@ def _columns(rows: Rows, train: Frame, held_out: Frame, how: dict[str, Preproces
     """Return the matrices of each column, for training and held-out rows.
 
     This does the same as scikit-learn's ColumnTransformer, without its checks, which dominate on small tables. Numbers
-    with equal scalers are fitted together; constant numbers become 0.
+    with equal scalers are fitted together; constant numbers become 0, and box-cox is replaced by yeo-johnson where it
+    does not apply.
     """
+    from mleredux_techniques._kit.vocabulary.transforms import encoded, scaled
+
     found: dict[str, tuple[Array, Array]] = {}
-    scaled: dict[scalers.Scaler | None, list[str]] = {}
+    alike: dict[scalers.Scaler | None, list[str]] = {}
+    options: dict[str, Any] = {"classes": rows.classes, "seed": rows.seed, "most": _most(rows)}
     for name in train.columns:
         encoding = _encoding(how[name])
         if rows.columns[name] != "text" and encoding is None:
             scaler = how[name].scaler or _STANDARD
+            if isinstance(scaler, scalers.PowerTransformer) and train[name].min() <= 0:
+                scaler = _POWER
             varies = isinstance(scaler, scalers.NoScaler) or np.ptp(train[name].to_numpy()) > 0
-            scaled.setdefault(scaler if varies else None, []).append(name)
+            alike.setdefault(scaler if varies else None, []).append(name)
             continue
         encoding = encoding or (_WORDS if is_free_text(rows.train[name]) else _FEW)
-        tool = encoders.encoder_of(encoding, rows.codes, classes=rows.classes, seed=rows.seed, most=_most(rows))
-        read = name if isinstance(encoding, encoders.TfidfVectorizer) else [name]
-        found[name] = _transformed(tool, train[read], held_out[read], rows.codes)
-    for shared, names in scaled.items():  # no column names, which scikit-learn would check
-        both = _transformed(scalers.scaler_of(shared), train[names].to_numpy(), held_out[names].to_numpy(), rows.codes)
+        found[name] = encoded(encoding, train[name], held_out[name], rows.codes, **options)
+    for shared, names in alike.items():  # no column names, which scikit-learn would check
+        both = scaled(shared, train[names].to_numpy(), held_out[names].to_numpy())
         found |= {name: (both[0][:, [place]], both[1][:, [place]]) for place, name in enumerate(names)}
     return [found[name] for name in train.columns]
-
-
-def _transformed(tool: Any, train: Any, held_out: Any, codes: Array) -> tuple[Array, Array]:
-    both = tool.fit_transform(train, codes), tool.transform(held_out)
-    ours, theirs = (np.asarray(made.toarray() if hasattr(made, "toarray") else made) for made in both)
-    return ours, theirs
 
 
 def _indicators(rows: Rows, names: list[str]) -> tuple[Array, Array]:

@@ -1,10 +1,9 @@
-"""Scalers of numeric columns: a closed vocabulary for documents, executed with scikit-learn."""
+"""Scalers of numeric columns: a closed vocabulary for documents."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import numpy as np
 from pydantic import Field
 
 from mleredux_techniques._kit.vocabulary.document import Part
@@ -73,20 +72,3 @@ Scaler = Annotated[
     Field(discriminator="name"),
 ]
 """The scaling of numbers: a scaler with its parameters, chosen by `name`."""
-
-
-def scaler_of(scaler: Scaler | None) -> Any:
-    """Return the transformer that executes a scaler, for imputed, non-constant columns; with `None`, they become 0."""
-    from sklearn import preprocessing
-
-    from mleredux_techniques._kit.vocabulary import transformers
-
-    if scaler is None:
-        return preprocessing.FunctionTransformer(np.zeros_like)
-    if isinstance(scaler, NoScaler):
-        return preprocessing.FunctionTransformer()
-    if isinstance(scaler, Log1p):
-        return transformers.standardized(transformers.Log1p())
-    options = scaler.model_dump(exclude={"name"})
-    home = transformers if isinstance(scaler, PowerTransformer) else preprocessing
-    return getattr(home, scaler.name)(**options)
