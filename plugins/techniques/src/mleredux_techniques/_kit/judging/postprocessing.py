@@ -12,7 +12,6 @@ import numpy as np
 from mleredux_techniques._kit.data.dataset import Array, Frame
 from mleredux_techniques._kit.judging.scorer import Scorer
 
-Change = Callable[[Array], Array]
 Step = Literal[
     "none", "temperature", "sigmoid", "isotonic", "thresholds", "labels", "clip", "mean", "median", "log_mean", "scale",
     "round",
@@ -51,28 +50,31 @@ def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer, *, 
     Raises:
         ValueError: A step does not apply to predictions of this kind.
     """
-    possible = OF_NUMBERS if judge.asked == "numbers" else OF_CLASSES
+    possible, count = OF_NUMBERS if judge.asked == "numbers" else OF_CLASSES, len(known.codes)
     for step in steps:
         if step not in possible:
             raise ValueError(f"{step} does not apply to predictions of {judge.asked}")
-        change = _fitted(step, known, judge, rough)
-        known, told = replace(known, told=change(known.told)), change(told)
+        change = _of_numbers if judge.asked == "numbers" else _of_classes
+        both = change(step, known, np.vstack([known.told, told]), judge, rough)
+        known, told = replace(known, told=both[:count]), both[count:]
     return told
 
 
-def _fitted(step: Step, known: Known, judge: Scorer, rough: bool = False) -> Change:
-    if judge.asked == "numbers":
-        return _of_numbers(step, known, judge, rough)
+def _of_classes(step: Step, known: Known, told: Array, judge: Scorer, rough: bool) -> Array:
+    """Return probabilities after a step that is fitted to the known ones, which come first."""
     if step == "clip":
-        return lambda told: _normalised(np.maximum(told, CLIP))
+        return _normalised(np.maximum(told, CLIP))
     if step == "labels":
-        return lambda told: np.eye(told.shape[1])[told.argmax(axis=1)]
+        return np.asarray(np.eye(told.shape[1])[told.argmax(axis=1)])
+    if step == "temperature":
+        rows = np.arange(len(known.codes))
+        lost = [-np.log(powered(known.told, power)[rows, known.codes]).mean() for power in _POWERS]
+        return powered(told, float(_POWERS[int(np.argmin(lost))]))
     if step == "sigmoid":
-        return _sigmoid(known, 1e3 if rough else 1.0)
+        return _sigmoid(known, told, 1e3 if rough else 1.0)
     if step == "thresholds":
-        return _thresholds(known, judge, rough)
-    fits: dict[str, Callable[[Known, Scorer], Change]] = {"temperature": _temperature, "isotonic": _isotonic}
-    return fits[step](known, judge) if step in fits else lambda told: told
+        return _thresholds(known, told, judge, rough)
+    return _isotonic(known, told) if step == "isotonic" else told
 
 
 def _normalised(told: Array) -> Array:
@@ -89,62 +91,46 @@ def weighted(told: Array, weights: Array) -> Array:
     return _normalised(np.clip(told, LEAST, 1.0) * weights)
 
 
-def _temperature(known: Known, judge: Scorer) -> Change:
-    rows = np.arange(len(known.codes))
-    lost = [-np.log(powered(known.told, power)[rows, known.codes]).mean() for power in _POWERS]
-    best = float(_POWERS[int(np.argmin(lost))])
-    return lambda told: powered(told, best)
-
-
-def _sigmoid(known: Known, penalty: float = 1.0) -> Change:
+def _sigmoid(known: Known, told: Array, penalty: float = 1.0) -> Array:
     from sklearn.linear_model import LogisticRegression
 
     if len(np.unique(known.codes)) < 2:
-        return lambda told: told
+        return told
     tool = LogisticRegression(C=penalty, max_iter=25)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few iterations suffice
         tool.fit(np.log(np.clip(known.told, LEAST, 1.0)), known.codes)
-
-    def change(told: Array) -> Array:
-        found = np.full(told.shape, LEAST)
-        found[:, tool.classes_] = tool.predict_proba(np.log(np.clip(told, LEAST, 1.0)))
-        return _normalised(found)
-
-    return change
+    found = np.full(told.shape, LEAST)
+    found[:, tool.classes_] = tool.predict_proba(np.log(np.clip(told, LEAST, 1.0)))
+    return _normalised(found)
 
 
-def _isotonic(known: Known, judge: Scorer) -> Change:
+def _isotonic(known: Known, told: Array) -> Array:
     from sklearn.isotonic import IsotonicRegression
 
+    found = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # predictions may be uninformative
-        tools = [
-            IsotonicRegression(out_of_bounds="clip", increasing="auto").fit(known.told[:, code], known.codes == code)
-            for code in range(known.told.shape[1])
-        ]
-
-    def change(told: Array) -> Array:
-        found = [tool.predict(told[:, code]) for code, tool in enumerate(tools)]
-        return _normalised(np.maximum(np.column_stack(found), LEAST))
-
-    return change
+        for code in range(told.shape[1]):
+            tool = IsotonicRegression(out_of_bounds="clip", increasing="auto")
+            found.append(tool.fit(known.told[:, code], known.codes == code).predict(told[:, code]))
+    return _normalised(np.maximum(np.column_stack(found), LEAST))
 
 
-def _thresholds(known: Known, judge: Scorer, rough: bool) -> Change:
+def _thresholds(known: Known, told: Array, judge: Scorer, rough: bool) -> Array:
     """Fit one factor for two classes; for several, a power of the class shares (on probabilities after `sigmoid`), then
     a factor for each of a few classes.
     """
-    count = known.told.shape[1]
-    first: Change = _sigmoid(known) if count > 2 and not rough else lambda told: told
+    count = told.shape[1]
+    told = _sigmoid(known, told) if count > 2 and not rough else told
+    ours = told[: len(known.codes)]
     shares = np.maximum(np.bincount(known.codes, minlength=count), 1) / len(known.codes)
     options = [shares**-power for power in _RARITY] if count > 2 else [np.exp([0.0, t]) for t in _FACTORS]
-    told = first(known.told)
-    best = _best(options, lambda weights: weighted(told, weights), known, judge)
+    best = _best(options, lambda weights: weighted(ours, weights), known, judge)
     for code in range(count) if 2 < count <= FEW_CLASSES else ():
         factors = [best * np.where(np.arange(count) == code, factor, 1.0) for factor in np.exp(_FACTORS[::2])]
-        best = _best(factors, lambda weights: weighted(told, weights), known, judge)
-    return lambda told: weighted(first(told), best)
+        best = _best(factors, lambda weights: weighted(ours, weights), known, judge)
+    return weighted(told, best)
 
 
 def _best(options: Sequence[Any] | Array, change: Callable[[Any], Array], known: Known, judge: Scorer) -> Any:
@@ -154,32 +140,31 @@ def _best(options: Sequence[Any] | Array, change: Callable[[Any], Array], known:
     return options[int(found[len(found) // 2])]
 
 
-def _of_numbers(step: Step, known: Known, judge: Scorer, rough: bool) -> Change:
-    low, high = float(known.codes.min()), float(known.codes.max())
+def _of_numbers(step: Step, known: Known, told: Array, judge: Scorer, rough: bool) -> Array:
+    """Return numbers after a step that is fitted to the known ones, which come first."""
     if step == "clip":
-        return lambda told: np.clip(told, low, high)
+        return np.asarray(np.clip(told, known.codes.min(), known.codes.max()))
     if step == "round":
-        return np.round
+        return np.round(told)
     if step == "scale":
-        rough = _best(np.geomspace(0.25, 4, 9), lambda one: one * known.told, known, judge)
-        factor = _best(rough * np.geomspace(2**-0.5, 2**0.5, 9), lambda one: one * known.told, known, judge)
-        return lambda told: factor * told
-    return (lambda told: told) if step == "none" else _binned(step, known, rough)
+        near = _best(np.geomspace(0.25, 4, 9), lambda one: one * known.told, known, judge)
+        factors = near * np.geomspace(2**-0.5, 2**0.5, 9)
+        return np.asarray(_best(factors, lambda one: one * known.told, known, judge) * told)
+    return told if step == "none" else _binned(step, known, told, rough)
 
 
-def _binned(functional: str, known: Known, rough: bool) -> Change:
+def _binned(functional: str, known: Known, told: Array, rough: bool) -> Array:
     """Return the target functional in bins of similar predictions, interpolated; with fewer bins if `rough`."""
-    told = known.told[:, 0]
-    order = np.argsort(told, kind="stable")
+    ours = known.told[:, 0]
+    order = np.argsort(ours, kind="stable")
     parts = np.array_split(order, FEW_BINS if rough else int(np.clip(len(order) // ROWS_A_BIN, 1, 30)))
     find: dict[str, Callable[[Array], float]] = {
         "mean": lambda values: float(values.mean()),
         "median": lambda values: float(np.median(values)),
         "log_mean": lambda values: float(np.expm1(np.log1p(np.maximum(values, 0)).mean())),
     }
-    places = np.array([told[part].mean() for part in parts])
+    places = np.array([ours[part].mean() for part in parts])
     levels = np.array([find[functional](known.codes[part]) for part in parts])
     if rough:
-        edges = (places[1:] + places[:-1]) / 2
-        return lambda told: levels[np.searchsorted(edges, told[:, 0])][:, None]
-    return lambda told: np.interp(told[:, 0], places, levels)[:, None]
+        return np.asarray(levels[np.searchsorted((places[1:] + places[:-1]) / 2, told[:, 0])][:, None])
+    return np.asarray(np.interp(told[:, 0], places, levels))[:, None]
