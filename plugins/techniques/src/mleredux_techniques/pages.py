@@ -6,9 +6,9 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import mleredux
@@ -24,26 +24,6 @@ from mleredux_techniques.curriculum import collect
 _MOST_RUNS = 1_000
 CLASS = "class"
 """The default folder of `mleredux classroom`, next to the directory of runs."""
-
-
-@dataclass(frozen=True)
-class Visible:
-    """The runs visible to a visitor, with the interface that `curriculum.collect` reads."""
-
-    visit: Visit
-
-    @property
-    def path(self) -> str:
-        """Return the location of the runs, for messages."""
-        return "this list"
-
-    def rows(self, *, task: str) -> list[dict[str, Any]]:
-        """Return the rows of a task's runs."""
-        return self.visit.rows(_MOST_RUNS, task=[task])
-
-    def get(self, run_id: str) -> Run:
-        """Return a run."""
-        return self.visit.open(run_id)
 
 
 def techniques(visit: Visit) -> dict[str, Any]:
@@ -82,8 +62,9 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
         for name, entry in current().entries("techniques").items()
         if not entry.ref.summary.get("categories") or task.category in entry.ref.summary["categories"]
     ]
+    visible = SimpleNamespace(path="this list", rows=lambda task: visit.rows(_MOST_RUNS, task=[task]), get=visit.open)
     try:
-        lessons = collect(Visible(visit), task.id)
+        lessons = collect(visible, task.id)
     except NotFound:
         lessons = []
     return {"offered": offered, "lessons": lessons, "questions": [], "runs": 0} if offered or lessons else None
