@@ -53,15 +53,12 @@ def skill_files(task: str, lessons: Iterable[Lesson], name: str) -> dict[str, st
         if lines := list(_lines(lesson)):
             place = next((key for key, (_, names) in _MODULES.items() if lesson.technique in names), "models")
             modules[place] += [f"## {lesson.title}", "", *lines, ""]
-    links = "".join(f"- [{title}](references/{key}.md)\n" for key, (title, _) in _MODULES.items() if modules.get(key))
+    titles = {key: title for key, (title, _) in _MODULES.items() if key in modules}
+    links = "".join(f"- [{title}](references/{key}.md)\n" for key, title in titles.items())
     shown = re.sub("-{3,}", "--", " ".join(task.split()))[:200]  # readers end the header at the next three hyphens
     description = f"Graded findings about the data of {shown}. Use when you validate, prepare data or train models."
     told = json.dumps(description, ensure_ascii=False)
-    pages = {
-        f"references/{key}.md": "\n".join([f"# {title}", "", *modules[key]])
-        for key, (title, _) in _MODULES.items()
-        if modules.get(key)
-    }
+    pages = {f"references/{key}.md": "\n".join([f"# {title}", "", *modules[key]]) for key, title in titles.items()}
     head = rendered("SKILL.md.j2", name=name, description=told, task=task, links=links)
     return {"SKILL.md": head, **pages}
 
