@@ -109,19 +109,15 @@ def _same(text: str) -> tuple[str, ...]:
 def _crashes(node: ast.AST, text: str) -> list[tuple[str, str]]:
     """Return expressions that raise an error: misspelled names, attributes and arguments."""
     if isinstance(node, ast.Attribute):
-        name, before = node.attr, text[: -len(node.attr)]
+        before, name, after = text[: -len(node.attr)], node.attr, ""
     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and len(node.id) > 1:
-        name, before = node.id, ""
+        before, name, after = "", node.id, ""
     elif isinstance(node, ast.keyword) and node.arg and node.arg not in ("key", "columns"):
-        name, before = node.arg, ""
-        return [("crash", f"{form}{text[len(name) :]}") for form in _misspelled(name)]
+        before, name, after = "", node.arg, text[len(node.arg) :]
     else:
         return []
-    return [("crash", f"{before}{form}") for form in _misspelled(name)]
-
-
-def _misspelled(name: str) -> list[str]:
-    return [name + name[-1] + "_", name[:-1] + "_" + name[-1], "_" + name]
+    misspelled = name + name[-1] + "_", name[:-1] + "_" + name[-1], "_" + name
+    return [("crash", f"{before}{form}{after}") for form in misspelled]
 
 
 def _of_call(node: ast.Call, text: str, own: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
