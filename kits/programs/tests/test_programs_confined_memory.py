@@ -214,6 +214,25 @@ for _ in range(100):
     kept.append(poll)
     for file in files: poll.register(file)
 """,
+    "files polled under former descriptors": _MANY
+    + """
+files = [os.eventfd(0) for _ in range(60)]
+def step():
+    poll = select.epoll()
+    kept.append(poll)
+    for at in range(130, 250):
+        for file in files:
+            os.dup2(file, at)
+            poll.register(at)
+        os.close(at)
+until_refused(step)
+""",
+    "hashes of locks": _MANY
+    + """
+C.prctl.argtypes = [ctypes.c_int] + [ctypes.c_ulong] * 4
+for bits in range(24, 8, -1):
+    if C.prctl(78, 1, 1 << bits, 0, 0) == 0: break
+""",
     "programs of filters": _MANY
     + """
 C.prctl(38, 1, 0, 0, 0)
@@ -253,8 +272,11 @@ REFUSED = {
     "sockets of virtual machines": "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)",
     "policies of memory": "call(237, None, 0, 0, None, 0, 0)",
     "policies of a thread's memory": "call(238, 0, None, 0)",
+    "hashes of locks": "call(157, 78, 1, 1 << 10, 0)",
+    "options of newer kernels": "call(157, 100, 0, 0, 0)",
     "other processors": "os.sched_setaffinity(0, os.sched_getaffinity(0))",
 }
+MISSING = {"calls of newer kernels": 467, "calls of x32": 1 << 30}
 HONEST = """
 import asyncio, fcntl, multiprocessing, socket, sqlite3, subprocess, sys, tempfile, threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -341,12 +363,12 @@ def test_no_kind_of_memory_exceeds_the_limit(attack: str, counted_by: str) -> No
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of the calls are those of x86_64")
-@pytest.mark.parametrize("call", REFUSED)
+@pytest.mark.parametrize("call", [*REFUSED, *MISSING])
 def test_memory_of_the_kernel_that_nothing_counts_is_refused(call: str) -> None:
-    script = (
-        f"{_BEGIN}\ntry:\n    {REFUSED[call]}\n    print('given')\nexcept OSError as error:\n    print(error.errno)"
-    )
-    assert run_confined(["-c", script], {}, [], seconds=20).log == str(errno.EPERM)
+    tried, expected = REFUSED.get(call), errno.EPERM if call in REFUSED else errno.ENOSYS
+    tried = tried or f"call({MISSING[call]})"
+    script = f"{_BEGIN}\ntry:\n    {tried}\n    print('given')\nexcept OSError as error:\n    print(error.errno)"
+    assert run_confined(["-c", script], {}, [], seconds=20).log == str(expected)
 
 
 def test_honest_programs_with_workers_sockets_and_databases_run(counted_by: str) -> None:

@@ -18,9 +18,8 @@ import struct
 import sys
 import time
 
-CLONE_FLAGS = (
-    0x00020000 | 0x08000000 | 0x04000000 | 0x20000000 | 0x40000000
-)  # mounts, IPC, host name, processes, network
+# Mounts, IPC, host name, processes, network.
+CLONE_FLAGS = 0x00020000 | 0x08000000 | 0x04000000 | 0x20000000 | 0x40000000
 CLONE_NEWUSER = 0x10000000
 RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE, RELATIME = 1, 2, 4, 32, 4096, 16384, 1 << 18, 1 << 21
 MNT_DETACH = 2
@@ -45,15 +44,16 @@ REFUSED = {
     ),
 }
 NEWER = {"x86_64": (319, 321, 323, 425, 444, 447, 450), "aarch64": (280, 282, 425, 444, 447, 450)}
-# The machine's number in filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `clone`; `clone3`, with unreadable flags.
-CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 222, 220, 435)}
+UNKNOWN_CALL, UNKNOWN_OPTION = 467, 78  # the first of newer kernels; options of `prctl` that are words are larger
+# The machine's number in filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `prctl`, `clone`, and `clone3`.
+CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 157, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 222, 167, 220, 435)}
 MAP_SHARED, MAP_ANONYMOUS = 1, 32
 FAMILIES = (socket.AF_UNIX, socket.AF_INET, socket.AF_INET6)
 BUFFERS = (socket.SO_SNDBUF, socket.SO_RCVBUF)
 LOCKS = (fcntl.F_SETLK, fcntl.F_SETLKW, 37, 38)  # and the objects of open files
-# Maximum kernel memory in bytes for a process's objects, for use without a control group that counts it.
-SOCKET_BYTES, FILE_BYTES, MAPPING_BYTES = 1 << 19, 1 << 10, 1 << 8
-KINDS = {"pipe": 1 << 16, "eventpoll]": 1 << 16}
+# Maximum kernel memory in bytes of objects, where no control group counts it.
+SOCKET_BYTES, FILE_BYTES, MAPPING_BYTES, PIPE_BYTES = 1 << 19, 1 << 10, 1 << 8, 1 << 16
+POLLED_BYTES = 1 << 16  # an open file can be polled under every descriptor that it once had
 FILES_PER_MB = 64
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -204,6 +204,8 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
 def forbid(*, shared: bool) -> None:
     """Deny the system calls in `REFUSED` and `NEWER` for this process and its descendants.
 
+    Calls, and options of `prctl`, of kernels newer than this list are missing: they may use memory that nothing counts.
+
     Sockets of families other than `FAMILIES` are also denied. Requests for socket buffer sizes and for byte-range locks
     are ignored: only the command uses the files, and no limit counts such locks.
 
@@ -211,11 +213,11 @@ def forbid(*, shared: bool) -> None:
         shared: Whether to allow shared memory without a file, which stays allocated even if all but one page is
             unmapped.
     """
-    machine, opened, option, control, maps, clone, clone3 = CALLS[platform.machine()]
+    machine, opened, option, control, maps, change, clone, clone3 = CALLS[platform.machine()]
     load, equal, greater, has, give = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the filter
     refuse, missing, ignore, allow, kill = 0x00050001, 0x00050026, 0x00050000, 0x7FFF0000, 0x80000000  # EPERM, ENOSYS
     code = [(load, 0, 0, 4), (equal, 1, 0, machine), (give, 0, 0, kill), (load, 0, 0, 0)]
-    code += [(greater, 0, 1, 1 << 30), (give, 0, 0, missing)]  # numbers of x32
+    code += [(greater, 0, 1, UNKNOWN_CALL), (give, 0, 0, missing)]  # and numbers of x32
     for call in REFUSED[platform.machine()] + NEWER[platform.machine()]:
         code += [(equal, 0, 1, call), (give, 0, 0, refuse)]
     code += [(equal, 0, 1, clone3), (give, 0, 0, missing)]
@@ -230,6 +232,8 @@ def forbid(*, shared: bool) -> None:
     if not shared:
         code += [(equal, 0, 5, maps), (load, 0, 0, 40), (has, 0, 2, MAP_ANONYMOUS), (has, 0, 1, MAP_SHARED)]
         code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
+    code += [(equal, 0, 5, change), (load, 0, 0, 16), (greater, 0, 2, UNKNOWN_OPTION), (greater, 1, 0, 1 << 24)]
+    code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
     code += [(equal, 0, 3, clone), (load, 0, 0, 16), (has, 0, 1, CLONE_NEWUSER), (give, 0, 0, refuse)]
     code += [(give, 0, 0, allow)]
     lines = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
@@ -240,10 +244,8 @@ def forbid(*, shared: bool) -> None:
 def raise_loopback(processes: int) -> None:
     """Allow processes in this network namespace to connect to one another, with socket buffers of moderate size."""
     for name in ("tcp_rmem", "tcp_wmem"):
-        with (
-            contextlib.suppress(OSError),
-            open(os.open(f"sys/net/ipv4/{name}", os.O_WRONLY, dir_fd=processes), "w") as file,
-        ):
+        place = f"sys/net/ipv4/{name}"
+        with contextlib.suppress(OSError), open(os.open(place, os.O_WRONLY, dir_fd=processes), "w") as file:
             file.write(f"4096 {SOCKET_BYTES >> 3} {SOCKET_BYTES >> 2}")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP | IFF_RUNNING))
@@ -312,11 +314,7 @@ class Watch:
         try:
             lines = self._read(f"{process}/status").splitlines() if own else []
             used = self._held(process) if own and self._events is None else 0
-            folder = os.open(f"{process}/task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
-            try:
-                threads = os.listdir(folder)
-            finally:
-                os.close(folder)
+            threads = self._list(f"{process}/task")
         except OSError:
             return 0
         used += 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(COUNTED))
@@ -341,10 +339,12 @@ class Watch:
     def _held(self, process: int) -> int:
         """Return the maximum kernel memory in bytes for a process's files and mappings; each pipe counts once."""
         used = MAPPING_BYTES * self._read(f"{process}/maps").count("\n")
-        for file in self._files(str(process)):
-            if file not in self._seen:
-                kind = file.partition(":[")
-                used += KINDS.get(kind[2] if kind[0] == "anon_inode" else kind[0], FILE_BYTES)
+        files = self._files(str(process))
+        for file in files:
+            if file == "anon_inode:[eventpoll]":
+                used += POLLED_BYTES * len(files)
+            elif file not in self._seen:
+                used += PIPE_BYTES if file.startswith("pipe:") else FILE_BYTES
             if file.startswith("pipe:"):
                 self._seen.add(file)
         return used
@@ -352,14 +352,17 @@ class Watch:
     def _files(self, process: str) -> list[str]:
         """Return the files that a process has open."""
         found = []
-        folder = os.open(f"{process}/fd", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
+        for number in self._list(f"{process}/fd"):
+            with contextlib.suppress(OSError):  # closed meanwhile
+                found.append(os.readlink(f"{process}/fd/{number}", dir_fd=self.processes))
+        return found
+
+    def _list(self, name: str) -> list[str]:
+        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
         try:
-            for name in os.listdir(folder):
-                with contextlib.suppress(OSError):  # closed meanwhile
-                    found.append(os.readlink(name, dir_fd=folder))
+            return os.listdir(folder)
         finally:
             os.close(folder)
-        return found
 
     def _read(self, name: str) -> str:
         with open(os.open(name, os.O_RDONLY, dir_fd=self.processes)) as file:
@@ -382,11 +385,8 @@ def keep(name: str, job: int, results: int, most: int) -> None:
 
 def mount(source: str, target: str, kind: "str | None", flags: int, options: str = "") -> None:
     """Call mount(2)."""
-    check(
-        LIBC.mount(
-            os.fsencode(source), os.fsencode(target), kind.encode() if kind else None, flags, options.encode() or None
-        )
-    )
+    names = (os.fsencode(source), os.fsencode(target), kind.encode() if kind else None)
+    check(LIBC.mount(*names, flags, options.encode() or None))
 
 
 def check(result: int) -> None:
