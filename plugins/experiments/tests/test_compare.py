@@ -9,15 +9,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
+from mleredux.plugin.experiment import Plan
 from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.analysis.leaderboard import leaderboard
+from mleredux_experiments.figures.tables import analysis_tables, leaderboard_tables, markdown
 from mleredux_experiments.inference.comparison import compare
+from mleredux_experiments.results import uniformity
+from mleredux_experiments.results.measures import measure
 from mleredux_experiments.results.sources import load, runs_below
-from mleredux_experiments.results.table import source
+from mleredux_experiments.results.table import Results, Row, source
 
 AddRun = Callable[..., Path]
 
@@ -180,7 +185,7 @@ def test_settings_are_not_mixed(add_run: AddRun, tmp_path: Path) -> None:
         add_run("a", "z", seed, score=0.9, options={"depth": seed})
         add_run("a", "w", seed, score=0.9, version=str(seed))
     results = load(tmp_path / "runs")
-    with pytest.raises(MlereduxError, match=r"different limits: time_limit 60 \(x\) and 120 \(y\)"):
+    with pytest.raises(MlereduxError, match=r"different limits: time_limit 1 min \(x\) and 2 min \(y\)"):
         compare(results, "x", "y")
     with pytest.raises(MlereduxError, match=r"runs of z differ in options\.depth: 0 \(1 runs\) and 1"):
         compare(results, "x", "z")
@@ -220,7 +225,78 @@ def test_arms_of_an_experiment_may_differ_on_purpose(add_run: AddRun, tmp_path: 
             add_run("a", f"agent-{arm}", seed, score=0.9, limits={"time_limit": time}, arm=arm, experiment="e1")
     add_run("a", "other", 0, score=0.9)
     results = load(tmp_path / "runs", experiment="e1")
-    assert compare(results, "short", "long").notes == ("Limits differ, by plan: time_limit 60 (short) and 600 (long).",)
+    assert compare(results, "short", "long").notes == ("Limits differ: time_limit 1 min (short) and 10 min (long).",)
+    experiment = {"name": "e1", "tasks": ["a"], "seeds": [0, 1]}
+    for own, origin in (({"time_limit": 60}, ", by plan"), ({"cpus": 2}, "")):
+        arms = {"short": {"agent": "agent-short", "limits": own}, "long": {"agent": "agent-long"}}
+        plan = Plan.model_validate({"experiment": experiment, "arms": arms})
+        (note,) = compare(results.under(plan), "short", "long").notes
+        assert note == f"Limits differ{origin}: time_limit 1 min (short) and 10 min (long)."
+
+
+@pytest.mark.parametrize(("cpus", "refused"), [((2.0, 1.0), False), ((4.0, 1.0), False), ((8.0, 1.0), True)])
+def test_a_small_machine_may_reduce_what_agents_declare(
+    add_run: AddRun, tmp_path: Path, cpus: tuple[float, float], refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = {"x": {"limits.cpus": 4.0}, "y": {"limits.cpus": 1.0}}
+    monkeypatch.setattr(uniformity, "_declared", lambda row: declared[row.agent])
+    for agent, own in zip(("x", "y"), cpus, strict=True):
+        add_run("a", agent, 0, score=0.9, limits={"time_limit": 60.0, "cpus": own})
+    results = load(tmp_path / "runs")
+    if refused:
+        with pytest.raises(MlereduxError, match="The arms ran with different limits: cpus 8"):
+            compare(results, "x", "y")
+    else:
+        (note,) = compare(results, "x", "y").notes
+        assert note.startswith("Limits differ, as the agents declare them or the machine allows: cpus ")
+
+
+@pytest.mark.parametrize("name", ["percentile", "any_medal", "valid"])
+@pytest.mark.parametrize("lost", [{(0, 1)}, {(0, 0), (0, 1), (1, 2)}, {(2, 0), (2, 1), (2, 2)}, set()])
+def test_missing_runs_have_bounds_within_and_over_tasks(name: str, lost: set[tuple[int, int]]) -> None:
+    def row(arm: str, task: int, seed: int, gone: bool = False) -> Row:
+        value = 20.0 * task + 5 * seed
+        known: dict[str, Any] = {"valid": True, "percentile": value, "medal": "gold" if value > 30 else None}
+        return Row(
+            f"{arm}{task}{seed}", arm, arm, f"t{task}", seed, **({"cause": "environment_broke"} if gone else known)
+        )
+
+    places = [(task, seed) for task in range(3) for seed in range(3)]
+    never = {place for place in lost if place[1] == 0}
+    rows = [row("a", *place) for place in places]
+    rows += [row("b", *place, gone=place in lost) for place in places if place not in never]
+    found = analyse(Results(tuple(rows)), name, whole=False)
+    whole, part = (found.arm(arm).estimates[name] for arm in "ab")
+    assert whole.bounds is None and whole.missing == 0
+    assert (part.missing, part.bounds is None) == (len(lost), not lost)
+    values = {place: measure(name).of(row("a", *place)) for place in places}
+    for end, limit in zip((0.0, 100.0), part.bounds or (), strict=False):
+        assert limit == pytest.approx(np.mean([end if place in lost else values[place] for place in places]))
+    text = "\n".join(map(markdown, analysis_tables(found)))
+    assert ("if missing fail" in text) == ("† runs are missing" in text) == bool(lost)
+
+
+@pytest.mark.parametrize(("hours", "unit", "shown"), [(0.002, "seconds", 7.2), (0.25, "minutes", 15), (3, "hours", 3)])
+def test_times_have_fitting_units_everywhere(hours: float, unit: str, shown: float) -> None:
+    rows = []
+    for arm, size in (("a", 0.8), ("b", 1.0)):
+        for task, seed in [(task, seed) for task in range(6) for seed in range(2)]:
+            took = hours * size * (1 - 0.01 * task - 0.001 * seed)
+            times = {"hours": took, "paused_hours": hours / 4 if arm == "b" else 0.0}
+            rows.append(Row(f"{arm}{task}{seed}", arm, arm, f"t{task}", seed, valid=True, percentile=9.0, **times))
+    found = analyse(Results(tuple(rows)), "hours")
+    tables = {table.title: table for table in analysis_tables(found)}
+    lines = {line[0]: line for title, table in tables.items() if title.startswith("Measures") for line in table.rows}
+    assert float(lines[f"time, {unit}"][2].split()[0]) == pytest.approx(shown * 0.9745, abs=0.01)
+    assert float(lines[f"working time, {unit}"][2].split()[0]) == pytest.approx(shown * 0.7245, abs=0.01)
+    limits = next(table for title, table in tables.items() if title.startswith(f"Time, {unit}, tasks like these"))
+    assert limits.rows[1][1] == pytest.approx(shown * 0.9745)
+    (two,) = found.comparisons
+    assert f" {unit}, 95 %" in two.sentence or f" {unit}, 96" in two.sentence
+    assert " h," not in two.sentence and any(title.endswith(f"in {unit}") for title in tables)
+    board = leaderboard_tables(leaderboard(found.results, by="hours"), "hours")
+    assert board[0].title.startswith(f"Time, {unit}") and board[0].rows[0][0] == "a"
+    assert board[1].rows[0][2] == pytest.approx(shown * 0.9745 * 0.8)
 
 
 def test_what_counts_after_a_time_is_the_last_version_not_the_best(add_run: AddRun, tmp_path: Path) -> None:

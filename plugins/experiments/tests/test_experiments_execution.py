@@ -114,7 +114,7 @@ def test_a_budget_starts_no_new_runs(tmp_path: Path) -> None:
     found.run()
     assert found.status()["ended"] == 1
     found.run()
-    assert found.status()["ended"] == 1 and "budget of 0.000000001 hours is used up" in found.status()["stopped"]
+    assert found.status()["ended"] == 1 and "budget of 0.00 s is used up" in found.status()["stopped"]
 
 
 def test_one_process_at_a_time_executes_an_experiment(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def analysed(
     design = plan.experiment if plan is not None else None
     planned = list(plan.all_arms()) if plan is not None else []
     return analyse(
-        results,
+        results.under(plan),
         arms=list(dict.fromkeys([*([baseline] if baseline else []), *planned, *sorted(results.arms)])),
         **as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, single=False),
         name=design.name if design else name,

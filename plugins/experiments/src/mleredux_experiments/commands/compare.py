@@ -60,7 +60,7 @@ def command(
     results = results_of(ctx, **selected, rollouts=True)
     plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
     options = as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, equivalence=equivalence)
-    comparison = compare(results, a, b, **options)
+    comparison = compare(results.under(plan), a, b, **options)
     note(results, a, b)
     no_medals = all(row.gold is None and row.medal is None for row in results.rows)
     if options["chosen"] is None and comparison.measure == "any_medal" and no_medals:
@@ -93,7 +93,7 @@ def _show(shown: Comparison) -> None:
         click.echo(f"Tasks grouped by data source: {shown.between(shown.by_source)}.")
     click.echo(f"A run of {shown.b} is better than a run of {shown.a} with probability {shown.improvement:.0%}.")
     if shown.equivalence is not None:
-        click.echo(f"Equivalence within ± {plain(shown.margin)} {shown.unit}: p = {plain(shown.equivalence, 3)}.")
+        click.echo(f"Equivalence within ± {shown.exactly(shown.margin)}: p = {plain(shown.equivalence, 3)}.")
     for name in shown.deterministic:
         click.echo(f"{name} is deterministic: its scores do not depend on the seed.")
     if shown.bounds is not None:

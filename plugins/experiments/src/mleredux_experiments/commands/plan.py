@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
-from mleredux.models.formats import plain, text
+from mleredux.models.formats import duration, plain, text
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import (
     EXIT_ENVIRONMENT_BROKE,
@@ -26,7 +26,7 @@ from mleredux.plugin.command import (
 )
 from mleredux.plugin.experiment import MAX_SEED, Plan
 
-from mleredux_experiments.commands.there import run_there, show, status_there, told
+from mleredux_experiments.commands.there import hours_text, run_there, show, status_there, told
 from mleredux_experiments.execution.execution import Execution
 from mleredux_experiments.execution.experiment import extend as extend_experiment
 from mleredux_experiments.execution.experiment import find, start
@@ -69,16 +69,14 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
     click.echo(f"{' × '.join(sizes)} = {record['runs']} runs.\n")
     print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))
     hours, cost = record["hours"], record["cost_usd"]
-    took = "{mean} hours (80 %: {low} to {high}), from {past} past runs"
-    shown = {key: plain(hours[key], 3) for key in ("mean", "low", "high")} if hours else {}
-    time = took.format(**shown, past=record["past"]) if hours else "unknown: some agents have no past runs"
+    took = f"{hours_text(hours)}, from {record['past']} past runs" if hours else None
     click.echo()
     print_facts(
         {
             "tasks": record["tasks"],
             "seeds": record["seeds"],
-            "time": time,
-            "at most": f"{plain(record['most_hours'], 3)} hours, by the time limits",
+            "time": took or "unknown: some agents have no past runs",
+            "at most": f"{duration(3600 * record['most_hours'])}, by the time limits",
             "cost": "${mean:.2f} (80 %: {low:.2f} to {high:.2f})".format(**cost) if cost else None,
             "detects": record["detects"],
             "stop": {key: text(value) for key, value in record["stop"].items() if value is not None},

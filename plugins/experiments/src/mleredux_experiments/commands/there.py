@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mleredux.models.formats import plain
+from mleredux.models.formats import duration
 from mleredux.plugin.command import (
     Backend,
     RunRequest,
@@ -41,10 +41,9 @@ def show(record: dict[str, Any], as_json: bool) -> None:
     click.echo()
     print_facts(
         {
-            "time": f"{plain(record['hours'], 3)} hours" if record["hours"] is not None else None,
-            "remaining": f"{plain(left['mean'], 3)} hours (80 %: {plain(left['low'], 3)} to {plain(left['high'], 3)})"
-            if left
-            else None,
+            "time": duration(3600 * record["hours"]) if record["hours"] is not None else None,
+            "paused": duration(3600 * record["paused_hours"]) if record.get("paused_hours") else None,
+            "remaining": hours_text(left) if left else None,
             "cost": f"${record['cost_usd']:.2f}" if record["cost_usd"] else None,
             "unpriced": f"{record['unpriced']} runs used a model without a known price" if record["unpriced"] else None,
             "failures": record["failures"],
@@ -57,6 +56,12 @@ def show(record: dict[str, Any], as_json: bool) -> None:
         click.echo(f"Deviation after {change['results']} results: {change['what']}")
     if record["broken"]:
         click.echo(f"Repeat broken runs with `mleredux experiment retry {name}`.")
+
+
+def hours_text(hours: Mapping[str, float]) -> str:
+    """Return an estimated number of hours and its 80 % range as text, in suitable units."""
+    mean, low, high = (duration(3600 * hours[key]) for key in ("mean", "low", "high"))
+    return f"{mean} (80 %: {low} to {high})"
 
 
 def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool) -> None:
@@ -124,7 +129,9 @@ def _status(experiment: Mapping[str, Any]) -> dict[str, Any]:
     for (arm, *_), run in cells.items():
         arms.setdefault(arm, Counter()).update(["total", _state(run)])
     spent = experiment.get("spent") or {}
-    hours = [(seconds_between(run["started_at"], run["ended_at"]) or 0.0) / 3600 for run in experiment["runs"]]
+    seconds = [
+        run.get("seconds") or seconds_between(run["started_at"], run["ended_at"]) or 0.0 for run in experiment["runs"]
+    ]
     return {
         "name": experiment["name"],
         "question": ((experiment.get("plan") or {}).get("experiment") or {}).get("question", ""),
@@ -132,7 +139,8 @@ def _status(experiment: Mapping[str, Any]) -> dict[str, Any]:
         **progress(arms),
         "failures": dict(Counter(str(run["cause"]) for run in cells.values() if run["cause"])),
         "attempts": len(experiment["runs"]),
-        "hours": spent.get("hours", sum(hours)),
+        "hours": spent.get("hours", sum(seconds) / 3600),
+        "paused_hours": sum(run.get("paused_seconds") or 0.0 for run in experiment["runs"]) / 3600,
         "cost_usd": spent.get("cost_usd"),
         "unpriced": 0,
         "stopped": experiment.get("stopped"),

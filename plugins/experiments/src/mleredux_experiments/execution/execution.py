@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from mleredux.errors import MlereduxError, ResumeRefused
-from mleredux.models.formats import plain
+from mleredux.models.formats import duration, plain
 from mleredux.plugin.artifact import CAUSES, Cause, Run, RunStore
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.experiment import Cell, RunPlan
@@ -60,6 +60,7 @@ class Spent:
 
     cost_usd: float = 0.0
     hours: float = 0.0
+    paused_hours: float = 0.0
     unpriced: int = 0
     """Number of runs that include calls of unknown price."""
 
@@ -67,6 +68,7 @@ class Spent:
         """Add a run that has ended."""
         outcome, llm = run.outcome, run.log.state.llm
         self.hours += (outcome.seconds if outcome else 0.0) / 3600
+        self.paused_hours += (outcome.paused_seconds if outcome else 0.0) / 3600
         if llm is not None:
             self.cost_usd += llm.cost_usd or 0.0
             self.unpriced += llm.cost_usd is None and llm.calls > 0
@@ -260,7 +262,8 @@ class Execution:
         if stop.max_cost_usd is not None and spent.cost_usd >= stop.max_cost_usd:
             return f"The budget of ${plain(stop.max_cost_usd)} is used up: the runs cost ${spent.cost_usd:.2f}."
         if stop.max_hours is not None and spent.hours >= stop.max_hours:
-            return f"The budget of {plain(stop.max_hours)} hours is used up: the runs took {spent.hours:.2f}."
+            most, took = duration(3600 * stop.max_hours), duration(3600 * spent.hours)
+            return f"The budget of {most} is used up: the runs took {took}."
         return None
 
     def _decided(self) -> str | None:
@@ -296,6 +299,7 @@ class Execution:
             "failures": dict(causes),
             "attempts": sum(len(place.runs) for place in places),
             "hours": round(spent.hours, 4),
+            "paused_hours": round(spent.paused_hours, 4),
             "cost_usd": round(spent.cost_usd, 4),
             "unpriced": spent.unpriced,
             "stopped": self.record.stopped,

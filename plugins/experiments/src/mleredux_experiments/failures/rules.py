@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from signal import Signals
 
-from mleredux.models.formats import plain
+from mleredux.models.formats import duration, plain
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
 from mleredux_experiments.failures.errors import FRAME, INVALID, PATTERNS, SIGNS, Sign, is_prose, kind_of
@@ -268,7 +268,9 @@ def ended_early(evidence: Evidence) -> Iterator[Finding]:
     below = row.median is not None and not row.above_median
     early = row.time_limit and evidence.seconds < _EARLY * row.time_limit
     if finished and content and below and early and evidence.searches:
-        yield Finding("ended-early", f"used {evidence.seconds:.0f} of {row.time_limit:.0f} seconds", "events.jsonl")
+        yield Finding(
+            "ended-early", f"used {duration(evidence.seconds)} of {duration(row.time_limit or 0)}", "events.jsonl"
+        )
 
 
 def no_validation(evidence: Evidence) -> Iterator[Finding]:

@@ -99,20 +99,23 @@ def forest(found: Comparison) -> Figure:
     told = sorted(found.tasks, key=lambda one: abs(one.difference), reverse=True)
     told = sorted(told[:_MOST_TASKS], key=lambda one: one.difference)
     figure, axes = _axes(1.6 + 0.2 * (len(told) + 2))
-    places = np.arange(len(told))
-    axes.scatter([one.difference for one in told], places, color=COLORS[0], s=22, label="observed")
-    shrunken = [one.shrunken for one in told]
+    places, (unit, factor) = np.arange(len(told)), found.shown_unit
+    axes.scatter([one.difference * factor for one in told], places, color=COLORS[0], s=22, label="observed")
+    shrunken = [one.shrunken * factor for one in told]
     axes.scatter(shrunken, places, color=COLORS[1], marker="|", s=60, label="estimated with all tasks")
     top = len(told) + 0.5
     if found.interval is not None:
-        axes.plot(found.interval[:2], [top, top], color="black", linewidth=2)
-    axes.scatter([found.difference], [top], color="black", marker="D", s=36, label="mean, with its interval", zorder=3)
+        axes.plot([end * factor for end in found.interval[:2]], [top, top], color="black", linewidth=2)
+    mean = found.difference * factor
+    axes.scatter([mean], [top], color="black", marker="D", s=36, label="mean, with its interval", zorder=3)
     axes.axvline(0, color="#555555", linewidth=0.8)
     if found.margin:
-        axes.axvspan(-found.margin, found.margin, color="#eeeeee", zorder=0, label="too small to matter")
-    mean = f"all {len(found.tasks)} tasks" if len(found.tasks) > 1 else "mean"
-    axes.set_yticks([*places, top], [*(cut(one.task, _LABEL) for one in told), mean], fontsize=8)
-    axes.set_xlabel(f"{found.b} minus {found.a}, {found.unit}")
+        axes.axvspan(
+            -found.margin * factor, found.margin * factor, color="#eeeeee", zorder=0, label="too small to matter"
+        )
+    last = f"all {len(found.tasks)} tasks" if len(found.tasks) > 1 else "mean"
+    axes.set_yticks([*places, top], [*(cut(one.task, _LABEL) for one in told), last], fontsize=8)
+    axes.set_xlabel(f"{found.b} minus {found.a}, {unit}")
     figure.legend(loc="outside lower center", fontsize=8, ncols=4, frameon=False)
     return figure
 
@@ -268,28 +271,28 @@ def _power(analysis: Analysis) -> Picture | None:
     if not analysis.comparisons:
         return None
     found = analysis.comparisons[0]
-    sample, least, count = found.sample, found.least, len(found.tasks)
+    sample, least, count, (unit, factor) = found.sample, found.least, len(found.tasks), found.shown_unit
     if not sample.variance.of_mean(sample.seeds):
         return None
     tasks = sorted({least, *(n for n in _SIZES if n > least), *((count,) if count > least else ())})
     figure, axes = _axes()
     own = max(round(sample.seeds), 1)
     for number, seeds in enumerate(sorted({own, 3 * own}) if sample.variance.separated else [own]):
-        smallest = [replace(sample, tasks=n, seeds=seeds).detectable or np.nan for n in tasks]
+        smallest = [(replace(sample, tasks=n, seeds=seeds).detectable or np.nan) * factor for n in tasks]
         label = f"{seeds} seed{'s' if seeds > 1 else ''} a task"
         axes.plot(tasks, smallest, color=COLORS[number % len(COLORS)], label=label)
     here = sample.detectable
     if here is not None:
-        axes.scatter([count], [here], color="black", marker="D", zorder=3, label="these runs")
+        axes.scatter([count], [here * factor], color="black", marker="D", zorder=3, label="these runs")
     what, line = ("margin", found.margin) if sample.margin else ("observed difference", abs(found.difference))
-    axes.axhline(line, color="#555555", linewidth=0.8, linestyle="--", label=f"the {what}")
+    axes.axhline(line * factor, color="#555555", linewidth=0.8, linestyle="--", label=f"the {what}")
     what = f"margin of {sample.rule}" if sample.margin else "detectable difference"
-    axes.set(xlabel="tasks", ylabel=f"smallest {what}, {found.unit}", xscale="log")
+    axes.set(xlabel="tasks", ylabel=f"smallest {what}, {unit}", xscale="log")
     axes.set_xticks(tasks, list(map(str, tasks)))
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8)
     these = f"{count} task{'s' * (count != 1)}"
-    answer = f"These {these} detect {sample.goal}{plain(here or 0, 3)} {found.unit} with a power of 80 %."
+    answer = f"These {these} detect {sample.goal}{plain((here or 0) * factor, 3)} {unit} with a power of 80 %."
     if here is None:
         answer = f"These {these} detect {sample.nothing} that is possible; a decision needs {least} tasks or more."
     wanted = "small is the margin that can be shown" if sample.margin else "large must a difference be to be seen"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -141,10 +141,11 @@ def csv_text(table: Table) -> str:
     return text.getvalue()
 
 
-def shown(found: Estimate | None, deterministic: bool = False) -> str:
-    """Return an estimate as text for tables: the mean, and its error over seeds."""
+def shown(found: Estimate | None, deterministic: bool = False, factor: float = 1.0) -> str:
+    """Return an estimate, times a factor, as text for tables: the mean, and its error over seeds."""
     if found is None:
         return "–"
+    found = found.scaled(factor)
     error = (
         "deterministic"
         if deterministic
@@ -159,17 +160,18 @@ def shown(found: Estimate | None, deterministic: bool = False) -> str:
 def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal") -> list[Table]:
     """Return the published table by split, and the intervals for tasks like these."""
     splits = [name for name in ("all", "low", "medium", "high") if any(name in one.splits for one in standings)]
-    title = measure(chosen).title
+    title, factor = _unit_of(chosen, (one.splits.get(split, {}).get(chosen) for one in standings for split in splits))
     rows, intervals = [], []
     for one in standings:
         found = {split: one.splits.get(split, {}).get(chosen) for split in splits}
-        cells = [shown(found[split], one.deterministic) for split in splits]
+        fixed = one.deterministic and chosen not in RESOURCES
+        cells = [shown(found[split], fixed, factor) for split in splits]
         if splits[:1] == ["all"] and not one.complete and one.covers:
             cells[0] = f"only {'+'.join(one.covers)}"
         rows.append((one.name, *cells, one.runs))
         for split in splits:
-            if (estimate := found[split]) is not None and estimate.low is not None:
-                bounds = estimate.bounds or (None, None)
+            if (own := found[split]) is not None and own.low is not None:
+                estimate, bounds = own.scaled(factor), own.bounds or (None, None)
                 intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks, *bounds))
     optional = ("runs", *(name for name in ("high", "medium", "low") if name in splits))
     heads = ("name", "split", "mean", "low", "high", "tasks", *_BOUNDS)
@@ -204,8 +206,12 @@ def score_table(found: Sequence[TaskScores]) -> Table:
 
 def comparison_tables(found: Comparison) -> list[Table]:
     """Return tables of the groups of tasks that differ, and of each task."""
+    unit, factor = found.shown_unit
     places = [
-        (one.name, one.kind, one.tasks, one.difference, *_limits(one.interval), f"{one.wins}/{one.ties}/{one.losses}")
+        (
+            *(one.name, one.kind, one.tasks, one.difference * factor, *_limits(one.interval, factor)),
+            f"{one.wins}/{one.ties}/{one.losses}",
+        )
         for one in found.places
         if one.tasks >= _FEW
     ]
@@ -213,10 +219,8 @@ def comparison_tables(found: Comparison) -> list[Table]:
     tasks = [
         (
             one.task,
-            *(number(mean) if raw else mean for mean in (one.a, one.b)),
-            one.difference,
-            one.shrunken,
-            one.q,
+            *(number(mean) if raw else mean * factor for mean in (one.a, one.b)),
+            *(one.difference * factor, one.shrunken * factor, one.q),
             f"{one.runs[0]}+{one.runs[1]}",
         )
         for one in sorted(found.tasks, key=lambda one: -one.difference)
@@ -224,6 +228,7 @@ def comparison_tables(found: Comparison) -> list[Table]:
     ]
     same = len(found.tasks) - len(tasks)
     title = f"Tasks that differ (the other {f'{same} do' if same > 1 else 'does'} not)" if same else "Tasks"
+    title += f", in {unit}" if unit != found.unit else ""
     columns = ("task", found.a, found.b, "difference", "shrunken", "q", "runs")
     tables = [Table(title, columns, tuple(tasks), ("runs", "q", "shrunken"))] if tasks else []
     if found.failures:
@@ -239,40 +244,46 @@ def comparison_tables(found: Comparison) -> list[Table]:
     return tables
 
 
-def _limits(interval: Interval | None) -> tuple[float | None, float | None, str]:
-    return (interval.low, interval.high, level(1 - interval.level)) if interval else (None, None, "–")
+def _limits(interval: Interval | None, factor: float = 1.0) -> tuple[float | None, float | None, str]:
+    if interval is None:
+        return None, None, "–"
+    return interval.low * factor, interval.high * factor, level(1 - interval.level)
+
+
+def _unit_of(name: str, estimates: Iterable[Estimate | None]) -> tuple[str, float]:
+    """Return the title of a measure with its unit, and the number of these units in the measure's own unit; times have
+    a unit that suits the longest."""
+    what, factor = measure(name), 1.0
+    unit = what.unit if what.unit != name else ""
+    if unit == "h":
+        unit, factor = time_unit(max((one.mean for one in estimates if one), default=0.0))
+    return f"{what.title}, {unit}" if unit else what.title, factor
 
 
 def _measure_row(found: Analysis, name: str) -> tuple[str, ...]:
-    """Return the row of a measure for all arms; times have a suitable unit."""
-    estimates, unit = [arm.estimates.get(name) for arm in found.arms], MEASURES[name].unit
-    unit = f", {unit}" if unit and unit != name else ""
-    if name == "hours":
-        word, scale = time_unit(max(one.mean for one in estimates if one))
-        unit = f", {word}"
-        estimates = [
-            one and replace(one, mean=one.mean * scale, sem=None if one.sem is None else one.sem * scale)
-            for one in estimates
-        ]
+    """Return the row of a measure for all arms."""
+    estimates = [arm.estimates.get(name) for arm in found.arms]
+    title, factor = _unit_of(name, estimates)
     fixed = [arm.deterministic and name not in RESOURCES for arm in found.arms]
-    title = "time" if name == "hours" else MEASURES[name].title
-    return f"{title}{unit}", *map(shown, estimates, fixed)
+    return title, *(shown(one, same, factor) for one, same in zip(estimates, fixed, strict=True))
 
 
 def analysis_tables(found: Analysis) -> list[Table]:
     """Return the tables of an analysis: scores by task, measures by arm, groups, ranking, and each comparison."""
     columns = ("measure", *(arm.name for arm in found.arms))
-    names = [name for name in MEASURES if any(name in arm.estimates for arm in found.arms)]
-    rows = [_measure_row(found, name) for name in names]
+    paused = any(row.paused_hours for row in found.results.rows)
+    names = [name for name in MEASURES if paused or name != "working_hours"]
+    rows = [_measure_row(found, name) for name in names if any(name in arm.estimates for arm in found.arms)]
+    missing = any(one.missing for arm in found.arms for one in arm.estimates.values())
     tables = [
         score_table(task_scores(found.results.arms)),
-        Table("Measures (± these tasks again, over seeds)", columns, tuple(rows)),
+        Table(f"Measures (± these tasks again, over seeds{'; † runs are missing' * missing})", columns, tuple(rows)),
     ]
-    title = measure(found.measure).title
+    title, factor = _unit_of(found.measure, [arm.estimates.get(found.measure) for arm in found.arms])
     intervals = []
     for arm in found.arms:
-        one = arm.estimates.get(found.measure)
-        if one is not None:
+        if own := arm.estimates.get(found.measure):
+            one = own.scaled(factor)
             sizes = (one.se_tasks, one.se_sources, one.tasks, one.runs, *(one.bounds or (None, None)))
             intervals.append((arm.name, one.mean, one.low, one.high, *sizes))
     heads = ("arm", "mean", "low", "high", "SE by task", "SE by source", "tasks", "runs", *_BOUNDS)
@@ -283,7 +294,7 @@ def analysis_tables(found: Analysis) -> list[Table]:
         groups = list(dict.fromkeys(name for arm in found.arms for name in getattr(arm, kind)))
         if len(groups) > 1:
             lines = [
-                (name, *(shown(getattr(arm, kind).get(name), arm.deterministic) for arm in found.arms))
+                (name, *(shown(getattr(arm, kind).get(name), arm.deterministic, factor) for arm in found.arms))
                 for name in groups
             ]
             head = {"splits": "split", "categories": "category"}[kind]

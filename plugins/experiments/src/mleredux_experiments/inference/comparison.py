@@ -12,7 +12,7 @@ from mleredux_experiments.inference.difference import Comparison, Outcome, Place
 from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, means_of, student
 from mleredux_experiments.inference.power import Sample, Variance, variance_of
 from mleredux_experiments.inference.resampling import Evidence, Scale, paired_interval, shuffled, sign_flip
-from mleredux_experiments.results.measures import Measure, cells, check_metrics, deterministic, measure
+from mleredux_experiments.results.measures import Measure, bounds_of, cells, check_metrics, deterministic, measure
 from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.table import Results, Row, pairing, source
 from mleredux_experiments.results.uniformity import check_arms, check_limits, usual_measure
@@ -225,15 +225,9 @@ def _bounds(a: Sequence[Row], b: Sequence[Row], what: Measure, key: Callable[[Ro
     """Return the difference over all tasks and seeds of either arm, if missing runs were the worst or the best for
     B.
     """
-    found = [cells(rows, what, key) for rows in (a, b)]
     if what.bounds is None:
         return None
-    ends, lacking = [], 0
-    for rows, values in zip((a, b), found, strict=True):
-        most = len({row.seed for row in rows})
-        have = [values.get(task, np.array([])) for task in {**found[0], **found[1]}]
-        gaps = [max(most - len(one), 0) for one in have]
-        lacking += sum(gaps)
-        sums, sizes = np.array([one.sum() for one in have]), np.array([len(one) for one in have])
-        ends.append([float(np.mean((sums + np.array(gaps) * end) / (sizes + gaps))) for end in what.bounds])
-    return Interval(ends[1][0] - ends[0][1], ends[1][1] - ends[0][0]) if lacking else None
+    found = [cells(rows, what, key) for rows in (a, b)]
+    tasks = {**found[0], **found[1]}
+    own, other = (bounds_of(rows, what, values, tasks) for rows, values in zip((a, b), found, strict=True))
+    return Interval(other[1][0] - own[1][1], other[1][1] - own[1][0]) if own[0] or other[0] else None

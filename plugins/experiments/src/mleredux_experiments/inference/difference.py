@@ -9,6 +9,7 @@ from mleredux.models.formats import plain
 
 from mleredux_experiments.inference.errors import Interval
 from mleredux_experiments.inference.power import Sample
+from mleredux_experiments.results.measures import time_unit
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,7 +125,7 @@ class Comparison:
         """Return the result in one sentence."""
         count = len(self.tasks)
         head = f"{self.b} wins {self.wins} and loses {self.losses} of {count} task{'s' * (count != 1)}; "
-        head += f"{self.amount(self.difference, plus=True)} {self.unit}, {self.between(self.interval)}"
+        head += f"{self.amount(self.difference, plus=True)} {self.shown_unit[0]}, {self.between(self.interval)}"
         return f"{head}: {self._told()}."
 
     @property
@@ -135,10 +136,21 @@ class Comparison:
         told = [f"{arm} in {medals} of {total} runs" for arm, (medals, total) in counts.items()]
         return ", ".join(told) if any(medals for medals, _ in counts.values()) else ""
 
+    @property
+    def shown_unit(self) -> tuple[str, float]:
+        """Return the unit in which differences are printed, and how many of it the measure's unit has: for times, a
+        unit that suits the longest."""
+        return time_unit(max(max(one.a, one.b) for one in self.tasks)) if self.unit == "h" else (self.unit, 1.0)
+
     def amount(self, value: float, *, plus: bool = False) -> str:
         """Return a difference as text, without its unit."""
-        text = f"{value:+z.1f}" if self.unit == "points" else plain(value, 3, signed=True)
+        text = f"{value:+z.1f}" if self.unit == "points" else plain(value * self.shown_unit[1], 3, signed=True)
         return (text if plus else text.removeprefix("+")).replace("-", "−")
+
+    def exactly(self, value: float) -> str:
+        """Return an amount that the user chose, such as the margin, with its unit."""
+        unit, factor = self.shown_unit
+        return f"{plain(value * factor)} {unit}"
 
     def between(self, interval: Interval | None) -> str:
         """Return an interval as text, such as `95 % −1.2 to 19.0`."""
@@ -157,9 +169,9 @@ class Comparison:
                 p = plain(self.p, 2) if self.adjusted is None else f"{plain(self.adjusted, 2)}, adjusted for all arms"
                 return f"{self.verdict} (p = {p})"
             case "equivalent":
-                return f"equivalent within {plain(self.margin)} {self.unit}"
+                return f"equivalent within {self.exactly(self.margin)}"
             case "not worse":
-                return f"not worse by more than {plain(self.margin)} {self.unit}"
+                return f"not worse by more than {self.exactly(self.margin)}"
             case "cannot tell":
                 return f"cannot tell; a decision at {plain(100 * self.alpha, 3)} % needs {self.least} tasks or more"
         smallest = self.sample.detectable
@@ -167,7 +179,7 @@ class Comparison:
             return "undecided"
         if smallest is None:
             return f"undecided; so few tasks detect {self.sample.nothing} that is possible with a power of 80 %"
-        amount = f"{self.sample.goal}{self.amount(smallest)} {self.unit}"
+        amount = f"{self.sample.goal}{self.amount(smallest)} {self.shown_unit[0]}"
         return f"undecided; {len(self.tasks)} tasks detect {amount} with a power of 80 %"
 
     def record(self) -> dict[str, Any]:

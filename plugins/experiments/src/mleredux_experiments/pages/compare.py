@@ -24,8 +24,8 @@ from mleredux_experiments.pages.curves import score_charts
 from mleredux_experiments.results.measures import MEASURES, measure
 from mleredux_experiments.results.scores import TaskScores, task_scores
 from mleredux_experiments.results.sources import load_runs
-from mleredux_experiments.results.table import Results, Row, text_of
-from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limits
+from mleredux_experiments.results.table import Results, Row
+from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limits, limit_text
 
 MOST_RUNS = 5_000
 MOST_FILTERED = 200
@@ -120,7 +120,9 @@ def lines(analysis: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
     for arm, rows in analysis.results.arms.items():
         estimates = analysis.arm(arm).estimates
         rank, medals = estimates.get("percentile"), estimates.get("any_medal")
-        limits = ", ".join(f"{key.removeprefix('limits.')} {text_of(own[arm])}" for key, own in differing.items())
+        limits = ", ".join(
+            f"{key.removeprefix('limits.')} {limit_text(key, own[arm])}" for key, own in differing.items()
+        )
         own = [cell for task in scores for cell in task.arms if cell.arm == arm]
         yield Line(
             arm=arm,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -88,11 +88,12 @@ MEASURES = {
         Measure("technique_use", "technique use", "", lambda row: row.technique_use, (0.0, 1.0), None),
         Measure("cost_usd", "cost", "$", lambda row: row.cost_usd, None, None, lower=True),
         Measure("tokens", "tokens", "tokens", lambda row: row.tokens, None, None, lower=True),
-        Measure("hours", "hours", "h", lambda row: row.hours, None, None, lower=True),
+        Measure("hours", "time", "h", lambda row: row.hours, None, None, lower=True),
+        Measure("working_hours", "working time", "h", lambda row: row.working_hours, None, None, lower=True),
     )
 }
 """All measures by name. `NAME@2h` measures what a run that ended after two hours would have submitted."""
-RESOURCES = ("cost_usd", "tokens", "hours")
+RESOURCES = ("cost_usd", "tokens", "hours", "working_hours")
 """Resources that a run uses, which vary even if scores do not."""
 PUBLISHED = ("made", "valid", "above_median", "bronze", "silver", "gold", "any_medal")
 """The measures in MLE-bench's tables, in percent of tasks."""
@@ -178,8 +179,8 @@ class Estimate:
         se_sources: Standard error clustered by data source; None if no source has several tasks.
         tasks: Number of tasks.
         runs: Number of runs.
-        missing: Number of missing runs, which count as failures.
-        bounds: The mean if all missing runs failed, and if all succeeded; None if none are missing.
+        missing: Number of missing runs: each task should have as many as the arm has seeds.
+        bounds: The mean if all missing runs had the worst, and if all had the best value; None if none are missing.
         seeds: The mean over tasks for each seed, if all tasks have the same seeds.
     """
 
@@ -194,6 +195,11 @@ class Estimate:
     missing: int = 0
     bounds: tuple[float, float] | None = None
     seeds: tuple[float, ...] = field(default=(), repr=False)
+
+    def scaled(self, factor: float) -> Estimate:
+        """Return the estimate in another unit."""
+        values = {name: getattr(self, name) for name in ("mean", "sem", "low", "high", "se_tasks", "se_sources")}
+        return replace(self, **{name: value * factor for name, value in values.items() if value is not None})
 
 
 def estimate(values: dict[str, Array], chosen: Measure, alpha: float = 0.05) -> Estimate | None:
@@ -234,34 +240,42 @@ def summarise(
     if tasks is None:
         return estimate(values, chosen, alpha)
     kept = {task: values[task] for task in tasks if task in values}
-    if chosen.bounds is None or chosen.failure is None or chosen.technique:
+    if chosen.bounds is None or chosen.failure is None:
         return estimate(kept, chosen, alpha)
-    filled, missing = kept, len(tasks) - len(kept)
-    if results.universe:
-        filled, missing = _padded(results, rows, chosen, tasks, kept)
-    found = estimate(filled, chosen, alpha)
-    if found is None or not missing:
-        return found
-    weight = sum(map(len, filled.values())) if results.universe else len(tasks)
-    own = found.mean if results.universe else (found.mean * len(kept) + chosen.failure * missing) / weight
-    gain = (chosen.bounds[1] - chosen.failure) * missing / weight
-    runs = found.runs - missing if results.universe else found.runs
-    return replace(found, missing=missing, runs=runs, bounds=(own, own + gain))
+    if chosen.technique:
+        tasks = [task for task in tasks if "@" in task]
+    found = estimate(_padded(results, rows, chosen, tasks, kept) if results.universe else kept, chosen, alpha)
+    if found is None:
+        return None
+    missing, bounds = bounds_of(rows, chosen, kept, tasks)
+    return replace(found, missing=missing, runs=sum(map(len, kept.values())), bounds=bounds) if missing else found
+
+
+def bounds_of(
+    rows: Iterable[Row], chosen: Measure, values: Mapping[str, Array], tasks: Iterable[str]
+) -> tuple[int, tuple[float, float]]:
+    """Return the number of missing runs, and the mean over tasks if these all had the worst or the best value.
+
+    Each task should have as many runs as the arm has seeds.
+    """
+    most, own = len({row.seed for row in rows}), [values.get(task, np.array([])) for task in tasks]
+    sums, sizes = np.array([one.sum() for one in own]), np.array([len(one) for one in own])
+    gaps = np.maximum(most - sizes, 0)
+    low, high = (float(np.mean((sums + gaps * end) / (sizes + gaps))) for end in chosen.bounds or (np.nan, np.nan))
+    return int(gaps.sum()), (low, high)
 
 
 def _padded(
     results: Results, rows: Sequence[Row], chosen: Measure, tasks: Sequence[str], kept: dict[str, Array]
-) -> tuple[dict[str, Array], int]:
-    """Return the values of all tasks, with failures for missing runs, and the number of missing runs."""
+) -> dict[str, Array]:
+    """Return the values of all tasks, with failures for missing runs of reports, and for tasks without runs."""
     failure = chosen.failure or 0.0
     if not results.by_report:
-        padded = {task: kept.get(task, np.array([failure])) for task in tasks}
-        return padded, len(tasks) - len(kept)
+        return {task: kept.get(task, np.array([failure])) for task in tasks}
     seeds = sorted({row.seed for row in rows})
     found = {(row.task, row.seed): chosen.of(row) for row in rows if row.counts}
     table = {task: [found.get((task, seed)) for seed in seeds] for task in tasks}
-    missing = sum(value is None for line in table.values() for value in line)
-    return {task: np.array([failure if v is None else v for v in line]) for task, line in table.items()}, missing
+    return {task: np.array([failure if v is None else v for v in line]) for task, line in table.items()}
 
 
 def universe(results: Results) -> dict[str, list[str]]:

@@ -176,6 +176,7 @@ def read_run(folder: Path, rollouts: bool) -> Row:
         status=happened.status,
         cause=happened.cause,
         seconds=happened.seconds,
+        paused=_number(happened.outcome.get("paused_seconds")),
         llm=happened.llm,
         versions=versions,
         validation=validation,
@@ -214,6 +215,7 @@ def row_of(
     status: str,
     cause: str | None,
     seconds: float | None = None,
+    paused: float | None = None,
     llm: Mapping[str, Any] | None = None,
     versions: tuple[Version, ...] = (),
     validation: float | None = None,
@@ -249,6 +251,7 @@ def row_of(
         cost_usd=_number(llm.get("cost_usd")),
         tokens=int(llm["prompt_tokens"]) + int(llm.get("completion_tokens") or 0) if "prompt_tokens" in llm else None,
         hours=None if seconds is None else seconds / 3600,
+        paused_hours=(paused or 0.0) / 3600,
         time_limit=_number(limits.get("time_limit")),
         validation=validation,
         versions=versions,
@@ -330,10 +333,11 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
     """Return results from records as printed by `mleredux run --json`, for runs of a server."""
     rows = []
     for record in records:
-        seconds = seconds_between(record.get("started_at"), record.get("ended_at"))
+        seconds = record.get("seconds") or seconds_between(record.get("started_at"), record.get("ended_at"))
         spec = {**(record.get("spec") or {}), **record}
         report, status, cause = record.get("report") or {}, str(record["status"]), record.get("cause")
-        rows.append(row_of(spec, report, status=status, cause=cause, seconds=seconds))
+        paused = record.get("paused_seconds")
+        rows.append(row_of(spec, report, status=status, cause=cause, seconds=seconds, paused=paused))
     return Results(tuple(rows), task_facts()).without_samples()
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models.formats import short_reference
-from mleredux.plugin.experiment import is_sample
+from mleredux.plugin.experiment import Plan, is_sample
 
 from mleredux_experiments.failures.categories import Finding, primary
 
@@ -67,6 +67,8 @@ class Row:
     cost_usd: float | None = None
     tokens: int | None = None
     hours: float | None = None
+    paused_hours: float = 0.0
+    """How many of these hours the run's clock was paused, because no provider of language models was available."""
     time_limit: float | None = None
     """The time limit in seconds."""
     validation: float | None = None
@@ -85,6 +87,11 @@ class Row:
     def failure(self) -> str | None:
         """Return the category of its primary failure."""
         return primary(self.findings or ())
+
+    @property
+    def working_hours(self) -> float | None:
+        """Return its time without pauses."""
+        return None if self.hours is None else self.hours - self.paused_hours
 
     @property
     def counts(self) -> bool:
@@ -180,6 +187,7 @@ class Results:
             empty: the tasks on which some arm has runs.
         notes: Sentences about runs that were left out when reading.
         left: Runs that were left out when reading.
+        planned: Names of the limits that the plan sets, by arm; empty if there is no plan, or it is not known.
         by_report: Whether each seed is a grading report over all tasks.
     """
 
@@ -189,6 +197,7 @@ class Results:
     notes: tuple[str, ...] = ()
     by_report: bool = False
     left: tuple[Left, ...] = ()
+    planned: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def remarks(self, arms: Iterable[str] | None = None) -> list[str]:
         """Return a sentence for each reason why runs were left out, only for runs of these arms if any are named."""
@@ -240,6 +249,13 @@ class Results:
         """Return the results with these rows; a note counts the others."""
         left = len(self.rows) - len(rows)
         return replace(self, rows=rows, notes=(*self.notes, f"{left} runs {others}.")) if left else self
+
+    def under(self, plan: Plan | None) -> Results:
+        """Return the results with the names of the limits that their plan sets."""
+        arms = plan.all_arms() if plan is not None else {}
+        return replace(
+            self, planned={name: tuple(arm.limits.model_dump(exclude_none=True)) for name, arm in arms.items()}
+        )
 
     def where(self, conditions: Iterable[str]) -> Results:
         """Return the rows that meet all conditions, each `FIELD=VALUE` with a field of the row, its setup or its task.

@@ -6,11 +6,12 @@ Also the measure by which runs are compared if none is chosen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import duration
 from mleredux.plugin.command import current
 
 from mleredux_experiments.results.measures import MEASURES
@@ -18,6 +19,8 @@ from mleredux_experiments.results.table import Results, Row, flat, text_of
 
 ABOUT_LIMITS = ("The arms ran with different limits", "Limits differ", "The limits of")
 """The beginnings of sentences about limits."""
+_REDUCED = ("limits.cpus", "limits.memory_mb")
+"""Limits of agents that are reduced to what the machine has."""
 
 
 def check_arms(results: Results) -> None:
@@ -96,23 +99,36 @@ def check_limits(results: Results) -> tuple[str, ...]:
     differing = differing_limits(results)
     if not differing:
         return ()
-    told = {
-        key: f"{key.removeprefix('limits.')} {' and '.join(f'{text_of(value)} ({arm})' for arm, value in own.items())}"
-        for key, own in differing.items()
-    }
-    planned = all(row.experiment is not None for row in arms.values())
     declared = {arm: _declared(row) for arm, row in arms.items()}
     origins: dict[str, list[str]] = {}
     for key, own in differing.items():
-        as_declared = all(declared[arm].get(key, value) == value for arm, value in own.items())
-        if not (as_declared or planned):
+        name = key.removeprefix("limits.")
+        told = f"{name} {' and '.join(f'{limit_text(key, value)} ({arm})' for arm, value in own.items())}"
+        if any(name in results.planned.get(arm, ()) for arm in own):
+            origin = ", by plan"
+        elif all(_is_declared(declared[arm], key, value) for arm, value in own.items()):
+            origin = ", as the agents declare them" + " or the machine allows" * (key in _REDUCED)
+        elif all(row.experiment is not None for row in arms.values()):
+            origin = ""
+        else:
             raise MlereduxError(
-                f"The arms ran with different limits: {told[key]}.",
+                f"The arms ran with different limits: {told}.",
                 hint="Run both with the same limits, such as `--time-limit 20m --cpus 2`; to compare limits on "
                 "purpose, plan an experiment with such arms.",
             )
-        origins.setdefault("as the agents declare them" if as_declared else "by plan", []).append(told[key])
-    return tuple(f"Limits differ, {origin}: {', '.join(parts)}." for origin, parts in origins.items())
+        origins.setdefault(origin, []).append(told)
+    return tuple(f"Limits differ{origin}: {', '.join(parts)}." for origin, parts in origins.items())
+
+
+def limit_text(key: str, value: Any) -> str:
+    """Return a limit as text, a time in suitable units."""
+    return duration(value) if key.endswith("time_limit") and value is not None else text_of(value)
+
+
+def _is_declared(declared: Mapping[str, Any], key: str, value: Any) -> bool:
+    """Return whether a limit is that of its agent, which a small machine may have reduced."""
+    own = declared.get(key, value)
+    return bool(value == own or (key in _REDUCED and value < own))
 
 
 def differing_limits(results: Results) -> dict[str, dict[str, Any]]:
