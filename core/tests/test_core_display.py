@@ -83,6 +83,19 @@ def test_tables_fit_the_terminal_and_keep_what_matters(
     assert "seed" in table and "silver" in table
 
 
+@pytest.mark.parametrize(("paused", "working"), [(None, None), (0.0, None), (900.0, "45 min"), (3590.0, "10.0 s")])
+def test_working_time_is_listed_beside_wall_time_where_a_clock_was_paused(
+    paused: float | None, working: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    row = {"id": ID, "task": "wine", "agent": "aide", "status": "done", "seconds": 3600.0, "paused_seconds": paused}
+    print_runs([row, {**row, "paused_seconds": 0.0}])
+    head, first, second = capsys.readouterr().out.splitlines()
+    assert ("WORKING" in head) == (working is not None)
+    assert "1 h" in first and "1 h" in second and (working or "") in first
+    assert working is None or working not in second
+
+
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_the_list_of_runs_is_as_approved(
     width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

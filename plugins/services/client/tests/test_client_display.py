@@ -36,7 +36,9 @@ RUN = {
     "options": {EVIL: EVIL},
     "score": 0.98765432,
     "started_at": TIME,
-    "ended_at": "2026-11-21T12:00:03Z",
+    "ended_at": "2026-11-21T12:00:05Z",
+    "seconds": 3.0,
+    "paused_seconds": 1.0,
     "report": REPORT,
 }
 
@@ -94,7 +96,7 @@ def test_hostile_text_is_shown_as_text_everywhere(things: dict[str, Any]) -> Non
 
 def test_a_run_shows_its_score_its_medal_and_its_report(things: dict[str, Any]) -> None:
     texts = " ".join(shown(things["run"]).texts)
-    assert "0.987654" in texts and "3" in texts and "gold 0.99" in texts
+    assert "0.987654" in texts and "3.0 s, 2.0 s working" in texts and "gold 0.99" in texts
     assert "🥈 silver" in " ".join(shown(things["report"]).texts)
 
 

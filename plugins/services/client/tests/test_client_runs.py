@@ -196,7 +196,7 @@ def test_what_is_no_page_is_an_error(fake: Any, client: Client, document: Any) -
 
 def test_an_experiment_is_one_request_and_one_table(fake: Any, client: Client) -> None:
     def experiment(status: str) -> dict[str, Any]:
-        ended = {"started_at": TIME, "ended_at": "2026-11-21T12:00:09.5Z"} if status == "done" else {}
+        ended = {"started_at": TIME, "ended_at": "2026-11-21T12:00:12.5Z", "seconds": 9.5} if status == "done" else {}
         runs = [fake.run_document(f"run-{n}", status, seed=n, score=0.5 + n, options={"k": n}, **ended) for n in (0, 1)]
         return {"id": "exp-1", "name": "seeds", "counts": {status: 2}, "runs": runs}
 

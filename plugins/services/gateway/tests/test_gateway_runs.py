@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.store import Run
+from mleredux._core.store import Run, RunStore
 from mleredux_gateway.meter import GAP, Outages
 from mleredux_rollout import check_rollout
 from mleredux_testing.toys import TOY_PLUGIN
@@ -151,6 +151,8 @@ def test_the_clock_pauses_while_the_provider_is_down(configured, tmp_path, monke
     (left,) = re.findall(r"left (.+)", run.agent_log.read_text())
     assert 3 < float(left) < 5, "the remaining time counts the pause"
     assert "Working time" in (run.path / "report.html").read_text()
+    (row,) = RunStore(run.path.parent).rows()
+    assert (row["seconds"], row["paused_seconds"]) == (run.outcome.seconds, run.outcome.paused_seconds)
 
 
 def test_no_agent_prolongs_its_run_without_limit():

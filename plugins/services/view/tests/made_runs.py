@@ -38,7 +38,7 @@ def make_run(runs: Path, number: int, **changes: Any) -> Path:
     seconds, error = rng.uniform(60, 3500), rng.choice(NATIVE)
     scores = [round(min(0.999, 0.62 + 0.05 * step + rng.uniform(0, 0.04)), 5) for step in range(rng.randint(2, 7))]
     graded = status in ("done", "timed_out")
-    _write_events(path, at, seconds, status, scores, changes.get("message"))
+    _write_events(path, at, seconds, status, scores, changes.get("message"), changes.get("paused", 0.0))
     log = changes.get("log", b"reading 1,437 rows\nfold 1/5\nfold 2/5\nvalidation accuracy 0.9722\n")
     if status == "failed":
         log += b'Traceback (most recent call last):\n  File "/output/code/train.py", line 7, in <module>\n    fit()\n'
@@ -102,9 +102,10 @@ def rollout_text(
 
 
 def _write_events(
-    path: Path, at: datetime, seconds: float, status: str, scores: list[float], message: str | None
+    path: Path, at: datetime, seconds: float, status: str, scores: list[float], message: str | None, paused: float
 ) -> None:
     outcome = {"exit_code": 1 if status == "failed" else 0, "seconds": seconds, "max_memory_mb": 900, "cpu_seconds": 99}
+    outcome["paused_seconds"] = paused
     if status in ("failed", "timed_out"):
         outcome |= {"cause": "agent_crashed" if status == "failed" else "agent_timed_out"}
         outcome |= {"message": message or "The agent's command ended with exit code 1."}

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run, RunStore
@@ -75,6 +76,7 @@ def filled(server: LocalServer, make_run: Any) -> Both:
     for number in range(40):
         how: dict[str, Any] = {"experiment": "exp_trees", "arm": f"arm {number % 8}"} if number % 4 == 0 else {}
         how |= {"status": "failed", "message": HOSTILE} if number == 7 else {}
+        how |= {"status": "done", "paused": 30.0} if number == 8 else {}
         run = Run(make_run(server.service.store.path, number, **how))
         server.adopt(run, "ann" if number < 10 else "admin")
     made = Both(server, LocalSource(server.service.store), source_of(server, "admin"))
@@ -108,6 +110,15 @@ def test_both_have_the_same_runs_counts_and_columns(both: Both, query: RunQuery)
     assert counted[0] == counted[1]
     rows = [[{**row, "updated_at": ""} for row in table.rows] for table in (local, server)]
     assert rows[0] == json.loads(json.dumps(rows[1]))
+
+
+def test_a_paused_clock_is_listed_everywhere(both: Both) -> None:
+    (row,) = (row for row in both.source.runs(RunQuery()).rows if row["paused_seconds"])
+    http = httpx.Client(base_url=both.server.url, headers={"Authorization": f"Bearer {both.server.token}"})
+    (shown,) = (one for one in http.get("/v1/runs?limit=100").json()["items"] if one["paused_seconds"])
+    assert shown["id"] == row["id"] and shown["paused_seconds"] == 30
+    assert shown["seconds"] == row["seconds"] > 30
+    assert [shown[name] for name in ("cost_usd", "percentile")] == [row[name] for name in ("cost_usd", "percentile")]
 
 
 def test_some_of_what_is_asked_matches(both: Both) -> None:

@@ -25,7 +25,7 @@ from mleredux.models import Event, RunPlan, RunSpec
 RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
 _COLUMNS = (
     "id, task, agent, seed, sandbox, status, cause, score, medal, verdict, created_at, updated_at, experiment, arm, "
-    "percentile, started_at, seconds, cost_usd, message, curve"
+    "percentile, started_at, seconds, paused_seconds, cost_usd, message, curve"
 )
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
@@ -339,6 +339,7 @@ class RunStore:
                 report.percentile if report else None,
                 began.isoformat() if began else None,
                 outcome.seconds if outcome else None,
+                outcome.paused_seconds if outcome else None,
                 llm.cost_usd if llm else None,
                 run.message or (report.message if report else None),
                 json.dumps(curve) if (curve := run.curve) else None,
@@ -346,7 +347,7 @@ class RunStore:
             )
         except (MlereduxError, ValueError, OSError) as error:
             known = [getattr(run and run.spec, field, None) for field in ("task", "agent", "seed", "sandbox")]
-            return (name, *known, _UNREADABLE, *[None] * 5, now, *[None] * 6, str(error), None, log_bytes)
+            return (name, *known, _UNREADABLE, *[None] * 5, now, *[None] * 7, str(error), None, log_bytes)
 
 
 def _begin(database: sqlite3.Connection) -> None:

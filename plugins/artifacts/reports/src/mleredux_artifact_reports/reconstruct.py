@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
 from mleredux.models.events import AgentEnded, AgentFound, LimitReached, Notice, Signal, Validation
-from mleredux.models.formats import plain
+from mleredux.models.formats import duration, plain
 from mleredux.plugin.artifact import Cause, Event, Run, State, final_state
 from mleredux.plugin.files import IntakeLimits, readable_path
 from mleredux_rollout import (
@@ -175,9 +175,9 @@ def _end(run: Run, events: list[Event]) -> Iterator[_Moment]:
         return
     words = f"The run ended with state {ending.state}"
     if outcome:
-        words += f", after {outcome.seconds:.1f} seconds of agent run time"
+        words += f", after {duration(outcome.seconds)} of agent run time"
         if outcome.paused_seconds:
-            words += f", {outcome.working_seconds:.1f} of them while the models' provider answered"
+            words += f", {duration(outcome.working_seconds)} of it while the models' provider answered"
         words += f" (exit code {outcome.exit_code})" if outcome.exit_code is not None else ""
     words += f": {ending.message}" if ending.message else "."
     yield _Moment(events[-1].time if events else run.spec.created_at, "system", words)

@@ -60,13 +60,8 @@ def fields_html(title: str, model: Model) -> str:
     return f"<div><b>{escaped(title)}</b>{pairs(model.model_dump(exclude={'id', 'report'}))}</div>"
 
 
-def seconds_of(run: RunRecord) -> float | None:
-    """Return the seconds from its start to its end."""
-    if run.started_at is None or run.ended_at is None:
-        return None
-    return round((run.ended_at - run.started_at).total_seconds(), 1)
-
-
 def _time_of(run: RunRecord) -> str | None:
-    seconds = seconds_of(run)
-    return None if seconds is None else duration(seconds)
+    if run.seconds is None:
+        return None
+    working = f", {duration(run.seconds - run.paused_seconds)} working" if run.paused_seconds else ""
+    return f"{duration(run.seconds)}{working}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
 
-from mleredux_client.display import rows_html, runs_html, seconds_of
+from mleredux_client.display import rows_html, runs_html
 from mleredux_client.errors import UsageError
 from mleredux_client.models.run import RunRecord
 
@@ -30,6 +30,8 @@ RUN_COLUMNS = (
     "verdict",
     "valid",
     "seconds",
+    "paused_seconds",
+    "cost_usd",
     "message",
     "project",
     "user",
@@ -68,9 +70,8 @@ def row_of(item: object) -> dict[str, Any]:
 
 def run_row(run: RunRecord) -> dict[str, Any]:
     """Return a run as a row; its options and labels are columns `option.NAME` and `label.NAME`."""
-    values = {**run.model_dump(exclude={"report", "labels", "options", "limits"}), "seconds": seconds_of(run)}
     return {
-        **{name: values[name] for name in RUN_COLUMNS},
+        **{name: getattr(run, name) for name in RUN_COLUMNS},
         **{f"option.{name}": value for name, value in run.options.items()},
         **{f"label.{name}": value for name, value in run.labels.items()},
     }

@@ -24,13 +24,15 @@ from mleredux._core.cli.output import cell, print_json, print_table, safe
 from mleredux.models.formats import duration, short_reference
 from mleredux.models.verdict import VerdictStatus
 
-COLUMNS = ("task", "agent", "seed", "status", "score", "medal", "percent", "time", "cost", "verdict", "cause", "id")
+COLUMNS = (
+    "task", "agent", "seed", "status", "score", "medal", "percent", "time", "working", "cost", "verdict", "cause", "id",
+)  # fmt: skip
 """Columns of the list; a server adds the owner."""
 LEAST = {"agent": 12, "task": 10, "id": 7}
 """Minimum widths of columns that are shortened if the terminal is too narrow, in this order."""
-_OPTIONAL = ("cost", "verdict", "cause", "percent", "medal")
+_OPTIONAL = ("working", "cost", "verdict", "cause", "percent", "medal")
 """Columns that are omitted if no run has a value."""
-_YIELDING = ("verdict", "cause", "cost", "time", "percent")
+_YIELDING = ("verdict", "cause", "cost", "working", "time", "percent")
 """Columns that are omitted, one after the other, below a width of `_NARROW`; the verdict only if no run is marked."""
 _PLAIN_VERDICTS = (None, "not checked", "verified")
 _NARROW = 100
@@ -168,10 +170,12 @@ def _check_columns(names: Iterable[str], rows: list[dict[str, Any]], option: str
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     percentile, seconds, cost = (row.get(name) for name in ("percentile", "seconds", "cost_usd"))
+    paused = row.get("paused_seconds") or 0.0
     return {
         "agent": short_reference(row["agent"]) if row.get("agent") else None,
         "percent": None if percentile is None else f"{percentile:.0f} %",
         "time": None if seconds is None else duration(seconds),
+        "working": duration(seconds - paused) if seconds is not None and paused else None,
         "cost": None if cost is None else f"${cost:.2f}",
         **{name: row.get(name) for name in ("seed", "medal", "verdict", "cause", "score")},
     }

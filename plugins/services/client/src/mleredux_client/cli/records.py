@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 _ROW = (
     *("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "verdict"),
-    *("created_at", "updated_at"),
+    *("created_at", "updated_at", "percentile", "started_at", "seconds", "paused_seconds", "cost_usd", "message"),
 )
 _MORE = ("experiment", "arm", "project", "user", "labels")
 _ACTIVITIES = {
@@ -67,7 +67,7 @@ def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:
         status=run["status"],
         report=Report.model_validate(report, extra="ignore") if report else None,
         message=run.get("message"),
-        seconds=(datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds(),
+        seconds=run.get("seconds") or (datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds(),
         artifacts=artifacts,
         record=record_of(run, url),
         waiting_for=run.get("waiting_for") if run["status"] == "queued" else None,

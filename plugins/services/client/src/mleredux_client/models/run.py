@@ -100,6 +100,14 @@ class RunRecord(Model):
     """Whether the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
     valid: bool | None = None
     """Whether the submission could be scored."""
+    percentile: float | None = None
+    """The share of the leaderboard, in percent, that the score beats."""
+    seconds: float | None = None
+    """The agent's run time."""
+    paused_seconds: float | None = None
+    """How many of these seconds the run's clock was paused, because no provider of language models was available."""
+    cost_usd: float | None = None
+    """The cost of its LLM calls."""
     created_at: datetime | None = None
     """When the run was requested, in UTC."""
     started_at: datetime | None = None

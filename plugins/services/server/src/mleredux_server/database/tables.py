@@ -215,6 +215,7 @@ class RunRow(_Scheduled, Base):
     valid: Mapped[bool | None]
     seconds: Mapped[float | None]
     """The agent's run time."""
+    paused_seconds: Mapped[float | None]
     cost_usd: Mapped[float | None]
     curve: Mapped[list[list[float]] | None] = mapped_column(JSON(none_as_null=True))
     """The score over time: `Run.curve`."""

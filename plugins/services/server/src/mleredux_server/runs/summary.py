@@ -43,6 +43,7 @@ class Facts:
     verdict: str | None
     valid: bool | None
     seconds: float | None
+    paused_seconds: float | None
     cost_usd: float | None
     curve: list[tuple[float, float]]
     started_at: datetime | None
@@ -102,6 +103,7 @@ def facts_of(run: Run) -> Facts:
         verdict=report.verdict.status if report else None,
         valid=report.valid_submission if report else None,
         seconds=told.outcome.seconds if told.outcome else None,
+        paused_seconds=told.outcome.paused_seconds if told.outcome else None,
         cost_usd=spent.cost_usd if spent else None,
         curve=run.curve,
         started_at=told.began,

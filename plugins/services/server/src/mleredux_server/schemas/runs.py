@@ -161,6 +161,13 @@ class RunView(BaseModel):
     verdict: str | None
     """Whether the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
     valid: bool | None
+    percentile: float | None
+    seconds: float | None
+    """The agent's run time."""
+    paused_seconds: float | None
+    """How many of these seconds the run's clock was paused, because no provider of language models was available."""
+    cost_usd: float | None
+    """The cost of its LLM calls."""
     created_at: datetime
     started_at: datetime | None
     ended_at: datetime | None
