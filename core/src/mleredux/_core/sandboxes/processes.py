@@ -79,7 +79,7 @@ def stat(pid: int) -> Member | None:
 def proportional(process: Member) -> int:
     """Return the bytes of a process, with each page that several share divided among them.
 
-    If it hides them or the kernel does not tell, all its bytes count; if it has ended, none.
+    If it hides them or the kernel does not report them, all its bytes count; if it has ended, none.
     """
     found = _PROPORTIONAL.search(_content(f"/proc/{process.pid}/smaps_rollup"))
     return int(found[1]) << 10 if found else process.memory if stat(process.pid) else 0

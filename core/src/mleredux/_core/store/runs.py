@@ -48,7 +48,7 @@ class RunStore:
         owner: The owner of the outer store, if this store is part of another.
 
     Attributes:
-        behind: The number of runs whose rows the last call to `rows` left out of date.
+        behind: The number of runs whose rows the last call to `rows` did not update.
     """
 
     behind = 0

@@ -25,7 +25,7 @@ def points(labels: object) -> str:
 
 
 def gold(w: Workspace, _train: Table, test: Table) -> None:
-    """Return the perfect submission, for the grader's own use."""
+    """Return the perfect submission, which the grader needs."""
     w.private("gold_submission.csv", test[["image_id"]].assign(labels=test["labels"].map(points)))
 
 
