@@ -83,7 +83,7 @@ class Measurement:
     cpu_seconds: float
 
     def value(self, report: Report) -> float:
-        """Return the score such that larger is better; -inf if there is none."""
+        """Return the score, negated if lower is better; -inf if there is none."""
         sign = -1.0 if self.task.direction == "minimize" else 1.0
         return -math.inf if report.score is None else sign * report.score
 
