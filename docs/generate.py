@@ -212,9 +212,7 @@ def fixed_table() -> str:
     """Return the table of problems fixed by the variants `+fixed` of MLE-bench competitions, from their
     declarations."""
     rows = [f"| `{name}` | {variant.wrong} | {variant.done} |" for name, variant in sorted(fixed_variants().items())]
-    return "\n".join(
-        ["| competition | what is wrong in the published task | what `+fixed` does |", "|---|---|---|", *rows]
-    )
+    return "\n".join(["| competition | fault of the published task | change in `+fixed` |", "|---|---|---|", *rows])
 
 
 def kept_ids_table() -> str:

@@ -82,7 +82,7 @@ class Experiment:
         return self.results.frame
 
     def analyse(self, measure: str | None = None) -> Analysis:
-        """Analyse the runs so far; the first arm of the plan is the baseline.
+        """Analyze the runs so far; the first arm of the plan is the baseline.
 
         Args:
             measure: The measure, if it is not the plan's primary measure.
@@ -145,7 +145,7 @@ def analysed(
     changes: Sequence[str] = (),
     whole: bool = True,
 ) -> Analysis:
-    """Analyse results as the plan specifies; other arguments override the plan."""
+    """Analyze results as the plan specifies; other arguments override the plan."""
     from mleredux_experiments.analysis.analysis import analyse
     from mleredux_experiments.execution.sequence import as_planned
 

@@ -43,7 +43,7 @@ __all__ = [
 
 
 def analyse_runs(runs: Iterable[Path], plan: Plan | None = None, measure: str | None = None) -> Analysis:
-    """Analyse the runs in these directories.
+    """Analyze the runs in these directories.
 
     Args:
         plan: The plan of their experiment, if it has one; its first arm is then the baseline.

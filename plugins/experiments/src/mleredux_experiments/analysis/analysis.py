@@ -153,7 +153,7 @@ def analyse(
     changes: Sequence[str] = (),
     whole: bool = True,
 ) -> Analysis:
-    """Analyse runs.
+    """Analyze runs.
 
     Args:
         chosen: The measure; None: the default of these runs.
@@ -166,7 +166,7 @@ def analyse(
     """
     order = [arm for arm in arms if arm in results.arms] or sorted(results.arms)
     if not order:
-        raise MlereduxError("There are no runs to analyse.", hint="Run an experiment first, or specify another folder.")
+        raise MlereduxError("There are no runs to analyze.", hint="Run an experiment first, or specify another folder.")
     results = results.keep(row for arm in order for row in results.arms[arm])
     check_arms(results)
     rows = results.arms

@@ -35,7 +35,7 @@ def _options(command: _Command) -> _Command:
 def _analysis(
     ctx: click.Context, results: str, where: tuple[str, ...], runs_dir: str | None, **options: Any
 ) -> Analysis:
-    """Analyse the named results; options that are not set default to those of the experiment's plan."""
+    """Analyze the named results; options that are not set default to those of the experiment's plan."""
     from mleredux_experiments.execution.record import RECORD_FILE, open_record
     from mleredux_experiments.results.sources import load, locate
     from mleredux_experiments.sdk import analysed
@@ -56,7 +56,7 @@ def _analysis(
 @_options
 @click.pass_context
 def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> None:
-    """Analyse the runs of an experiment (with --server, on the server), or a folder of runs or reports."""
+    """Analyze the runs of an experiment (with --server, on the server), or a folder of runs or reports."""
     from mleredux_experiments.figures.tables import analysis_tables, echo
 
     analysis = _analysis(ctx, **selected)

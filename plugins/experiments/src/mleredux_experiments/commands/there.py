@@ -90,7 +90,7 @@ def _name_of(experiment: str) -> str:
 
 
 class ExperimentThere:
-    """An experiment on a server, to be analysed on this machine."""
+    """An experiment on a server, to be analyzed on this machine."""
 
     def __init__(self, there: Backend, name: str) -> None:
         self._there, self._detail = there, there.experiment(_name_of(name))

@@ -203,7 +203,7 @@ def record_from(stored: StoredExperiment) -> Record:
 def analysis_of(
     folders: Sequence[Path], record: Record | None, chosen: str | None = None, whole: bool = True
 ) -> Analysis:
-    """Analyse runs; the analysis is cached until their files change.
+    """Analyze runs; the analysis is cached until their files change.
 
     Args:
         chosen: The measure; None: that of the plan, or the usual one.

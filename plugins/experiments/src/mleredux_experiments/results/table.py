@@ -81,7 +81,7 @@ class Row:
     """Settings that must be equal within an arm: the agent's version, options, context, network, limits."""
     experiment: str | None = None
     findings: tuple[Finding, ...] | None = None
-    """Why it failed or fell short, the primary failure first; None: not analysed."""
+    """Why it failed or fell short, the primary failure first; None: not analyzed."""
 
     @property
     def failure(self) -> str | None:

@@ -111,7 +111,7 @@ def get_analysis(
     service: Current,
     measure: Annotated[str | None, Query(max_length=64, description="Replaces the plan's value.")] = None,
 ) -> dict[str, Any]:
-    """Analyse the runs of an experiment that have ended: arms, comparisons with the first one, errors."""
+    """Analyze the runs of an experiment that have ended: arms, comparisons with the first one, errors."""
     detail = _detail(service, caller, experiment_id)
     plan = Plan.model_validate(detail.plan) if detail.plan else None
     require_statistics()

@@ -218,4 +218,4 @@ def require_statistics() -> None:
     """
     if find_spec("mleredux_experiments") is None:
         hint = "Ask its administrator to install mleredux-server[experiments]; budgets do not need it."
-        raise Problem("not-found", "This server can't analyse experiments.", hint=hint)
+        raise Problem("not-found", "This server can't analyze experiments.", hint=hint)
