@@ -116,7 +116,7 @@ def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
 
     asked = asks_of(agent)
     network = {
-        "none": "no network",
+        "none": "none",
         "gateway": "the gateway to language models, at your cost",
         "open": "an open network: any public host",
     }
