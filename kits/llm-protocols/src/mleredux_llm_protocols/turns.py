@@ -59,7 +59,7 @@ class Turn:
 
     @property
     def key(self) -> str:
-        """A key that is equal for turns with the same text; leading and trailing white space is ignored."""
+        """A key that is equal for turns with the same text; leading and trailing whitespace is ignored."""
         said = [self.role, self.text.strip(), *(action.key for action in self.actions)]
         return "\0".join([*said, self.answers or ""])
 

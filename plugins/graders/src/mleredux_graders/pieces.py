@@ -89,7 +89,7 @@ def split_blanks(cells: Utf8) -> Pieces:
 
 
 def split_words(cells: Utf8) -> Pieces:
-    """Split at white space of any kind and length, as `str.split()` does.
+    """Split at whitespace of any kind and length, as `str.split()` does.
 
     Args:
         cells: Texts stored contiguously, without gaps.
@@ -111,7 +111,7 @@ def split_words(cells: Utf8) -> Pieces:
 
 
 def _with_plain_blanks(data: Array) -> Array:
-    """Replace Unicode white space by ASCII blanks, keeping the number of bytes."""
+    """Replace Unicode whitespace by ASCII blanks, keeping the number of bytes."""
     content = data.tobytes()
     for space in _WIDE_SPACES:
         wide = space.encode()

@@ -98,7 +98,7 @@ def f1_multilabel(rows: Iterable[tuple[Utf8, Utf8]], *, unknown: bool = False, a
     """Return 2 TP / (2 TP + FP + FN), over all pairs of row and label or row by row.
 
     Args:
-        rows: Blocks of true and predicted texts of labels separated by white space; repeats within a row count once.
+        rows: Blocks of true and predicted texts of labels separated by whitespace; repeats within a row count once.
         unknown: Whether predicted labels that never occur in the truth are false positives.
         average: `micro` pools the counts of all rows, and is 0 if there are no labels; `samples` is the mean over rows,
             where a row without labels on both sides counts as 1.

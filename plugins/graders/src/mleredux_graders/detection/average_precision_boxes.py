@@ -16,7 +16,7 @@ FIELDS = 6
 
 
 class BoxOptions(Options):
-    """Options of the metric. Truth and predictions are text: six pieces per box, separated by white space."""
+    """Options of the metric. Truth and predictions are text: six pieces per box, separated by whitespace."""
 
     iou: float = 0.5
     """IoU threshold that a match must exceed."""

@@ -179,7 +179,7 @@ NDCG_AT_K = similarity("ndcg-at-k", "NDCG at k", _read_gains, _ndcg, options=Ndc
 
 
 class KendallOptions(Options):
-    """Options of the metric: cells with ordered pieces, separated by white space."""
+    """Options of the metric: cells with ordered pieces, separated by whitespace."""
 
 
 def inversions(ranks: Array) -> int:

@@ -1,6 +1,6 @@
 """Run-length text, shared by the metrics on masks.
 
-A mask is text with pairs of start and length, separated by white space. Pixels are numbered from 1, in column-major (or
+A mask is text with pairs of start and length, separated by whitespace. Pixels are numbered from 1, in column-major (or
 row-major) order. Masks stay run-length encoded throughout, so that gigapixel images need little memory.
 """
 

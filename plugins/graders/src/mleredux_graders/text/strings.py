@@ -62,7 +62,7 @@ class LevenshteinOptions(TextOptions):
     """Options of the Levenshtein distance."""
 
     tokens: Literal["characters", "integers"] = "characters"
-    """Units to insert, delete and replace: Unicode characters, or integers separated by white space."""
+    """Units to insert, delete and replace: Unicode characters, or integers separated by whitespace."""
     average: Literal["rows", "pooled"] = "rows"
     """Mean distance over rows, or the sum of distances divided by the total length of true sequences."""
 
@@ -154,7 +154,7 @@ class JaccardOptions(TextOptions):
 def word_jaccard(y_true: Utf8, y_pred: Utf8) -> Array:
     """Return common distinct words divided by all distinct words of both texts (Jaccard 1901), row by row.
 
-    Words are lower-cased and split at white space; punctuation stays part of them.
+    Words are lower-cased and split at whitespace; punctuation stays part of them.
 
     Returns:
         0 to 1; NaN if neither has any words, shape (rows,).

@@ -219,9 +219,9 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 @_name
 @click.option("--concurrent-runs", type=click.IntRange(min=0), help="Maximum number of concurrent runs.")
 @click.option("--queued-runs", type=click.IntRange(min=0), help="Maximum number of queued runs.")
-@click.option("--cpus", type=click.FloatRange(min=0), help="Maximum number of CPUs of all its runs.")
+@click.option("--cpus", type=click.FloatRange(min=0), help="Maximum number of CPUs across all its runs.")
 @click.option("--memory", "memory_mb", type=Megabytes(), help="Maximum memory of all its runs: 16g.")
-@click.option("--gpus", type=click.IntRange(min=0), help="Maximum number of GPUs of all its runs.")
+@click.option("--gpus", type=click.IntRange(min=0), help="Maximum number of GPUs across all its runs.")
 @click.option("--disk", "disk_mb", type=Megabytes(), help="Maximum disk space of all its runs: 100g.")
 @click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of language model tokens.")
 @click.option("--max-time-limit", type=Duration(), help="Maximum time limit of a run.")

@@ -11,7 +11,7 @@ DEEPEST = 32
 
 
 class Body(BaseModel):
-    """Base of all bodies. Unknown fields, text that can't be stored, and excessive nesting are errors."""
+    """Base class of request bodies. Unknown fields, text that can't be stored, and excessive nesting are errors."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
