@@ -108,14 +108,14 @@ def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
             notes.append(f"Only {len(tables)} tables were read.")
             break
         try:
-            found = [table for table in read_tables(file) if len(table.frame) > 1]
+            readable = [table for table in read_tables(file) if len(table.frame) > 1]
         except (ValueError, OSError, KeyError, TypeError, IndexError, OverflowError) as error:
             damaged.append(f"{file.name} ({type(error).__name__})")
             continue
-        if found:
+        if readable:
             left -= file.size
-            tables += found
-            notes += [f"Only the beginning of {table.name} was read." for table in found if table.cut]
+            tables += readable
+            notes += [f"Only the beginning of {table.name} was read." for table in readable if table.cut]
     if damaged:
         notes.append(f"{len(damaged)} files can't be read as tables, the first {damaged[0]}.")
     return _once(_whole(tables), notes)
@@ -123,16 +123,16 @@ def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
 
 def _once(tables: list[Table], notes: list[str]) -> list[Table]:
     """Return each table once, even if it exists both packed and unpacked."""
-    seen: dict[tuple[object, ...], str] = {}
-    kept = []
+    first_names: dict[tuple[object, ...], str] = {}
+    distinct = []
     for table in tables:
         key = (tuple(table.frame.columns), len(table.frame), int(pd.util.hash_pandas_object(table.frame).sum()))
-        if key in seen:
-            notes.append(f"{table.name} contains the same table as {seen[key]}.")
+        if key in first_names:
+            notes.append(f"{table.name} contains the same table as {first_names[key]}.")
         else:
-            seen[key] = table.name
-            kept.append(table)
-    return kept
+            first_names[key] = table.name
+            distinct.append(table)
+    return distinct
 
 
 def _whole(tables: list[Table]) -> list[Table]:

@@ -35,11 +35,11 @@ def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) ->
 
     from mleredux_audit_leaks.audit import audit
 
-    found = catalogue(ctx).task(task)
-    prepared = DataStore(data_dir).find(found)
+    audited = catalogue(ctx).task(task)
+    prepared = DataStore(data_dir).find(audited)
     if prepared is None:
         raise DataError(f"Task {task} is not prepared.", hint=f"Prepare it first: `mleredux prepare {task}`.")
-    report = audit(found, prepared.public, prepared.private)
+    report = audit(audited, prepared.public, prepared.private)
     if not prepared.neutral:
         note = "Another program or version prepared the files, so inodes may reveal classes; prepare with --force."
         report = report.model_copy(update={"notes": (*report.notes, note)})

@@ -87,11 +87,11 @@ class Inventory:
 
 def take_inventory(public: Path) -> Inventory:
     """List public files; archives are opened one level deep. At most `MOST_FILES` are listed."""
-    found = Inventory()
+    inventory = Inventory()
     for path, place in _walk(public):
         name = path.relative_to(public).as_posix()
-        if len(found.files) >= MOST_FILES:
-            found.notes.append(f"Only the first {MOST_FILES} public files were checked.")
+        if len(inventory.files) >= MOST_FILES:
+            inventory.notes.append(f"Only the first {MOST_FILES} public files were checked.")
             break
         state = path.stat()
         traces = {f"{trace} of the folder": value for trace, value in _traces(path.parent.stat()).items()}
@@ -101,13 +101,13 @@ def take_inventory(public: Path) -> Inventory:
         if path.is_symlink():
             traces["target folder of the link"] = str(path.readlink().parent)
         read = partial(_head, partial(io.FileIO, path))
-        found.files.append(PublicFile(name, state.st_size, state.st_mtime, read, traces=traces))
+        inventory.files.append(PublicFile(name, state.st_size, state.st_mtime, read, traces=traces))
         try:
-            found.files += _members(path, name, found.notes)
+            inventory.files += _members(path, name, inventory.notes)
         except (OSError, zipfile.BadZipFile, tarfile.TarError, ValueError, NotImplementedError) as error:
-            found.notes.append(f"The archive {name} can't be read ({type(error).__name__}).")
-    found.files = found.files[:MOST_FILES]
-    return found
+            inventory.notes.append(f"The archive {name} can't be read ({type(error).__name__}).")
+    inventory.files = inventory.files[:MOST_FILES]
+    return inventory
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
@@ -216,10 +216,10 @@ def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
         return
     budget = _Budget()
     with py7zr.SevenZipFile(path) as archive:
-        listed = [one for one in archive.list() if not one.is_directory][:MOST_FILES]
+        listed = [entry for entry in archive.list() if not entry.is_directory][:MOST_FILES]
         # Members are compressed together, so reading any of them may require unpacking all of them.
-        whole = sum(one.uncompressed or 0 for one in listed) <= PASSED_BYTES
-        chosen = [one.filename for one in listed if whole and budget.keeps(one.filename, one.uncompressed or 0)]
+        whole = sum(entry.uncompressed or 0 for entry in listed) <= PASSED_BYTES
+        chosen = [entry.filename for entry in listed if whole and budget.keeps(entry.filename, entry.uncompressed or 0)]
         factory = py7zr.io.BytesIOFactory(LARGEST_MEMBER)
         if chosen:
             archive.extract(targets=chosen, factory=factory)
@@ -227,9 +227,9 @@ def _of_7z(path: Path, name: str, notes: list[str]) -> Iterator[PublicFile]:
     if len(chosen) < len(listed):
         without = len(listed) - len(chosen)
         notes.append(f"Of {without} members of the archive {name}, only names, sizes and times were checked.")
-    for one in listed:
-        stamp = one.creationtime.timestamp() if one.creationtime else 0.0
-        yield _member(f"{name}!{one.filename}", one.uncompressed or 0, stamp, contents.get(one.filename), {})
+    for entry in listed:
+        stamp = entry.creationtime.timestamp() if entry.creationtime else 0.0
+        yield _member(f"{name}!{entry.filename}", entry.uncompressed or 0, stamp, contents.get(entry.filename), {})
 
 
 def _member(name: str, size: int, time: float, content: bytes | None, traces: Mapping[str, str]) -> PublicFile:

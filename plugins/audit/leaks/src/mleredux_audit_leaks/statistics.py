@@ -93,17 +93,17 @@ def lookup_skill(groups: Ints, labels: Labels) -> float:
     return skill(labels, _decide(sums[groups] - hot, weights, hot, labels.kind))
 
 
-def transfer(known: Ints, known_labels: Labels, asked: Ints) -> Floats:
+def transfer(known: Ints, known_labels: Labels, test_values: Ints) -> Floats:
     """Return predictions for groups from the labels of other rows in the same group; -1 means no group."""
     hot = known_labels.one_hot()
-    size = int(max(known.max(initial=-1), asked.max(initial=-1))) + 1
-    seen = known >= 0
+    size = int(max(known.max(initial=-1), test_values.max(initial=-1))) + 1
+    present = known >= 0
     sums = np.stack(
-        [np.bincount(known[seen], weights=hot[seen, place], minlength=size) for place in range(hot.shape[1])], 1
+        [np.bincount(known[present], weights=hot[present, place], minlength=size) for place in range(hot.shape[1])], 1
     )
-    counts = np.bincount(known[seen], minlength=size).astype(float)
-    votes = np.asarray(sums[asked] * (asked >= 0)[:, None], dtype=float)
-    weights = counts[asked] * (asked >= 0)
+    counts = np.bincount(known[present], minlength=size).astype(float)
+    votes = np.asarray(sums[test_values] * (test_values >= 0)[:, None], dtype=float)
+    weights = counts[test_values] * (test_values >= 0)
     return _decide(votes, weights, hot, known_labels.kind)
 
 
@@ -146,16 +146,16 @@ def column_skill(column: pd.Series, labels: Labels, *, least: float, seed: int =
     codes = pd.factorize(column)[0].astype(np.int64)
     codes = np.where(codes < 0, codes.max(initial=-1) + 1, codes)
     distinct = int(codes.max(initial=0)) + 1
-    found = []
+    judgments = []
     if distinct < 2:
         return None
     if distinct <= len(codes) * 0.7:
-        found.append(judge(lambda y: lookup_skill(codes, y), labels, least=least, seed=seed))
+        judgments.append(judge(lambda y: lookup_skill(codes, y), labels, least=least, seed=seed))
     if numbers is not None and distinct > 2:
         ties = np.random.default_rng(seed).random(len(numbers))
         order = np.lexsort((ties, numbers))
-        found.append(judge(lambda y: neighbour_skill(y), labels.take(order), least=least, seed=seed))
-    return max((one for one in found if one), key=lambda one: one.value, default=None)
+        judgments.append(judge(lambda y: neighbour_skill(y), labels.take(order), least=least, seed=seed))
+    return max((judgment for judgment in judgments if judgment), key=lambda judgment: judgment.value, default=None)
 
 
 def as_numbers(column: pd.Series) -> Floats | None:

@@ -276,15 +276,15 @@ def _array(data: bytes, size: int) -> tuple[NDArray[Any], int]:
 def _texts(frame: pd.DataFrame) -> pd.DataFrame:
     """Return all cells as text; cells of lists and long texts are truncated."""
     frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    made = {}
+    columns = {}
     for name in frame.columns:
         column = frame[name]
         if column.ndim > 1:
             continue
         if pd.api.types.is_numeric_dtype(column.dtype):
-            made[name] = column.astype(str).where(column.notna(), "")
+            columns[name] = column.astype(str).where(column.notna(), "")
         else:
-            made[name] = column.map(lambda cell: "" if cell is None else str(cell)[:_LONGEST_CELL]).fillna("")
+            columns[name] = column.map(lambda cell: "" if cell is None else str(cell)[:_LONGEST_CELL]).fillna("")
             if column.map(lambda cell: isinstance(cell, list)).all():
-                made[f"length of {name}"] = column.map(len).astype(str)
-    return pd.DataFrame(made).replace({"nan": "", "None": "", "<NA>": ""})
+                columns[f"length of {name}"] = column.map(len).astype(str)
+    return pd.DataFrame(columns).replace({"nan": "", "None": "", "<NA>": ""})

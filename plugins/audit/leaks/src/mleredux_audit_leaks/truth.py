@@ -143,8 +143,8 @@ class Truth:
             numbers = self.frame[names].apply(pd.to_numeric, errors="coerce")
             if numbers.isin([0, 1]).all(axis=None) and (numbers.sum(axis=1) == 1).all():
                 return [_target("class", pd.Series(np.array(names)[numbers.to_numpy().argmax(axis=1)]))]
-        made = [_target(name, self.frame[name]) for name in names[:MOST_TARGETS]]
-        return [target for target in made if target.values.nunique() > 1]
+        targets = [_target(name, self.frame[name]) for name in names[:MOST_TARGETS]]
+        return [target for target in targets if target.values.nunique() > 1]
 
     def rows_of_table(self, table: Table) -> Ints | None:
         """Return the rows for a table as `rows_of` does; arrays of floating-point numbers do not identify rows."""
@@ -243,27 +243,27 @@ class Known:
 
 def joined_tables(truth: Truth, tables: list[Table]) -> list[Joined]:
     """Return public tables that match the answers by id or, if they have no ids, by having the same number of rows."""
-    found = []
+    joined = []
     for table in tables:
         rows = truth.rows_of_table(table)
         if rows is not None:
             meeting = np.flatnonzero(rows >= 0)
             frame = table.frame.iloc[meeting].reset_index(drop=True)
             matrix = table.matrix if len(meeting) == table.rows else None
-            found.append(Joined(Table(table.name, frame, table.cut, matrix=matrix), rows[meeting], "id"))
+            joined.append(Joined(Table(table.name, frame, table.cut, matrix=matrix), rows[meeting], "id"))
         elif (
             table.rows == len(truth)
             and "train" not in table.name.lower()
             and not set(truth.id_columns) & set(table.frame.columns)
         ):
-            found.append(Joined(table, np.arange(len(table.frame)), "position"))
-    return found
+            joined.append(Joined(table, np.arange(len(table.frame)), "position"))
+    return joined
 
 
 def known_tables(truth: Truth, tables: list[Table], joined: list[Joined]) -> list[Known]:
     """Return public tables that have the target's column (or a column of its class names) and are not test tables."""
-    met = {one.table.name: len(one.rows) / max(len(truth), 1) for one in joined}
-    found = []
+    met = {joint.table.name: len(joint.rows) / max(len(truth), 1) for joint in joined}
+    known = []
     for table in tables:
         if truth.is_sample(table.name) or len(table.frame) < 8:
             continue
@@ -279,14 +279,14 @@ def known_tables(truth: Truth, tables: list[Table], joined: list[Joined]) -> lis
             usable = np.flatnonzero(np.isfinite(values))
             if len(usable) >= 8:
                 frame = table.frame.iloc[usable].reset_index(drop=True).rename(columns={name: target.name})
-                found.append(Known(Table(table.name, frame), target, Labels(target.labels.kind, values[usable])))
-    return found + _labelled_apart(truth, tables, met)
+                known.append(Known(Table(table.name, frame), target, Labels(target.labels.kind, values[usable])))
+    return known + _labelled_apart(truth, tables, met)
 
 
 def _labelled_apart(truth: Truth, tables: list[Table], met: dict[str, float]) -> list[Known]:
     """Return tables whose labels are in a separate array of as many rows, with one column and `label` or `target` in
     its name."""
-    found = []
+    known = []
     for labels in tables:
         if labels.frame.shape[1] != 1 or not re.search("label|target", labels.name, re.IGNORECASE):
             continue
@@ -300,8 +300,8 @@ def _labelled_apart(truth: Truth, tables: list[Table], met: dict[str, float]) ->
             count = min(len(values), len(others[0].frame))
             if count >= 8 and target.labels.kind != "text" and np.isfinite(values[:count]).all():
                 table = Table(others[0].name, others[0].frame.iloc[:count], matrix=others[0].matrix)
-                found.append(Known(table, target, Labels(target.labels.kind, values[:count])))
-    return found
+                known.append(Known(table, target, Labels(target.labels.kind, values[:count])))
+    return known
 
 
 def _label_column(frame: pd.DataFrame, target: Target) -> str | None:

@@ -35,21 +35,21 @@ def check_columns(
     truth: Truth, joined: list[Joined], known: list[Known], notes: list[str], seed: int
 ) -> Iterator[AuditFinding]:
     """Check each column of all tables whose rows match the answers."""
-    for one in joined:
-        if truth.is_sample(one.table.name):
+    for joint in joined:
+        if truth.is_sample(joint.table.name):
             continue
-        frame = one.table.frame
+        frame = joint.table.frame
         # A good model's predictions nearly determine the target; answers among them determine it without an error.
-        predictions = truth.form is not truth.task.submission and "prediction" in one.table.name.lower()
+        predictions = truth.form is not truth.task.submission and "prediction" in joint.table.name.lower()
         names = [name for name in frame.columns if name not in truth.id_columns]
         if len(names) > MOST_COLUMNS:
-            notes.append(f"Only {MOST_COLUMNS} of {len(names)} columns of {one.table.name} were checked.")
+            notes.append(f"Only {MOST_COLUMNS} of {len(names)} columns of {joint.table.name} were checked.")
             names = names[:MOST_COLUMNS]
         picked = np.arange(len(frame))
         if len(picked) > ROWS:
             picked = np.sort(np.random.default_rng(seed).choice(picked, ROWS, replace=False))
-            notes.append(f"Columns of {one.table.name} were checked on {ROWS} of its {len(frame)} rows.")
-        rows = one.rows[picked]
+            notes.append(f"Columns of {joint.table.name} were checked on {ROWS} of its {len(frame)} rows.")
+        rows = joint.rows[picked]
         for target in truth.targets:
             values = target.values.to_numpy()[rows]
             labels = target.labels.take(rows)
@@ -58,27 +58,27 @@ def check_columns(
             alike = sum(set(normal_values(frame[name].head(8))) <= possible for name in names) or 1
             for name in names:
                 if labels.kind == "text" and str(name).startswith("length of "):
-                    yield from _count(frame[name].iloc[picked], values, str(name), one, target, seed)
+                    yield from _count(frame[name].iloc[picked], values, str(name), joint, target, seed)
                     continue
-                found = _judge(frame[name].iloc[picked], values, labels, alike, len(names), seed)
-                found = found or _pooled(name, frame[name].iloc[picked], labels, target, known, len(names))
-                if found and predictions and found[2].value < 1:
+                effect = _judge(frame[name].iloc[picked], values, labels, alike, len(names), seed)
+                effect = effect or _pooled(name, frame[name].iloc[picked], labels, target, known, len(names))
+                if effect and predictions and effect[2].value < 1:
                     exact = _separates(frame[name].iloc[picked], labels)
-                    found = ("medium", "identifies", found[2]) if exact else None
-                if found:
-                    severity, what, statistic = found
+                    effect = ("medium", "identifies", effect[2]) if exact else None
+                if effect:
+                    severity, relation, statistic = effect
                     yield AuditFinding(
-                        kind="column" if what.startswith(("nearly", "identifies")) else "answers",
+                        kind="column" if relation.startswith(("nearly", "identifies")) else "answers",
                         severity=severity,
-                        message=f"Column {name!r} of {one.table.name} {what} {target.name!r} of the test rows.",
+                        message=f"Column {name!r} of {joint.table.name} {relation} {target.name!r} of the test rows.",
                         statistic=statistic,
-                        figures={"rows compared": len(rows), "joined by": one.by},
-                        examples=(f"{one.table.name}: {name}",),
+                        figures={"rows compared": len(rows), "joined by": joint.by},
+                        examples=(f"{joint.table.name}: {name}",),
                     )
 
 
 def _count(
-    column: pd.Series, values: np.ndarray, name: str, one: Joined, target: Target, seed: int
+    column: pd.Series, values: np.ndarray, name: str, join: Joined, target: Target, seed: int
 ) -> Iterator[AuditFinding]:
     """Yield a finding if the length of a list predicts the number of words in a target value."""
     words = Labels("number", np.array([float(len(str(value).split())) for value in values]))
@@ -87,10 +87,10 @@ def _count(
         yield AuditFinding(
             kind="column",
             severity="medium",
-            message=f"The {name} of {one.table.name} reveals the number of words of {target.name!r} of the test rows.",
+            message=f"The {name} of {join.table.name} reveals the number of words of {target.name!r} of the test rows.",
             statistic=judged.statistic("skill", MEDIUM),
-            figures={"rows compared": len(values), "joined by": one.by},
-            examples=(f"{one.table.name}: {name}",),
+            figures={"rows compared": len(values), "joined by": join.by},
+            examples=(f"{join.table.name}: {name}",),
         )
 
 
@@ -147,10 +147,10 @@ def _pooled(
 ) -> tuple[str, str, Statistic] | None:
     """Apply `_one_sided` to test and training rows together, since few rows may differ from the usual value."""
     cells, values = normal_values(column).to_numpy(dtype=object), labels.values
-    for one in known:
-        if one.target is target and name in one.features:
-            cells = np.concatenate([cells, normal_values(one.table.frame[name]).to_numpy(dtype=object)])
-            values = np.concatenate([values, one.labels.values])
+    for train in known:
+        if train.target is target and name in train.features:
+            cells = np.concatenate([cells, normal_values(train.table.frame[name]).to_numpy(dtype=object)])
+            values = np.concatenate([values, train.labels.values])
             break
     if len(cells) < 10:
         return None
@@ -200,29 +200,29 @@ def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], 
     """Compare how well each column predicts the target within the training table, and how well that carries over to the
     test set.
     """
-    for one in joined:
-        if truth.is_sample(one.table.name) or any(one.table.name == train.table.name for train in known):
+    for joint in joined:
+        if truth.is_sample(joint.table.name) or any(joint.table.name == train.table.name for train in known):
             continue
         for train in known:
-            names = [name for name in train.features if name in one.table.frame and name not in truth.id_columns]
+            names = [name for name in train.features if name in joint.table.frame and name not in truth.id_columns]
             rng = np.random.default_rng(seed)
-            ours, theirs = (_some(len(frame), rng) for frame in (train.table.frame, one.table.frame))
+            ours, theirs = (_some(len(frame), rng) for frame in (train.table.frame, joint.table.frame))
             if min(len(ours), len(theirs)) < LEAST_ROWS:
                 continue
-            values = train.labels.take(ours), train.target.labels.take(one.rows[theirs])
-            labels, asked = _classes(*values) if values[0].kind == "number" else values
+            values = train.labels.take(ours), train.target.labels.take(joint.rows[theirs])
+            labels, test_labels = _classes(*values) if values[0].kind == "number" else values
             for name in names[:MOST_TRAIN_COLUMNS]:
-                columns = train.table.frame[name].iloc[ours], one.table.frame[name].iloc[theirs]
+                columns = train.table.frame[name].iloc[ours], joint.table.frame[name].iloc[theirs]
                 if _of_groups(*columns):
                     continue
-                lost = [_skills(a, b, labels, asked) for a, b in _codes(*columns)]
-                inside, outside = max(lost, key=lambda found: found[0] - found[1], default=(0.0, 0.0))
+                lost = [_skills(a, b, labels, test_labels) for a, b in _codes(*columns)]
+                inside, outside = max(lost, key=lambda skills: skills[0] - skills[1], default=(0.0, 0.0))
                 if inside - outside >= LOST and outside < inside / 2:
                     yield AuditFinding(
                         kind="column",
                         severity="medium",
                         message=f"Column {name!r} predicts {train.target.name!r} in {train.table.name}, but not in "
-                        f"{one.table.name}: it may be filled after the target is known.",
+                        f"{joint.table.name}: it may be filled after the target is known.",
                         statistic=Statistic(name="skill in training", value=inside, baseline=outside, threshold=LOST),
                         figures={"training rows": len(ours), "test rows": len(theirs)},
                         examples=(f"{train.table.name}: {name}",),
@@ -248,7 +248,7 @@ def _classes(ours: Labels, theirs: Labels) -> tuple[Labels, Labels]:
     return Labels("class", codes[0]), Labels("class", codes[1])
 
 
-def _skills(ours: Ints, theirs: Ints, labels: Labels, asked: Labels) -> tuple[float, float]:
+def _skills(ours: Ints, theirs: Ints, labels: Labels, test_labels: Labels) -> tuple[float, float]:
     """Return the skill within the training table, and that carried over to the test set; (0, 0) if the test set has
     different values."""
     count = int(ours.max(initial=-1)) + 1
@@ -256,20 +256,20 @@ def _skills(ours: Ints, theirs: Ints, labels: Labels, asked: Labels) -> tuple[fl
     constant = np.bincount(theirs + 1).max() > 0.95 * len(theirs)
     if not constant and 1 - np.minimum(*shares).sum() > _SHIFTED:
         return 0.0, 0.0
-    found: Floats = transfer(ours, labels, theirs)
-    return lookup_skill(ours, labels), max(skill(asked, found), 0.0)
+    predicted: Floats = transfer(ours, labels, theirs)
+    return lookup_skill(ours, labels), max(skill(test_labels, predicted), 0.0)
 
 
 def _codes(ours: pd.Series, theirs: pd.Series) -> Iterator[tuple[Ints, Ints]]:
     """Yield the encodings of a column: numbers in ranges; equal values; the first and last characters of texts."""
-    known, asked = as_numbers(ours), as_numbers(theirs)
-    if known is not None and asked is not None:
-        bins = int(np.clip(len(known) // ROWS_A_BIN, 4, 32))
-        edges = np.unique(np.quantile(known, np.linspace(0, 1, bins + 1)[1:-1]))
-        yield _ranges(known, edges), _ranges(asked, edges)
+    train_numbers, test_numbers = as_numbers(ours), as_numbers(theirs)
+    if train_numbers is not None and test_numbers is not None:
+        bins = int(np.clip(len(train_numbers) // ROWS_A_BIN, 4, 32))
+        edges = np.unique(np.quantile(train_numbers, np.linspace(0, 1, bins + 1)[1:-1]))
+        yield _ranges(train_numbers, edges), _ranges(test_numbers, edges)
     texts = normal_values(ours), normal_values(theirs)
     for part in (None, 0, -1):
-        if part is not None and known is not None:
+        if part is not None and train_numbers is not None:
             return
         a, b = (values if part is None else values.str[part].fillna("") for values in texts)
         codes, names = pd.factorize(a)

@@ -40,7 +40,7 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
     kinds = pd.Series([f"{files[place].parts[0]} {files[place].parts[-1].rpartition('.')[2]}" for place in named])
     # Check each type of file separately and all together, since a folder may be the label.
     alike = [_once(named[(kinds == kind).to_numpy()], rows) for kind in sorted(kinds.unique())[:10]]
-    seen: set[str] = set()
+    reported: set[str] = set()
     for group in alike if kinds.nunique() < 2 else [named, *alike]:
         if len(group) < 12:
             continue
@@ -51,14 +51,14 @@ def check_files(truth: Truth, files: list[PublicFile], notes: list[str], seed: i
             if target.labels.kind == "text":
                 continue
             for name, values in properties.items():
-                if name in seen or values.nunique() < 2:
+                if name in reported or values.nunique() < 2:
                     continue
                 # Several files of one row, such as copies, must not predict the target for one another.
                 pairs = pd.DataFrame({"row": at, "value": values.to_numpy()}).drop_duplicates(ignore_index=True)
                 labels = target.labels.take(pairs["row"].to_numpy())
                 judged = column_skill(pairs["value"], labels, least=LEAST, seed=seed)
                 if judged:
-                    seen.add(name)
+                    reported.add(name)
                     natural = name.startswith(("size", "blocks", "width", "height"))
                     high, medium = (0.9, 0.5) if natural else (0.7, 0.3)
                     severity = "high" if judged.value >= high else "medium" if judged.value >= medium else "low"
@@ -92,8 +92,8 @@ def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str])
             for name in _NAMING & header.keys():
                 values[side].setdefault(name, []).append(header[name])
     for name in sorted(values["test"].keys() & values["train"].keys()):
-        known, asked = set(values["train"][name]) - {""}, values["test"][name]
-        shared = sum(value in known for value in asked) / len(asked)
+        known, tested = set(values["train"][name]) - {""}, values["test"][name]
+        shared = sum(value in known for value in tested) / len(tested)
         if len(known) >= 8 and shared >= 0.02:
             yield AuditFinding(
                 kind="groups",
@@ -133,7 +133,7 @@ def _once(group: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
     """Return the properties that a directory listing shows."""
-    found = {
+    traits = {
         "folder": pd.Series(["/".join(file.parts[:-1]) for file in files]),
         "suffix": pd.Series([file.parts[-1].rpartition(".")[2] for file in files]),
         "size": pd.Series([str(file.size) for file in files]),
@@ -141,13 +141,13 @@ def _outside(files: list[PublicFile], stems: pd.Series) -> dict[str, pd.Series]:
         "length of the name": pd.Series([str(len(file.parts[-1])) for file in files]),
     }
     traces = {name: None for file in files for name in file.traces}
-    found |= {name: pd.Series([file.traces.get(name, "") for file in files]) for name in traces}
+    traits |= {name: pd.Series([file.traces.get(name, "") for file in files]) for name in traces}
     depth = min(len(file.parts) for file in files)
-    found |= {f"folder {place + 1}": pd.Series([file.parts[place] for file in files]) for place in range(depth - 1)}
+    traits |= {f"folder {place + 1}": pd.Series([file.parts[place] for file in files]) for place in range(depth - 1)}
     parts = stems.str.split(_TOKENS, regex=True, expand=True).iloc[:, :8].fillna("")
-    found |= {f"part {place + 1} of the name": parts.iloc[:, place] for place in range(parts.shape[1])}
+    traits |= {f"part {place + 1} of the name": parts.iloc[:, place] for place in range(parts.shape[1])}
     order = {"place in the archive": pd.Series([str(place) for place in range(len(files))])}
-    return found | (order if all(file.packed for file in files) else {})
+    return traits | (order if all(file.packed for file in files) else {})
 
 
 def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[str, pd.Series]:
@@ -181,30 +181,30 @@ def _picture(data: bytes) -> dict[str, str]:
 
     Image.MAX_IMAGE_PIXELS = None  # only headers are read here
     with Image.open(io.BytesIO(data)) as picture:
-        found = {"width": str(picture.width), "height": str(picture.height), "mode": picture.mode}
-        found |= {f"EXIF {ExifTags.TAGS.get(tag, tag)}": str(value)[:200] for tag, value in picture.getexif().items()}
+        header = {"width": str(picture.width), "height": str(picture.height), "mode": picture.mode}
+        header |= {f"EXIF {ExifTags.TAGS.get(tag, tag)}": str(value)[:200] for tag, value in picture.getexif().items()}
         for key, value in picture.info.items():
             if isinstance(value, (str, int, float, bytes, tuple)) and key not in ("exif", "icc_profile"):
-                found[f"field {key}"] = str(value)[:200]
+                header[f"field {key}"] = str(value)[:200]
     _, mark, time = data.partition(b"tIME")
-    return found | {"PNG time": time[:7].hex(" ") if mark and data.startswith(b"\x89PNG") else ""}
+    return header | {"PNG time": time[:7].hex(" ") if mark and data.startswith(b"\x89PNG") else ""}
 
 
 def _sound(data: bytes) -> dict[str, str]:
     """Parse the chunks of RIFF (WAV) or FORM (AIFF) files: rate, channels, length, and texts (such as RIFF `LIST`)."""
     order = "<" if data[:4] == b"RIFF" else ">"
-    place, found = 12, {}
+    place, header = 12, {}
     while place + 8 <= len(data):
         name, length = data[place : place + 4], struct.unpack_from(f"{order}I", data, place + 4)[0]
         body = data[place + 8 : place + 8 + min(length, 400)]
         if name in (b"fmt ", b"COMM"):
-            found["format"] = body[:26].hex()
+            header["format"] = body[:26].hex()
         elif name in (b"data", b"SSND"):
-            found["length"] = str(length)
+            header["length"] = str(length)
         else:
-            found[f"chunk {name.decode('latin-1')}"] = body.decode("latin-1")
+            header[f"chunk {name.decode('latin-1')}"] = body.decode("latin-1")
         place += 8 + length + length % 2
-    return found
+    return header
 
 
 def _packed(data: bytes) -> dict[str, str]:
@@ -218,8 +218,8 @@ def _packed(data: bytes) -> dict[str, str]:
 def _parquet(data: bytes) -> dict[str, str]:
     import pyarrow.parquet
 
-    found = pyarrow.parquet.read_metadata(io.BytesIO(data))
-    return {"writer": found.created_by, "metadata": str(found.metadata)}
+    metadata = pyarrow.parquet.read_metadata(io.BytesIO(data))
+    return {"writer": metadata.created_by, "metadata": str(metadata.metadata)}
 
 
 def _dicom(data: bytes) -> dict[str, str]:

@@ -26,18 +26,18 @@ _ENTITY = re.compile(
 def check_groups(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
     """Check columns (and parts of ids) that training rows share with test rows, in public tables or in the answers."""
     everywhere = np.arange(len(truth))
-    tests = [(one.table.name, one.table.frame, one.rows) for one in joined if one.by == "id"]
+    tests = [(source.table.name, source.table.frame, source.rows) for source in joined if source.by == "id"]
     held = truth.frame.drop(columns=truth.target_columns)
     of_table: dict[str, set[str]] = {}
-    for one in known:
-        reported = of_table.setdefault(one.table.name, set())  # one target is enough to show a group
+    for source in known:
+        reported = of_table.setdefault(source.table.name, set())  # one target is enough to show a group
         for where, frame, rows in [*tests, ("the answers", held, everywhere)]:
-            if where == one.table.name:
+            if where == source.table.name:
                 continue
-            for name, train, test in _candidates(truth, one, frame):
+            for name, train, test in _candidates(truth, source, frame):
                 if name in reported or len(test) < 8:
                     continue
-                finding = _judge(one, name, train, test, rows, where, seed)
+                finding = _judge(source, name, train, test, rows, where, seed)
                 if finding:
                     reported.add(name)
                     yield finding
@@ -45,16 +45,16 @@ def check_groups(truth: Truth, joined: list[Joined], known: list[Known], seed: i
 
 def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> Iterator[AuditFinding]:
     """Check for prefixes of ids (a book, a game, a patient) that test rows share with rows outside the test set."""
-    tests = {one.table.name for one in joined}
+    tests = {joint.table.name for joint in joined}
     for name in truth.id_columns:
-        asked = truth.frame[name].astype(str)
+        test_ids = truth.frame[name].astype(str)
         for table in tables:
             if table.name in tests or truth.is_sample(table.name) or name not in table.frame:
                 continue
             mine = table.frame[name].astype(str)
-            for count, begins in _beginnings(asked):
+            for count, begins in _beginnings(test_ids):
                 groups = set(mine.str.extract(f"^{begins}")[0].dropna())
-                asked_groups = asked.str.extract(f"^{begins}")[0]
+                asked_groups = test_ids.str.extract(f"^{begins}")[0]
                 shared = float(asked_groups.isin(groups).mean())
                 if FEWEST_GROUPS <= len(groups) <= 0.5 * len(mine) and shared >= 0.2:
                     yield AuditFinding(
@@ -80,10 +80,10 @@ def _beginnings(ids: pd.Series) -> Iterator[tuple[int, str]]:
             yield count, pattern
 
 
-def _candidates(truth: Truth, one: Known, frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
+def _candidates(truth: Truth, source: Known, frame: pd.DataFrame) -> Iterator[tuple[str, pd.Series, pd.Series]]:
     """Yield columns of both tables by name, and the leading part of ids that have two parts (`gggg_pp`)."""
-    train = one.table.frame
-    for name in one.features[:300]:
+    train = source.table.frame
+    for name in source.features[:300]:
         if name not in frame:
             continue
         if name not in truth.id_columns:
@@ -99,7 +99,7 @@ def _leading(ids: pd.Series) -> pd.Series | None:
 
 
 def _judge(
-    one: Known, name: str, train: pd.Series, test: pd.Series, rows: np.ndarray, where: str, seed: int
+    source: Known, name: str, train: pd.Series, test: pd.Series, rows: np.ndarray, where: str, seed: int
 ) -> AuditFinding | None:
     usable = train.nunique()
     if usable < FEWEST_GROUPS or usable > 0.8 * len(train) or usable < 0.01 * len(train):
@@ -109,18 +109,18 @@ def _judge(
     train, test, rows = train.reset_index(drop=True), test.iloc[picked].reset_index(drop=True), rows[picked]
     blank = (test.astype(str).str.strip() == "").to_numpy()
     codes = pd.factorize(pd.concat([train, test]).astype(str))[0].astype(np.int64)
-    known, asked = codes[: len(train)], codes[len(train) :]
-    asked = np.where(blank | ~np.isin(asked, known), -1, asked)
-    shared = float((asked >= 0).mean())
+    known, tested = codes[: len(train)], codes[len(train) :]
+    tested = np.where(blank | ~np.isin(tested, known), -1, tested)
+    shared = float((tested >= 0).mean())
     if shared < 0.05:
         return None
-    truths = one.target.labels.take(rows)
-    judged = judge(lambda y: skill(truths, transfer(known, y, asked)), one.labels, least=LEAST, seed=seed)
+    truths = source.target.labels.take(rows)
+    judged = judge(lambda y: skill(truths, transfer(known, y, tested)), source.labels, least=LEAST, seed=seed)
     figures: dict[str, float | int | str]
     figures = {"groups in train": int(usable), "share of test rows in them": round(shared, 4)}
-    places = (f"{one.table.name}: {name}", where)
+    places = (f"{source.table.name}: {name}", where)
     if judged:
-        rival = _near_values(train, test, one.labels, truths)
+        rival = _near_values(train, test, source.labels, truths)
         if rival is None or judged.value - rival >= 0.15:
             severity = "high" if judged.value >= 0.8 and shared >= 0.5 else "medium" if judged.value >= 0.25 else "low"
             if rival is not None:
@@ -128,7 +128,8 @@ def _judge(
             return AuditFinding(
                 kind="groups",
                 severity=severity,
-                message=f"Rows of {one.table.name} with the same {name!r} as a test row show its {one.target.name!r}.",
+                message=f"Rows of {source.table.name} with the same {name!r} as a test row show its "
+                f"{source.target.name!r}.",
                 statistic=judged.statistic("skill", LEAST),
                 figures=figures,
                 examples=places,

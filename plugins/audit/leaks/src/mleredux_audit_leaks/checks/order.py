@@ -34,27 +34,27 @@ def check_order(
     """Check the order of public rows, the order and parts of ids, and the nearest ids of training rows."""
     if len(truth) > ROWS:
         notes.append(f"Order and ids were judged on {ROWS} of {len(truth)} answers.")
-    seen: set[bytes] = set()
-    yield from _positions(truth, joined, seen, seed)
+    checked_orders: set[bytes] = set()
+    yield from _positions(truth, joined, checked_orders, seed)
     if truth.id_columns:
-        yield from _ids(truth, seen, seed)
+        yield from _ids(truth, checked_orders, seed)
         yield from _nearest(truth, known, seed)
 
 
-def _positions(truth: Truth, joined: list[Joined], seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
-    for one in joined:
-        rows = one.rows[np.sort(np.unique(one.rows, return_index=True)[1])]
-        if one.by != "id" or len(rows) < 0.5 * len(truth.first_rows) or rows.tobytes() in seen:
+def _positions(truth: Truth, joined: list[Joined], checked_orders: set[bytes], seed: int) -> Iterator[AuditFinding]:
+    for joint in joined:
+        rows = joint.rows[np.sort(np.unique(joint.rows, return_index=True)[1])]
+        if joint.by != "id" or len(rows) < 0.5 * len(truth.first_rows) or rows.tobytes() in checked_orders:
             continue
-        seen.add(rows.tobytes())
-        yield from _ordered(truth, rows, f"the order of the rows of {one.table.name}", one.table.name, seed)
+        checked_orders.add(rows.tobytes())
+        yield from _ordered(truth, rows, f"the order of the rows of {joint.table.name}", joint.table.name, seed)
 
 
-def _ids(truth: Truth, seen: set[bytes], seed: int) -> Iterator[AuditFinding]:
+def _ids(truth: Truth, checked_orders: set[bytes], seed: int) -> Iterator[AuditFinding]:
     texts = truth.ids.to_series().astype(str).reset_index(drop=True)
     numbers = as_numbers(texts)
     order = np.argsort(numbers, kind="stable") if numbers is not None else np.argsort(texts.to_numpy(), kind="stable")
-    if order.astype(np.int64).tobytes() not in seen:
+    if order.astype(np.int64).tobytes() not in checked_orders:
         yield from _ordered(truth, order.astype(np.int64), "the order of the ids", "ids of the test rows", seed)
     picked = _spread(len(texts))
     parts = texts.iloc[picked].str.split(_TOKENS, regex=True, expand=True).fillna("")
@@ -87,31 +87,31 @@ def _nearest(truth: Truth, known: list[Known], seed: int) -> Iterator[AuditFindi
     if len(truth.id_columns) != 1:
         return
     name = truth.id_columns[0]
-    asked = pd.to_numeric(truth.ids.to_series(), errors="coerce").to_numpy(dtype=float)
-    for one in known:
-        if name not in one.table.frame or np.isnan(asked).any():
+    test_ids = pd.to_numeric(truth.ids.to_series(), errors="coerce").to_numpy(dtype=float)
+    for train in known:
+        if name not in train.table.frame or np.isnan(test_ids).any():
             continue
-        ids = pd.to_numeric(normal_ids(one.table.frame[name]), errors="coerce").to_numpy(dtype=float)
-        if np.isnan(ids).any() or np.isin(asked, ids).mean() > 0.1 or len(np.unique(ids)) < 0.9 * len(ids):
+        ids = pd.to_numeric(normal_ids(train.table.frame[name]), errors="coerce").to_numpy(dtype=float)
+        if np.isnan(ids).any() or np.isin(test_ids, ids).mean() > 0.1 or len(np.unique(ids)) < 0.9 * len(ids):
             continue
         order = np.argsort(ids, kind="stable")
-        places = np.clip(np.searchsorted(ids[order], asked), 1, len(ids) - 1)
+        places = np.clip(np.searchsorted(ids[order], test_ids), 1, len(ids) - 1)
         left, right = ids[order][places - 1], ids[order][places]
-        nearest = order[np.where(asked - left <= right - asked, places - 1, places)]
-        picked = _spread(len(asked))
-        truths = one.target.labels.take(picked)
+        nearest = order[np.where(test_ids - left <= right - test_ids, places - 1, places)]
+        picked = _spread(len(test_ids))
+        truths = train.target.labels.take(picked)
         chosen = nearest[picked]
 
         def measure(y: Labels, chosen: Ints = chosen, truths: Labels = truths) -> float:
             return skill(truths, y.values[chosen])
 
-        judged = judge(measure, one.labels, least=LEAST, seed=seed)
+        judged = judge(measure, train.labels, least=LEAST, seed=seed)
         if judged:
-            what = f"the label of the row of {one.table.name} with the nearest id"
-            yield _finding("id", _by_skill(judged.value), what, one.target.name, judged, one.table.name)
+            predictor = f"the label of the row of {train.table.name} with the nearest id"
+            yield _finding("id", _by_skill(judged.value), predictor, train.target.name, judged, train.table.name)
 
 
-def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iterator[AuditFinding]:
+def _ordered(truth: Truth, rows: Ints, order: str, where: str, seed: int) -> Iterator[AuditFinding]:
     """Check sortedness (a coarse function of the position) and similarity of neighbors along an order of the
     answers."""
     spread, start = rows[_spread(len(rows))], rows[:ROWS]
@@ -126,7 +126,7 @@ def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iter
             # Ids of several parts (such as a drive and a time) define the question, and their order is that of the
             # series.
             severity = severity if len(truth.id_columns) == 1 else "low"
-            yield _finding("order", severity, what, target.name, trend, where)
+            yield _finding("order", severity, order, target.name, trend, where)
             continue
         near = target.labels.take(start)
         judged = judge(neighbour_skill, near, least=LEAST, seed=seed)
@@ -136,14 +136,14 @@ def _ordered(truth: Truth, rows: Ints, what: str, where: str, seed: int) -> Iter
         blocks = near.kind == "class" and runs <= 2 * classes
         # Neighbors in time are similar in any series; only blocks or a trend reveal labels without a model.
         severity = "high" if blocks else "medium" if near.kind == "class" and judged.value >= 0.5 else "low"
-        yield _finding("order", severity, f"similarity of neighbors in {what}", target.name, judged, where)
+        yield _finding("order", severity, f"similarity of neighbors in {order}", target.name, judged, where)
 
 
-def _finding(kind: str, severity: str, what: str, target: str, judged: Judged, where: str) -> AuditFinding:
+def _finding(kind: str, severity: str, predictor: str, target: str, judged: Judged, where: str) -> AuditFinding:
     return AuditFinding(
         kind=kind,
         severity=severity,
-        message=f"{what[0].upper()}{what[1:]} predicts {target!r} of the test rows.",
+        message=f"{predictor[0].upper()}{predictor[1:]} predicts {target!r} of the test rows.",
         statistic=judged.statistic("skill", LEAST),
         examples=(where,),
     )

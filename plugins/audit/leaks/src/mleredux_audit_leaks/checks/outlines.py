@@ -52,7 +52,7 @@ def check_outlines(
             (_inside(spans, across * side + down), spans[:, 1].sum() / area)
             for (side, area), (across, down) in product(heights, (middles.T, middles.T[::-1]))
         ]
-        hit, covered = max(tried, key=lambda one: (int(one[0].sum()), -one[1]))
+        hit, covered = max(tried, key=lambda counts: (int(counts[0].sum()), -counts[1]))
         inside, outlines = inside + int(hit.sum()), outlines + len(hit)
         # The best of several interpretations is taken, so any of them may have matched by chance.
         chance += math.log10(len(tried)) + _log10_tail(len(hit), int(hit.sum()), min(float(covered), 1.0))
@@ -97,7 +97,7 @@ def _middles(file: PublicFile) -> Floats:
         content = json.loads(file.read(LARGEST))
     except (ValueError, RecursionError):
         return np.zeros((0, 2))
-    found: list[Floats] = []
+    middles: list[Floats] = []
     waiting: list[Any] = [content]
     while waiting:
         item = waiting.pop()
@@ -105,10 +105,10 @@ def _middles(file: PublicFile) -> Floats:
             waiting += item.values()
         elif isinstance(item, list) and item:
             if all(_is_point(point) for point in item):
-                found.append(np.array(item, dtype=float).mean(axis=0))
+                middles.append(np.array(item, dtype=float).mean(axis=0))
             else:
                 waiting += item
-    return np.floor(np.array(found)) if found else np.zeros((0, 2))
+    return np.floor(np.array(middles)) if middles else np.zeros((0, 2))
 
 
 def _is_point(item: Any) -> bool:

@@ -57,9 +57,9 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
         if b"\x00" in data[:4096]:
             continue
         met = wanted.intersection(line.strip() for line in data.splitlines())
-        told = {line.partition(b",")[2] for line in met}
+        answers_met = {line.partition(b",")[2] for line in met}
         share = len(met) / max(len(wanted), 1)
-        if len(met) >= FEWEST and share >= 0.02 and len(told) > 1 and _telling(truth, share):
+        if len(met) >= FEWEST and share >= 0.02 and len(answers_met) > 1 and _telling(truth, share):
             figure = Statistic(name="share of lines", value=share, baseline=0, threshold=0.02)
             message = f"{file.name} contains lines of the answers."
             yield AuditFinding(
@@ -69,7 +69,7 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
 
 def _lines(truth: Truth) -> set[bytes]:
     """Return rows of the answers as lines, both whole and with only id and target, except short and multi-line ones."""
-    found: set[str] = set()
+    texts: set[str] = set()
     columns = [[str(name) for name in truth.frame.columns]]
     if truth.id_columns:
         columns += [[*truth.id_columns, name] for name in truth.target_columns[:3]]
@@ -77,8 +77,8 @@ def _lines(truth: Truth) -> set[bytes]:
         rows = truth.frame[names[0]].astype(str)
         for name in names[1:]:
             rows = rows + "," + truth.frame[name].astype(str)
-        found |= set(rows[(rows.str.len() >= 3) & ~rows.str.contains("\n", regex=False)])
-    return {line.strip().encode() for line in found}
+        texts |= set(rows[(rows.str.len() >= 3) & ~rows.str.contains("\n", regex=False)])
+    return {line.strip().encode() for line in texts}
 
 
 def _telling(truth: Truth, share: float) -> bool:

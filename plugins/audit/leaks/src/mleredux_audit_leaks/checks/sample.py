@@ -34,7 +34,7 @@ def check_sample(truth: Truth, tables: list[Table], seed: int) -> Iterator[Audit
         if sample.frame[column].iloc[meeting].nunique() <= 1:
             continue
         varied.append(column)
-        target = next((one for one in truth.targets if one.name == column), None)
+        target = next((candidate for candidate in truth.targets if candidate.name == column), None)
         if target is None:
             continue
         cells = normal_values(sample.frame[column]).iloc[meeting]

@@ -26,43 +26,43 @@ LONGEST = 4000
 
 
 def check_texts(
-    truth: Truth, joined: list[Joined], tables: list[Table], told: list[AuditFinding], seed: int
+    truth: Truth, joined: list[Joined], tables: list[Table], earlier: list[AuditFinding], seed: int
 ) -> Iterator[AuditFinding]:
     """Check for test texts that are also in a table of other rows, exactly or with few differences.
 
     Args:
-        told: Earlier findings; columns and tables that they report as shared are skipped.
+        earlier: Earlier findings; columns and tables that they report as shared are skipped.
     """
-    tests = {one.table.name: one.table for one in joined if one.by == "id"}
+    tests = {item.table.name: item.table for item in joined if item.by == "id"}
     # If answers refer to parts of a row (such as a position in a sequence), no table has their ids.
     tests |= {table.name: table for table in tables if re.search("test", PurePosixPath(table.name).name, re.IGNORECASE)}
     tests = {name: table for name, table in tests.items() if not truth.is_sample(name)}
-    said = " ".join(one.message for one in told if one.kind in ("groups", "duplicates"))
+    text = " ".join(item.message for item in earlier if item.kind in ("groups", "duplicates"))
     done: set[str] = set()
     for test in tests.values():
         for other in tables:
-            if other.name in tests or truth.is_sample(other.name) or f"{test.name} have " in said:
+            if other.name in tests or truth.is_sample(other.name) or f"{test.name} have " in text:
                 continue
             left_out = {*truth.id_columns, *truth.target_columns}
             for name in [name for name in test.frame if name in other.frame and name not in left_out]:
-                asked, mine = test.frame[name], other.frame[name]
-                if name in done or f"{name!r}" in said or mine.str.len().mean() < LONG or asked.str.len().mean() < LONG:
+                cells, mine = test.frame[name], other.frame[name]
+                if name in done or f"{name!r}" in text or mine.str.len().mean() < LONG or cells.str.len().mean() < LONG:
                     continue
-                finding = _judge(test.name, other.name, str(name), asked, mine, seed)
+                finding = _judge(test.name, other.name, str(name), cells, mine, seed)
                 if finding:
                     done.add(str(name))
                     yield finding
 
 
-def _judge(where: str, other: str, name: str, asked: pd.Series, mine: pd.Series, seed: int) -> AuditFinding | None:
-    told = asked[asked.str.len() >= LONG]
-    equal = told.isin(set(mine))
-    share = float(equal.sum()) / len(asked)
+def _judge(where: str, other: str, name: str, cells: pd.Series, mine: pd.Series, seed: int) -> AuditFinding | None:
+    longer = cells[cells.str.len() >= LONG]
+    equal = longer.isin(set(mine))
+    share = float(equal.sum()) / len(cells)
     if share >= LEAST_SHARED and equal.sum() >= FEWEST:
         way, least, rows = "the same", LEAST_SHARED, equal[equal].index
     else:
-        near = _near(told, mine, seed)
-        share = len(near) / max(min(len(told), TESTS), 1)
+        near = _near(longer, mine, seed)
+        share = len(near) / max(min(len(longer), TESTS), 1)
         if share < LEAST_NEAR or len(near) < FEWEST:
             return None
         way, least, rows = "nearly the same", LEAST_NEAR, pd.Index(near)
@@ -76,7 +76,7 @@ def _judge(where: str, other: str, name: str, asked: pd.Series, mine: pd.Series,
     )
 
 
-def _near(asked: pd.Series, mine: pd.Series, seed: int) -> list[int]:
+def _near(cells: pd.Series, mine: pd.Series, seed: int) -> list[int]:
     """Return test rows with a text that shares most of its shingles with a training text, by the smallest hashes of the
     shingles.
 
@@ -90,12 +90,12 @@ def _near(asked: pd.Series, mine: pd.Series, seed: int) -> list[int]:
         for key in _sketch(known.iloc[place]):
             where[key].append(int(place))
     near = []
-    for row in np.sort(rng.permutation(len(asked))[:TESTS]):
-        sketch = _sketch(asked.iloc[row])
+    for row in np.sort(rng.permutation(len(cells))[:TESTS]):
+        sketch = _sketch(cells.iloc[row])
         # Shingles that occur in many texts belong to a template.
         votes = Counter(place for key in sketch if len(where.get(key, ())) <= 50 for place in where.get(key, ()))
         if len(sketch) == SKETCH and votes and votes.most_common(1)[0][1] >= ALIKE * SKETCH:
-            near.append(int(asked.index[row]))
+            near.append(int(cells.index[row]))
     return near
 
 

@@ -26,14 +26,14 @@ MOST_COLUMNS = 40
 def check_values(truth: Truth, tables: list[Table], seed: int) -> Iterator[AuditFinding]:
     """Check for public columns that contain the exact values of one or two targets, in any order."""
     targets = [target for target in truth.targets if target.labels.kind == "number"][:2]
-    targets = [one for one in targets if _are_fine(one)]
+    targets = [candidate for candidate in targets if _are_fine(candidate)]
     if not targets or len(truth) < FEWEST:
         return
     wanted = np.stack([target.labels.values for target in targets], axis=1)
     fine = np.maximum(wanted.std(axis=0) * FINE, 1e-12)
     # Matches of slightly different values show how often values match by chance.
     off = wanted + fine * np.random.default_rng(seed).uniform(20, 200, wanted.shape)
-    found: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]] = {}
+    matches: dict[str, tuple[NDArray[np.bool_], NDArray[np.bool_], list[str]]] = {}
     for table in tables:
         if truth.is_sample(table.name):
             continue
@@ -43,9 +43,9 @@ def check_values(truth: Truth, tables: list[Table], seed: int) -> Iterator[Audit
                 continue
             key = f"{PurePosixPath(table.name).name}: {', '.join(columns)}"
             none = np.zeros(len(wanted), dtype=bool)
-            hits, chances, places = found.get(key, (none, none, []))
-            found[key] = hits | hit, chances | _contained(off, numbers, fine), [*places, table.name]
-    for key, (hits, chances, places) in found.items():
+            hits, chances, places = matches.get(key, (none, none, []))
+            matches[key] = hits | hit, chances | _contained(off, numbers, fine), [*places, table.name]
+    for key, (hits, chances, places) in matches.items():
         share, chance = float(hits.mean()), float(chances.mean())
         if hits.sum() < FEWEST or share < LEAST or chance > 0.1 * share:
             continue
@@ -78,7 +78,7 @@ def _combinations(table: Table, wanted: Floats) -> Iterator[tuple[tuple[str, ...
             inside = (numbers >= low[place]) & (numbers <= high[place])
             if inside.any() and len(np.unique(numbers[inside])) > 1:
                 chosen[place].append((str(name), numbers))
-    for columns in list(product(*(one[:6] for one in chosen)))[:12]:
+    for columns in list(product(*(columns_of[:6] for columns_of in chosen)))[:12]:
         names = tuple(name for name, _ in columns)
         if len(set(names)) == len(names):
             yield names, np.stack([numbers for _, numbers in columns], axis=1)

@@ -25,21 +25,21 @@ Numbers = NDArray[np.float64]
 
 def check_windows(truth: Truth, joined: list[Joined], known: list[Known], seed: int) -> Iterator[AuditFinding]:
     """Check for test rows whose columns, shifted by one frame, equal those of a training row."""
-    seen: set[tuple[str, str]] = set()
+    checked_pairs: set[tuple[str, str]] = set()
     for test in joined:
         if truth.is_sample(test.table.name):
             continue
-        for one in known:
-            where = (test.table.name, one.table.name)
-            names = [name for name in one.features if name in test.table.frame and name not in truth.id_columns]
-            if where in seen or test.table.name == one.table.name or len(names) < LEAST_COLUMNS:
+        for base in known:
+            where = (test.table.name, base.table.name)
+            names = [name for name in base.features if name in test.table.frame and name not in truth.id_columns]
+            if where in checked_pairs or test.table.name == base.table.name or len(names) < LEAST_COLUMNS:
                 continue
-            seen.add(where)
+            checked_pairs.add(where)
             for chosen in _blocks(names):
-                asked, mine = _matrix(test.table, chosen), _matrix(one.table, chosen)
-                if asked is None or mine is None or asked.shape[1] != mine.shape[1]:
+                tested, mine = _matrix(test.table, chosen), _matrix(base.table, chosen)
+                if tested is None or mine is None or tested.shape[1] != mine.shape[1]:
                     continue
-                finding = _overlaps(truth, test, one, asked, mine, seed)
+                finding = _overlap(truth, test, base, tested, mine, seed)
                 if finding:
                     yield finding
                     break
@@ -67,7 +67,7 @@ def _matrix(table: Table, names: list[str]) -> Numbers | None:
     return np.stack(columns, axis=1) if len(columns) >= LEAST_COLUMNS else None
 
 
-def _overlaps(truth: Truth, test: Joined, one: Known, theirs: Numbers, ours: Numbers, seed: int) -> AuditFinding | None:
+def _overlap(truth: Truth, test: Joined, base: Known, theirs: Numbers, ours: Numbers, seed: int) -> AuditFinding | None:
     columns = theirs.shape[1]
     best: tuple[float, int, Ints, Ints] | None = None
     # Possible numbers of columns per frame: divisors that leave at least three frames, the largest first.
@@ -87,19 +87,19 @@ def _overlaps(truth: Truth, test: Joined, one: Known, theirs: Numbers, ours: Num
     figures: dict[str, float | int | str] = {"test rows": len(rows), "columns": columns, "columns per frame": width}
     severity = "medium"
     # More rows are read from a matrix than from its table of texts; only rows in both can be compared with labels.
-    labelled = (rows < len(test.rows)) & (source[rows] < len(one.labels.values))
+    labelled = (rows < len(test.rows)) & (source[rows] < len(base.labels.values))
     if labelled.sum() >= FEWEST:
         rows = rows[labelled]
-        truths = one.target.labels.take(test.rows[rows])
-        predicted = transfer(np.arange(len(one.labels.values), dtype=np.int64), one.labels, source[rows])
+        truths = base.target.labels.take(test.rows[rows])
+        predicted = transfer(np.arange(len(base.labels.values), dtype=np.int64), base.labels, source[rows])
         agree = float(np.isclose(predicted, truths.values).mean())
-        told = skill(truths, predicted) if len(np.unique(truths.values)) > 1 else 0.0
+        skilled = skill(truths, predicted) if len(np.unique(truths.values)) > 1 else 0.0
         figures["share of the overlapping windows whose labels agree"] = round(agree, 4)
-        severity = "high" if told >= 0.5 else "medium"
+        severity = "high" if skilled >= 0.5 else "medium"
     return AuditFinding(
         kind="duplicates",
         severity=severity,
-        message=f"Windows of {test.table.name} overlap windows of {one.table.name}: they are equal if shifted.",
+        message=f"Windows of {test.table.name} overlap windows of {base.table.name}: they are equal if shifted.",
         statistic=Statistic(name="share of test rows that overlap", value=share, baseline=chance, threshold=LEAST),
         figures=figures,
         examples=tuple(f"{test.table.name}: row {row + 1}" for row in rows[:3]),
@@ -110,16 +110,16 @@ def _meet(theirs: Numbers, ours: Numbers, width: int) -> tuple[NDArray[np.bool_]
     """Return which test rows are training rows shifted by one frame either way, and the training row of each (or
     -1)."""
     hit, source = np.zeros(len(theirs), dtype=bool), np.full(len(theirs), -1, dtype=np.int64)
-    for mine, asked in (
+    for mine, theirs_left in (
         (ours[:, :-width], theirs[:, width:]),
         (ours[:, width:], theirs[:, :-width]),
     ):
         keys, order = np.unique(_hashes(mine), return_index=True)
-        wanted = _hashes(asked)
+        wanted = _hashes(theirs_left)
         places = np.clip(np.searchsorted(keys, wanted), 0, len(keys) - 1)
         # Values are compared only if hashes match, as most windows have no match.
         met = np.flatnonzero(keys[places] == wanted)
-        met = met[[len(np.unique(asked[row])) >= _DISTINCT for row in met]]
+        met = met[[len(np.unique(theirs_left[row])) >= _DISTINCT for row in met]]
         hit[met], source[met] = True, order[places[met]]
     return hit, source
 
