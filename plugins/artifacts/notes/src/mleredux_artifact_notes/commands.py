@@ -52,8 +52,8 @@ def verify_command(ctx: click.Context, run: str, as_json: bool) -> None:
     from mleredux.plugin.host import verify_run
 
     store: RunStore = ctx.obj
-    found = store.get(run)
-    report = verify_run(found, store, current(), progress=lambda message: echo(message, err=True))
+    graded = store.get(run)
+    report = verify_run(graded, store, current(), progress=lambda message: echo(message, err=True))
     if as_json:
         click.echo(json.dumps(report.verdict.model_dump(mode="json"), indent=1))
     else:

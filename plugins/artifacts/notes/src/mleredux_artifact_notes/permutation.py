@@ -90,10 +90,10 @@ class Permutation:
             if len(list(groupby(keys))) == len(groups):  # otherwise the rows are not in the order of the ids
                 origin = {new: old for old, new in self.new.items()}
                 order = [number for key in groups for number in groups.get(origin.get(key, key), groups[key])]
-            made = [self.new.get(key, key) for key in keys]
-            changed |= {place: [key[part] for key in made] for part, place in enumerate(places)}
+            renamed = [self.new.get(key, key) for key in keys]
+            changed |= {place: [key[part] for key in renamed] for part, place in enumerate(places)}
             for place in self.naming.get(path, ()):
-                rows = zip(keys, made, table.rows, strict=True)
+                rows = zip(keys, renamed, table.rows, strict=True)
                 changed[place] = [new[0].join(_word(old).split(row[place])) for old, new, row in rows]
             for place in set(range(len(table.header) if nudge else 0)) - changed.keys():
                 cells = [row[place] if key in self.new else "" for key, row in zip(keys, table.rows, strict=True)]
@@ -135,8 +135,8 @@ def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
     ids = list(dict.fromkeys(table.keys(places)))
     if len(ids) < FEWEST_ROWS:
         raise NotPermutable(f"There are fewer than {FEWEST_ROWS} test rows.")
-    found = Permutation(tuple(form.id_columns), ids, {}, {sample: places})
-    targets = form.target_columns or tuple(name for name in table.header if name not in found.columns)
+    permutation = Permutation(tuple(form.id_columns), ids, {}, {sample: places})
+    targets = form.target_columns or tuple(name for name in table.header if name not in permutation.columns)
     dated = sum(any(_DATE.search(part) for part in key) for key in ids) > len(ids) / 2
     tables = {
         path: read_table(public / path)
@@ -144,16 +144,16 @@ def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
         if path.suffix in KINDS and (dated or len(places) > 1 or not is_training(path))
     }
     if dated:
-        _move_dates(found, tables, random)
-    kept = _find_tables(found, tables, sample, targets)
-    if not found.years:
-        found.new = _exchanged(ids, kept, random)
-        _doubt_order(found, tables)
-    _find_files(found, public)
-    return found
+        _move_dates(permutation, tables, random)
+    fixed = _find_tables(permutation, tables, sample, targets)
+    if not permutation.years:
+        permutation.new = _exchanged(ids, fixed, random)
+        _doubt_order(permutation, tables)
+    _find_files(permutation, public)
+    return permutation
 
 
-def _move_dates(found: Permutation, tables: dict[Path, Table], random: Random) -> None:
+def _move_dates(permutation: Permutation, tables: dict[Path, Table], random: Random) -> None:
     """Draw the number of years by which dates are shifted, and find the columns with dates."""
     for path, table in tables.items():
         for place, name in enumerate(table.header):
@@ -161,10 +161,10 @@ def _move_dates(found: Permutation, tables: dict[Path, Table], random: Random) -
             dates = sum(bool(_DATE.search(cell)) for cell in cells)
             year = name.lower() == "year" and all(map(_YEAR.fullmatch, cells))
             if cells and (year or (dates > len(cells) / 2 and not _plain_numbers(cells))):
-                found.dated.setdefault(path, []).append(place)
+                permutation.dated.setdefault(path, []).append(place)
     years = [
         int(match[1])
-        for path, places in found.dated.items()
+        for path, places in permutation.dated.items()
         for row in tables[path].rows
         for place in places
         for match in (*_DATE.finditer(row[place]), *filter(None, [_YEAR.fullmatch(row[place])]))
@@ -172,9 +172,9 @@ def _move_dates(found: Permutation, tables: dict[Path, Table], random: Random) -
     possible = [step for step in (-YEARS, YEARS) if all(1901 <= year + step <= 2099 for year in years)]
     if not possible:
         raise NotPermutable("The ids contain dates whose years can't be shifted.")
-    found.years = random.choice(possible)
-    found.new = {key: tuple(_moved(part, found.years) for part in key) for key in found.ids}
-    if any(old == new for old, new in found.new.items()):
+    permutation.years = random.choice(possible)
+    permutation.new = {key: tuple(_moved(part, permutation.years) for part in key) for key in permutation.ids}
+    if any(old == new for old, new in permutation.new.items()):
         raise NotPermutable("Some ids contain dates, and others do not.")
 
 
@@ -190,26 +190,26 @@ def _plain_numbers(cells: Iterable[str]) -> bool:
 
 
 def _find_tables(
-    found: Permutation, tables: dict[Path, Table], sample: Path, targets: Sequence[str]
+    permutation: Permutation, tables: dict[Path, Table], sample: Path, targets: Sequence[str]
 ) -> dict[Key, list[str]]:
     """Record the tables that contain the ids; return, by id, the cells of which ids are composed, which must stay the
     same."""
-    known = set(found.ids)
-    single = {key[0] for key in known} if len(found.columns) == 1 else set[str]()
-    kept: dict[Key, list[str]] = {key: [] for key in found.ids}
+    known = set(permutation.ids)
+    single = {key[0] for key in known} if len(permutation.columns) == 1 else set[str]()
+    fixed: dict[Key, list[str]] = {key: [] for key in permutation.ids}
     for path, table in tables.items():
-        places = [table.header.index(name) for name in found.columns if name in table.header]
-        complete = len(places) == len(found.columns)
+        places = [table.header.index(name) for name in permutation.columns if name in table.header]
+        complete = len(places) == len(permutation.columns)
         keys = table.keys(places) if complete else []
         training = is_training(path) or (set(targets) <= set(table.header) and complete and bool(set(keys) - known))
         if path == sample:
             continue
         if training or (places and not complete):
-            _keep_shared(found, table, kept)
+            _keep_shared(permutation, table, fixed)
             continue
         if complete and known <= set(keys):
-            found.tables[path] = places
-            found.naming[path] = [
+            permutation.tables[path] = places
+            permutation.naming[path] = [
                 place
                 for place in range(len(table.header) if single else 0)
                 if place not in places
@@ -217,46 +217,46 @@ def _find_tables(
                 and all(_word(key).search(row[place]) for key, row in zip(keys, table.rows, strict=True))
             ]
             rows = dict(zip(keys, table.rows, strict=True))
-            _keep_parts(table, [*places, *found.naming[path]], rows, kept)
+            _keep_parts(table, [*places, *permutation.naming[path]], rows, fixed)
         elif complete and known & set(keys):
             raise NotPermutable(f"{path} contains parts of the test rows' ids.")
         for place, name in enumerate(table.header):
             cells = {row[place] for row in table.rows}
-            inside = len(cells & single) if place not in (*places, *found.naming.get(path, ())) else 0
+            inside = len(cells & single) if place not in (*places, *permutation.naming.get(path, ())) else 0
             if inside >= max(FEWEST_ROWS, len(known) // 2):
                 if len(known) > 100 and not _is_number(cells):
                     raise NotPermutable(f"Column {name!r} of {path} seems to refer to the ids.")
-                found.doubts.append(f"Column {name!r} of {path} may refer to the ids.")
-    return kept
+                permutation.doubts.append(f"Column {name!r} of {path} may refer to the ids.")
+    return fixed
 
 
-def _keep_shared(found: Permutation, table: Table, kept: dict[Key, list[str]]) -> None:
+def _keep_shared(permutation: Permutation, table: Table, fixed: dict[Key, list[str]]) -> None:
     """Keep the parts of ids that also occur in other tables, where they have a meaning, such as a shop."""
-    for part, name in enumerate(found.columns):
-        if len(found.columns) > 1 and name in table.header:
+    for part, name in enumerate(permutation.columns):
+        if len(permutation.columns) > 1 and name in table.header:
             place = table.header.index(name)
             cells = {row[place] for row in table.rows}
-            if 2 * sum(key[part] in cells for key in found.ids) > len(found.ids):
-                for key in found.ids:
-                    kept[key].append(f"{part}={key[part]}")
+            if 2 * sum(key[part] in cells for key in permutation.ids) > len(permutation.ids):
+                for key in permutation.ids:
+                    fixed[key].append(f"{part}={key[part]}")
 
 
-def _keep_parts(table: Table, places: list[int], rows: dict[Key, list[str]], kept: dict[Key, list[str]]) -> None:
+def _keep_parts(table: Table, places: list[int], rows: dict[Key, list[str]], fixed: dict[Key, list[str]]) -> None:
     """Keep the cells of other columns of which the ids are composed."""
     for number in range(len(table.header)):
         if number in places:
             continue
-        made = sum(len(rows[key][number]) >= 3 and any(rows[key][number] in part for part in key) for key in kept)
-        if made > 0.9 * len(kept):
-            for key in kept:
-                kept[key].append(f"{table.header[number]}={rows[key][number]}")
+        parts = sum(len(rows[key][number]) >= 3 and any(rows[key][number] in part for part in key) for key in fixed)
+        if parts > 0.9 * len(fixed):
+            for key in fixed:
+                fixed[key].append(f"{table.header[number]}={rows[key][number]}")
 
 
-def _exchanged(ids: list[Key], kept: dict[Key, list[str]], random: Random) -> dict[Key, Key]:
+def _exchanged(ids: list[Key], fixed: dict[Key, list[str]], random: Random) -> dict[Key, Key]:
     """Return new ids: the old ones in another order, exchanged among those with the same kept parts."""
     groups: dict[Key, list[Key]] = {}
     for key in ids:
-        groups.setdefault(tuple(kept[key]), []).append(key)
+        groups.setdefault(tuple(fixed[key]), []).append(key)
     new: dict[Key, Key] = {}
     for group in groups.values():
         shuffled = group.copy()
@@ -269,17 +269,17 @@ def _exchanged(ids: list[Key], kept: dict[Key, list[str]], random: Random) -> di
     return new
 
 
-def _doubt_order(found: Permutation, tables: dict[Path, Table]) -> None:
+def _doubt_order(permutation: Permutation, tables: dict[Path, Table]) -> None:
     """Record tables whose row order may be meaningful, as in a time series, and ids with parts that may be
     meaningful.
     """
-    groups = {str([_WORD.findall(part)[:-1] for part in key]) for key in found.ids}
-    if 1 < len(groups) < len(found.ids) / 2:
-        found.doubts.append("Parts of the ids may have a meaning.")
-    for path, places in found.tables.items():
-        others = set(range(len(tables[path].header))) - {*places, *found.naming.get(path, ())}
+    groups = {str([_WORD.findall(part)[:-1] for part in key]) for key in permutation.ids}
+    if 1 < len(groups) < len(permutation.ids) / 2:
+        permutation.doubts.append("Parts of the ids may have a meaning.")
+    for path, places in permutation.tables.items():
+        others = set(range(len(tables[path].header))) - {*places, *permutation.naming.get(path, ())}
         if _is_series(tables[path].rows[:MOST_ROWS], others):
-            found.doubts.append(f"The order of the rows of {path} may have a meaning.")
+            permutation.doubts.append(f"The order of the rows of {path} may have a meaning.")
 
 
 def doubt_ids(task: Task, public: Path) -> list[str]:
@@ -321,9 +321,9 @@ def _as_number(cell: str) -> tuple[float, str]:
         return math.inf, cell
 
 
-def _find_files(found: Permutation, public: Path) -> None:
+def _find_files(permuted: Permutation, public: Path) -> None:
     """Record the files that are named by ids or in folders named by ids."""
-    single = {key[0]: new[0] for key, new in found.new.items()} if len(found.columns) == 1 else dict[str, str]()
+    single = {key[0]: new[0] for key, new in permuted.new.items()} if len(permuted.columns) == 1 else dict[str, str]()
     named, mentioned = set[str](), set[str]()
     for path in _walk(public):
         if path.suffix in KINDS or is_training(path):
@@ -332,15 +332,15 @@ def _find_files(found: Permutation, public: Path) -> None:
             raise NotPermutable(f"{path} may contain ids in an unknown format.")
         keys = [part if part in single else part[: len(part) - len(Path(part).suffix)] for part in path.parts]
         pairs = zip(keys, path.parts, strict=True)
-        found.files[path] = Path(*(single.get(key, key) + part[len(key) :] for key, part in pairs))
+        permuted.files[path] = Path(*(single.get(key, key) + part[len(key) :] for key, part in pairs))
         named |= single.keys() & keys
         mentioned |= single.keys() & _WORD.findall(str(path))
     if mentioned - named:
-        found.doubts.append("File names may contain ids.")
-    if len(found.tables) == 1 and named != set(single):
+        permuted.doubts.append("File names may contain ids.")
+    if len(permuted.tables) == 1 and named != set(single):
         raise NotPermutable("The submission's ids are neither the ids of a table nor file names.")
-    made = set(found.files.values())
-    if len(made) != len(found.files) or (not found.years and made != set(found.files)):
+    new_names = set(permuted.files.values())
+    if len(new_names) != len(permuted.files) or (not permuted.years and new_names != set(permuted.files)):
         raise NotPermutable("The ids are names of files of different types.")
 
 

@@ -67,11 +67,11 @@ def compare(first: Path, second: Path, tolerance: float) -> Comparison:
     cells = differing = 0
     largest: float | None = None
     with (
-        first.open(encoding="utf-8", errors="replace", newline="") as one,
+        first.open(encoding="utf-8", errors="replace", newline="") as first_file,
         second.open(encoding="utf-8", errors="replace", newline="") as other,
     ):
         try:
-            for number, (before, after) in enumerate(itertools.zip_longest(csv.reader(one), csv.reader(other))):
+            for number, (before, after) in enumerate(itertools.zip_longest(csv.reader(first_file), csv.reader(other))):
                 if before is None or after is None:
                     return Comparison(False, cells, differing, largest, f"one of the files ends at row {number}")
                 if len(before) != len(after):
@@ -94,13 +94,13 @@ def _gap(old: str, new: str) -> tuple[float, float] | None:
     """Return the absolute difference of two numbers, and the one compared with the tolerance; None if either is not a
     number."""
     try:
-        one, other = float(old), float(new)
+        before, after = float(old), float(new)
     except ValueError:
         return None
-    if not (math.isfinite(one) and math.isfinite(other)):
+    if not (math.isfinite(before) and math.isfinite(after)):
         return None
-    gap = abs(one - other)
-    return gap, gap / max(1.0, abs(one), abs(other))
+    gap = abs(before - after)
+    return gap, gap / max(1.0, abs(before), abs(after))
 
 
 SCHEME = "reproduce:"
@@ -116,9 +116,9 @@ def agent_of(reference: str) -> Agent:
     Raises:
         MlereduxError: The run has no code, or the file to run is ambiguous.
     """
-    path, asked = reference.removeprefix(SCHEME), ""
+    path, quoted_entry = reference.removeprefix(SCHEME), ""
     if not Path(path).is_dir():  # its own name may contain a `#`
-        path, _, asked = path.rpartition("#")
+        path, _, quoted_entry = path.rpartition("#")
     from mleredux.plugin.command import current
 
     run = Run(Path(path))
@@ -126,8 +126,8 @@ def agent_of(reference: str) -> Agent:
     script = None
     with contextlib.suppress(MlereduxError):  # its source may no longer exist
         agent = current().agent(run.spec.agent, run.spec.options)
-        script = agent if agent.verify and agent.verify == agent.command and not asked else None
-    entry = "" if script else entry_of(final_code(run), unquote(asked) or None)
+        script = agent if agent.verify and agent.verify == agent.command and not quoted_entry else None
+    entry = "" if script else entry_of(final_code(run), unquote(quoted_entry) or None)
     return Agent(
         id="reproduce",
         title=f"The final code of run {run.id}",
@@ -198,18 +198,18 @@ def _verdict(run: Run, again: Run, tolerance: float) -> dict[str, Any]:
     figures = {"score_before": before.score, "score_again": after.score, "tolerance": tolerance}
     same = compare(run.path / before.submission_path, again.path / after.submission_path, tolerance)
     if same.identical:
-        said = ("identical", "The code creates the same submission, byte for byte.")
+        result = ("identical", "The code creates the same submission, byte for byte.")
     elif same.equal:
-        said = (
+        result = (
             "equal",
             f"The code creates the same submission; numbers differ by at most {plain(same.largest or 0, 3)}.",
         )
     elif before.score == after.score:
-        said = ("same score", f"{same.differing:,} of {same.cells:,} cells differ; the score is the same.")
+        result = ("same score", f"{same.differing:,} of {same.cells:,} cells differ; the score is the same.")
     else:
         why = same.reason or f"{same.differing:,} of {same.cells:,} cells differ"
-        said = ("different", f"The code creates a different submission: {why}; score {before.score} → {after.score}.")
-    return {"verdict": said[0], "message": said[1], **figures, "submissions": same.as_json()}
+        result = ("different", f"The code creates another submission: {why}; score {before.score} → {after.score}.")
+    return {"verdict": result[0], "message": result[1], **figures, "submissions": same.as_json()}
 
 
 AGENTS = Scheme(id="reproduce", title="The final code of a run", find_agent=agent_of)

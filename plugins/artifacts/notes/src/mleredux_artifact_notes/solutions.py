@@ -41,8 +41,8 @@ class Solution:
 
 def solutions_of(run: Run) -> list[Solution]:
     """Return the solutions in order, each different from its parent; at most `MAX_SOLUTIONS`."""
-    found = list(_of_rollout(run)) or list(_of_versions(run))
-    return found[:MAX_SOLUTIONS]
+    solutions = list(_of_rollout(run)) or list(_of_versions(run))
+    return solutions[:MAX_SOLUTIONS]
 
 
 def _of_rollout(run: Run) -> Iterator[Solution]:
@@ -93,10 +93,10 @@ def _of_versions(run: Run) -> Iterator[Solution]:
 def read_code(folder: Path) -> dict[str, str]:
     """Read text files written by an agent, by path, each of at most `MAX_CODE` bytes; links are not followed."""
     files: dict[str, str] = {}
-    for found in walk_files(folder, _LIMITS):
-        if found.reason is not None:
+    for source_file in walk_files(folder, _LIMITS):
+        if source_file.reason is not None:
             continue
-        path = os.fsdecode(found.path)
+        path = os.fsdecode(source_file.path)
         try:
             with open_below(folder, path) as file:
                 data = file.read(MAX_CODE + 1)
@@ -112,18 +112,18 @@ def final_code(run: Run) -> dict[str, str]:
     return read_code(run.output_dir / "code")
 
 
-def entry_of(files: dict[str, str], asked: str | None = None) -> str:
+def entry_of(files: dict[str, str], entry: str | None = None) -> str:
     """Return the file that creates the submission.
 
     Raises:
         MlereduxError: There is no such file, or the choice is ambiguous.
     """
-    if asked is not None:
-        if asked not in files:
+    if entry is not None:
+        if entry not in files:
             raise MlereduxError(
-                f"{asked} not found in the run's code.", hint=f"Available files: {', '.join(sorted(files)) or 'none'}."
+                f"{entry} not found in the run's code.", hint=f"Available files: {', '.join(sorted(files)) or 'none'}."
             )
-        return asked
+        return entry
     programs = [name for name in files if name.endswith(".py")]
     named = [name for name in ENTRIES if name in programs]
     if named or len(programs) == 1:
@@ -140,10 +140,10 @@ PATH = "solutions.diff"
 
 def produce_diff(run: Run) -> Artifact | None:
     """Write the diffs; return None if the run has fewer than two solutions."""
-    found = solutions_of(run)
-    if len(found) < 2:
+    solutions = solutions_of(run)
+    if len(solutions) < 2:
         return None
-    (run.path / PATH).write_text(diff_of(found), encoding="utf-8", errors="replace")
+    (run.path / PATH).write_text(diff_of(solutions), encoding="utf-8", errors="replace")
     return Artifact(path=PATH, media_type="text/x-diff", producer="notes", title="Changes from solution to solution")
 
 

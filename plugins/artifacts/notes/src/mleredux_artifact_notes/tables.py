@@ -73,16 +73,16 @@ class Table:
                 file.write(end.join((head, *rows)) + last)
             return
         pyarrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-        made = self.typed
+        arrow = self.typed
         for place, cells in changed.items():
-            kind = made.schema.field(place)
-            old = made.column(place).to_pylist()
+            kind = arrow.schema.field(place)
+            old = arrow.column(place).to_pylist()
             new = [None if before is None else cell for before, cell in zip(old, cells, strict=True)]
             try:
-                made = made.set_column(place, kind, pyarrow.array(new, pyarrow.string()).cast(kind.type))
+                arrow = arrow.set_column(place, kind, pyarrow.array(new, pyarrow.string()).cast(kind.type))
             except (ValueError, NotImplementedError):
                 raise NotPermutable(f"Column {kind.name!r} of {path.name} can't be rewritten as {kind.type}.") from None
-        parquet.write_table(made.take(pyarrow.array(list(order))), path)
+        parquet.write_table(arrow.take(pyarrow.array(list(order))), path)
 
 
 def is_training(path: Path) -> bool:
@@ -159,6 +159,6 @@ def _read_parquet(path: Path) -> Table:
         parquet = import_module("pyarrow.parquet")
     except ImportError:
         raise NotPermutable(f"{path.name} can't be read because pyarrow is not installed.") from None
-    found = parquet.read_table(path)
-    columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in found.columns]
-    return Table(list(found.column_names), [list(row) for row in zip(*columns, strict=True)], found)
+    arrow = parquet.read_table(path)
+    columns = [["" if cell is None else str(cell) for cell in column.to_pylist()] for column in arrow.columns]
+    return Table(list(arrow.column_names), [list(row) for row in zip(*columns, strict=True)], arrow)

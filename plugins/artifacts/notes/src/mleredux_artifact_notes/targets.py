@@ -59,8 +59,8 @@ class Relabelling:
             rows = [row for row in range(len(table.rows)) if any(column[row] for column in columns)]
             if not rows:
                 continue
-            kept = _upper_sixth(_feature(table, rows, self.columns, random))
-            changed = self._changed([[column[row] for row in rows] for column in columns], kept, random)
+            fixed = _upper_sixth(_feature(table, rows, self.columns, random))
+            changed = self._changed([[column[row] for row in rows] for column in columns], fixed, random)
             for column, cells in zip(columns, changed, strict=True):
                 for row, cell in zip(rows, cells, strict=True):
                     column[row] = cell
@@ -70,13 +70,13 @@ class Relabelling:
         for folder in self.folders:
             paths = sorted(path for path in (public / folder).glob("*/*") if path.is_file())
             moved = [path.rename(public / f".{number}") for number, path in enumerate(paths)]
-            kept = _upper_sixth([random.random() for _ in paths])
-            [classes] = self._changed([[path.parent.name for path in paths]], kept, random)
+            fixed = _upper_sixth([random.random() for _ in paths])
+            [classes] = self._changed([[path.parent.name for path in paths]], fixed, random)
             for number, (path, aside, name) in enumerate(zip(paths, moved, classes, strict=True)):
                 place = public / folder / name / path.name
                 aside.rename(place.with_stem(f"{path.stem}-{number}") if place.exists() else place)
 
-    def _changed(self, columns: list[list[str]], kept: list[bool], random: Random) -> list[list[str]]:
+    def _changed(self, columns: list[list[str]], fixed: list[bool], random: Random) -> list[list[str]]:
         """Change the cells of columns; classes are not changed in rows that are kept."""
         self._few = all(len(set(column)) <= MOST_CLASSES for column in columns)
         numbers = [[_number(cell) for cell in column] for column in columns]
@@ -91,28 +91,28 @@ class Relabelling:
             named = {row: self.targets[row.index(max(row))] if one_hot else row[0] for row in values}
             self.new = {named[value]: named[other] for value, other in exchanged.items()}
             self.old = [[named[row] for row in rows]]
-            changed = [row if stays else exchanged[row] for row, stays in zip(rows, kept, strict=True)]
+            changed = [row if stays else exchanged[row] for row, stays in zip(rows, fixed, strict=True)]
             return [list(column) for column in zip(*changed, strict=True)]
         self.old = columns
-        return [_reflected(column, kept if self._few else [False] * len(kept)) for column in columns]
+        return [_reflected(column, fixed if self._few else [False] * len(fixed)) for column in columns]
 
     def follow(self, first: Path, second: Path) -> bool:
         """Return whether the predictions of a second submission, with the rows in the same order, follow the
         changes."""
         if self.new:
-            one, other = self._labels(first), self._labels(second)
-            return _agreement([self.new.get(label, label) for label in one], other) >= FOLLOWS
+            before, after = self._labels(first), self._labels(second)
+            return _agreement([self.new.get(label, label) for label in before], after) >= FOLLOWS
         pairs = zip(self._columns(first), self._columns(second), strict=True)
         return fmean(_correlation(*pair) for pair in pairs) <= -FOLLOWS
 
     def renames(self, first: Path, second: Path) -> bool:
         """Return whether a second submission has exactly the classes of the first under other names."""
-        one, other = self._labels(first), self._labels(second)
+        before, after = self._labels(first), self._labels(second)
         classes: dict[str, list[str]] = {}
-        for label, renamed in zip(one, other, strict=True):
+        for label, renamed in zip(before, after, strict=True):
             classes.setdefault(label, []).append(renamed)
         most = sum(Counter(cells).most_common(1)[0][1] for cells in classes.values())
-        return self._few and len(classes) * FEWEST < len(one) and most >= ALL * len(one)
+        return self._few and len(classes) * FEWEST < len(before) and most >= ALL * len(before)
 
     def write_back(self, changed: Path, target: Path) -> None:
         """Write a submission for the changed data with its predictions mapped back to the original targets."""
@@ -172,11 +172,11 @@ def relabelling_of(task: Task, public: Path) -> Relabelling:
         NotPermutable: Neither a table nor the names of folders contain them.
     """
     targets, sample = targets_of(task, public), Path(task.submission.sample or "..")
-    tables = sorted(one.relative_to(public) for one in public.rglob("*") if one.suffix in KINDS and one.is_file())
+    tables = sorted(file.relative_to(public) for file in public.rglob("*") if file.suffix in KINDS and file.is_file())
     read = {path: read_table(public / path) for path in tables if path != sample}
-    found = [path for path, table in read.items() if set(targets) <= set(table.header)]
-    if found:
-        return Relabelling(targets, targets, tuple(found))
+    complete = [path for path, table in read.items() if set(targets) <= set(table.header)]
+    if complete:
+        return Relabelling(targets, targets, tuple(complete))
     for path, table in read.items():  # a column of classes, each with its own column of probabilities
         for name in table.header if len(targets) > 1 else ():
             if set(table.cells(name)) == set(targets):
@@ -197,17 +197,17 @@ def agreement(first: Path, second: Path) -> float:
     return fmean(map(list.__eq__, read_table(first).rows, read_table(second).rows))
 
 
-def _agreement(one: Sequence[str], other: Sequence[str]) -> float:
+def _agreement(before: Sequence[str], after: Sequence[str]) -> float:
     """Return the agreement of two columns beyond chance (Cohen's kappa)."""
-    equal = fmean(map(str.__eq__, one, other))
-    counts, others = Counter(one), Counter(other)
-    chance = sum(count * others[value] for value, count in counts.items()) / len(one) ** 2
+    equal = fmean(map(str.__eq__, before, after))
+    counts, others = Counter(before), Counter(after)
+    chance = sum(count * others[value] for value, count in counts.items()) / len(before) ** 2
     return (equal - chance) / (1 - chance) if chance < 1 else 0.0
 
 
-def _correlation(one: list[float], other: list[float]) -> float:
+def _correlation(before: list[float], after: list[float]) -> float:
     try:
-        return correlation(one, other)
+        return correlation(before, after)
     except StatisticsError:  # a constant column
         return 0.0
 
@@ -230,26 +230,26 @@ def _upper_sixth(numbers: Sequence[float]) -> list[bool]:
     return [number > limit for number in numbers]
 
 
-def _reflected(column: list[str], kept: list[bool]) -> list[str]:
+def _reflected(column: list[str], fixed: list[bool]) -> list[str]:
     """Exchange the largest number with the smallest and so on, except in rows that are kept."""
     values = sorted(set(column), key=_number)
     new = dict(zip(values, reversed(values), strict=True))
-    return [cell if stays else new[cell] for cell, stays in zip(column, kept, strict=True)]
+    return [cell if stays else new[cell] for cell, stays in zip(column, fixed, strict=True)]
 
 
 def _interpolated(cells: Iterable[str], old: Iterable[str]) -> list[str]:
     """Exchange numbers as `_reflected` does, interpolating numbers that lie between two old values."""
     texts = {float(cell): cell for cell in old}
-    values, found = sorted(texts), list[str]()
+    values, ranks = sorted(texts), list[str]()
     for number in (min(max(_number(cell), values[0]), values[-1]) for cell in cells):
         place = bisect_left(values, number)
         after = values[-1 - place]
         if number == values[place]:
-            found.append(texts[after])
+            ranks.append(texts[after])
             continue
         share = (values[place] - number) / (values[place] - values[place - 1])
-        found.append(str(after + share * (values[-place] - after)))
-    return found
+        ranks.append(str(after + share * (values[-place] - after)))
+    return ranks
 
 
 def _feature(table: Table, rows: Sequence[int], targets: Iterable[str], random: Random) -> list[float]:

@@ -49,7 +49,7 @@ def halves(task: Task, tables: Mapping[str, Path], count: int, random: Random) -
             return
     ids = {name: {key for key, _ in rows} for name, (_, rows) in read.items()}
     every = next(iter(ids.values()))
-    if len(every) < 4 or any(found != every for found in ids.values()):
+    if len(every) < 4 or any(keys != every for keys in ids.values()):
         return
     ordered = sorted(every)
     for _ in range(count):
@@ -139,10 +139,10 @@ class Trial:
         try:
             outcome, submitted = run_agent(inner, self._built, replace(self._prepared, public=public))
         finally:
-            kept = self.run.logs_dir / "verify"
-            kept.mkdir(exist_ok=True)
+            logs = self.run.logs_dir / "verify"
+            logs.mkdir(exist_ok=True)
             with contextlib.suppress(OSError):
-                shutil.copyfile(again.agent_log, kept / f"{len(list(kept.iterdir())) + 1}.log")
+                shutil.copyfile(again.agent_log, logs / f"{len(list(logs.iterdir())) + 1}.log")
         if outcome.cause is Cause.CANCELLED:
             raise Cancelled("A user cancelled the run.")
         ended = self.run.log.state.outcome if command is None else None
@@ -170,8 +170,8 @@ class Trial:
         """
         rows = list(zip(*map(self._half_scores, submissions), strict=False))
         known = [[score for score in row if score is not None] for row in rows]
-        found = [row[0] - sum(row[1:]) for row in known if len(row) == len(submissions)]
-        return statistics.stdev(found) if len(found) >= HALVES / 2 else None
+        differences = [row[0] - sum(row[1:]) for row in known if len(row) == len(submissions)]
+        return statistics.stdev(differences) if len(differences) >= HALVES / 2 else None
 
     def _half_scores(self, submission: Path) -> list[float | None]:
         with tempfile.TemporaryDirectory(prefix="mleredux-halves-") as folder:
@@ -191,8 +191,8 @@ class Trial:
     def _scores(self, jobs: Sequence[Job]) -> list[float | None]:
         answers: list[float | None] = []
         while len(answers) < len(jobs):
-            found = ask_child(jobs[len(answers) :], self._context.catalogue, cancelled=self._context.cancelled)
-            answers += [item["score"]["value"] if "score" in item else None for item in found]
+            results = ask_child(jobs[len(answers) :], self._context.catalogue, cancelled=self._context.cancelled)
+            answers += [item["score"]["value"] if "score" in item else None for item in results]
         rounded = (make_report(job.task, score, path="", exists=True) for job, score in zip(jobs, answers, strict=True))
         return [report.score for report in rounded]
 

@@ -120,8 +120,8 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     nudged, looks_up = _nudged(code, report, restored)
     for number in range(REPETITIONS):
         trial.say(f"executing the program again ({number + 1} of at most {REPETITIONS})")
-        again, found = nudged if nudged and number == 0 else _repeat(code, restored)
-        doubts += found
+        again, more_doubts = nudged if nudged and number == 0 else _repeat(code, restored)
+        doubts += more_doubts
         scores.append(again)
         if sign * (score - again) <= 0 or again in scores[:-1]:  # the score was achieved, or the code is not random
             break
@@ -238,27 +238,27 @@ def _repeat(
         public = Path(folder) / "public"
         public.mkdir()
         Path(folder).chmod(0o755)
-        found = permutation_of(trial.task, trial.public, random)
-        found.write(trial.public, public, nudge)
+        permutation = permutation_of(trial.task, trial.public, random)
+        permutation.write(trial.public, public, nudge)
         if relabelling is not None:
             relabelling.write(public, random)
         submission = trial.execute(public, code.command, code.fill)
         if isinstance(submission, str):
             raise NotPermutable(f"The program did not behave as before: {submission}")
         latest = restored.with_name("latest.csv")
-        found.restore(submission, latest)
+        permutation.restore(submission, latest)
     [score] = trial.scores([latest])
     if score is None:
         raise NotPermutable("It created no valid submission.")
     shutil.copyfile(latest, restored)
-    if found.years and names_dates(code.programs, found.ids):
-        found.doubts.append("The code contains years, and the rerun used different years.")
-    return score, found.doubts
+    if permutation.years and names_dates(code.programs, permutation.ids):
+        permutation.doubts.append("The code contains years, and the rerun used different years.")
+    return score, permutation.doubts
 
 
 def _standard_error(trial: Trial, report: Report, restored: Path) -> float:
     """Return the standard error of the score: the larger of those of the submission and the repetition."""
     trial.say("estimating the standard error of the score")
-    found = [trial.standard_error(path) for path in (trial.run.path / report.submission_path, restored)]
-    known = [error for error in found if error is not None]
+    errors = [trial.standard_error(path) for path in (trial.run.path / report.submission_path, restored)]
+    known = [error for error in errors if error is not None]
     return max(known) if known else UNKNOWN * abs(report.score or 0.0)
