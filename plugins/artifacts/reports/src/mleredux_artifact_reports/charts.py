@@ -316,7 +316,7 @@ class Progress:
     def legend(self) -> list[tuple[str, str, str]]:
         """Return CSS class, words and value of each drawn element that needs a label."""
         lines = [
-            (f"level at-{one.kind}", one.kind.capitalize(), one.value) for one in self.levels if one.kind != "tick"
+            (f"level at-{mark.kind}", mark.kind.capitalize(), mark.value) for mark in self.levels if mark.kind != "tick"
         ]
         kinds = {point.kind for point in self.points}
         return lines[::-1] + [(f"point {kind}", words, "") for kind, words in _POINTS.items() if kind in kinds]
@@ -381,8 +381,8 @@ def curve_of(
             points.append(Point(x, axis.height - 8, "buggy", f"Version {fact.number}: {fact.message or 'no score'}"))
             continue
         if (estimate := own.get(fact.number)) is not None:
-            told = f"Version {fact.number}: {number(estimate)} in the agent's own validation"
-            points.append(Point(x, axis.y(estimate), "own", told))
+            sentence = f"Version {fact.number}: {number(estimate)} in the agent's own validation"
+            points.append(Point(x, axis.y(estimate), "own", sentence))
         y, kind = axis.y(fact.score), "below" if axis.is_below(fact.score) else "tried"
         points.append(Point(x, y, kind, f"Version {fact.number} after {duration(fact.seconds)}: {number(fact.score)}"))
         if last is not None:

@@ -36,7 +36,7 @@ class Document:
 
 def documents_of(run: Run, artifacts: Iterable[Artifact]) -> list[Document]:
     """Return the Markdown documents and diffs that plugins wrote, feedback first."""
-    found: list[Document] = []
+    documents: list[Document] = []
     for artifact in artifacts:
         if artifact.producer in ("agent", "mleredux") or artifact.media_type not in ("text/markdown", "text/x-diff"):
             continue
@@ -45,9 +45,9 @@ def documents_of(run: Run, artifacts: Iterable[Artifact]) -> list[Document]:
             continue
         text, is_code = part.head.decode(errors="replace"), artifact.media_type == "text/x-diff"
         html = highlighted(text, "diff") if is_code else markdown(text)
-        title, anchor = artifact.title or artifact.path, f"document-{len(found) + 1}"
-        found.append(Document(anchor, title, link_to(artifact.path), html, is_code, bool(part.left_out)))
-    return sorted(found, key=lambda one: one.link != link_to(FEEDBACK))
+        title, anchor = artifact.title or artifact.path, f"document-{len(documents) + 1}"
+        documents.append(Document(anchor, title, link_to(artifact.path), html, is_code, bool(part.left_out)))
+    return sorted(documents, key=lambda document: document.link != link_to(FEEDBACK))
 
 
 def highlighted(text: str, language: str) -> Markup:

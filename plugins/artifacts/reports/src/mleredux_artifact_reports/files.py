@@ -94,7 +94,7 @@ def terminal_text(data: bytes) -> str:
 
 def visible(text: str) -> str:
     """Return a text with control and bidirectional characters escaped, so that they can't mislead readers."""
-    return _DECEIVING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _DECEIVING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def cut(text: str, limit: int) -> tuple[str, int]:
@@ -148,13 +148,13 @@ def link_to(path: str | bytes) -> str:
 
 def logs_of(run: Run) -> list[LogView]:
     """Return the agent's output, then logs of the sandbox, then the agent's own logs."""
-    found = [view for view in [_log(run, b"logs/agent.log", main=True)] if view]
+    logs = [view for view in [_log(run, b"logs/agent.log", main=True)] if view]
     for folder in (b"logs", b"output/logs"):
         for file in files_below(run.path, folder.decode(), IntakeLimits(files=200, depth=3)):
             path = folder + b"/" + file.path
-            if file.reason is None and file.size and path != b"logs/agent.log" and len(found) < _LOGS:
-                found += [view for view in [_log(run, path)] if view]
-    return found
+            if file.reason is None and file.size and path != b"logs/agent.log" and len(logs) < _LOGS:
+                logs += [view for view in [_log(run, path)] if view]
+    return logs
 
 
 def _log(run: Run, path: bytes, *, main: bool = False) -> LogView | None:
@@ -167,10 +167,10 @@ def _log(run: Run, path: bytes, *, main: bool = False) -> LogView | None:
     return LogView(readable_path(path), link_to(path), size(log.size), terminal_text(data).rstrip(), left, main)
 
 
-def artifacts_of(run: Run, made: Iterable[Artifact] = ()) -> tuple[list[ArtifactRow], int]:
-    """Return files of the run, mleredux's own first, then those `made` by plugins, and how many are not listed."""
+def artifacts_of(run: Run, produced: Iterable[Artifact] = ()) -> tuple[list[ArtifactRow], int]:
+    """Return files of the run, mleredux's own first, then those `produced` by plugins, and how many are not listed."""
     rows, more = [], 0
-    listed = [*_FILES, *((one.path, one.producer, one.title or "") for one in made)]
+    listed = [*_FILES, *((artifact.path, artifact.producer, artifact.title or "") for artifact in produced)]
     for name, producer, title in {file[0]: file for file in listed}.values():
         # The manifest is written after this page, since it lists the page.
         if (run.path / name).is_file() or name == "artifacts.json":

@@ -96,13 +96,13 @@ def reconstruct(run: Run) -> Trajectory:
 
 
 def _task(run: Run, events: list[Event]) -> _Moment:
-    found = excerpt(run.path / "task", "description.md", head=_TASK_BYTES)
-    words = text_of(found.head) + _left_out(found) if found else f"Solve the task {run.spec.task}."
+    description = excerpt(run.path / "task", "description.md", head=_TASK_BYTES)
+    words = text_of(description.head) + _left_out(description) if description else f"Solve the task {run.spec.task}."
     return _Moment(events[0].time if events else run.spec.created_at, "system", words)
 
 
 def _from_events(run: Run, events: list[Event]) -> Iterator[_Moment]:
-    asked = 0
+    validations = 0
     for event in events:
         happened = event.payload
         if isinstance(happened, AgentFound):
@@ -120,8 +120,8 @@ def _from_events(run: Run, events: list[Event]) -> Iterator[_Moment]:
             yield _Moment(event.time, "system", words)
         elif isinstance(happened, Signal):
             yield _Moment(event.time, "system", f"The agent received {happened.signal}.")
-        elif isinstance(happened, Validation) and asked < _VALIDATIONS:
-            asked += 1
+        elif isinstance(happened, Validation) and validations < _VALIDATIONS:
+            validations += 1
             call = ToolCall(tool_call_id=f"event-{event.seq}", function_name="validate_submission", arguments={})
             answer = ObservationResult(source_call_id=call.tool_call_id, content=happened.message)
             fields = {"tool_calls": [call], "observation": Observation(results=[answer])}
@@ -132,9 +132,9 @@ def _from_submissions(run: Run) -> Iterator[_Moment]:
     for version in run.submissions():
         name = version.path.relative_to(run.path).as_posix()
         fields: dict[str, Any] = {"extra": StepExtra(stage="submit", submission_version=version.number).as_extra()}
-        found = excerpt(run.path, name, head=_PREVIEW_BYTES)
-        if found is not None:
-            lines = text_of(found.head).splitlines()[:_PREVIEW_LINES]
+        preview = excerpt(run.path, name, head=_PREVIEW_BYTES)
+        if preview is not None:
+            lines = text_of(preview.head).splitlines()[:_PREVIEW_LINES]
             fields["observation"] = Observation(results=[ObservationResult(content="\n".join(lines))])
         words = f"Wrote version {version.number} of the submission ({version.size:,} bytes), stored as {name}."
         yield _Moment(version.time, "agent", words, fields)
@@ -143,16 +143,16 @@ def _from_submissions(run: Run) -> Iterator[_Moment]:
 def _from_code(run: Run) -> Iterator[_Moment]:
     """Yield code files with the time of their last modification, if they are small enough to be code."""
     shown = 0
-    for found in files_below(run.path, "output/code", IntakeLimits(files=2_000, depth=8)):
-        if found.reason is not None or not found.path.lower().endswith(tuple(map(str.encode, _CODE_ENDINGS))):
+    for code_file in files_below(run.path, "output/code", IntakeLimits(files=2_000, depth=8)):
+        if code_file.reason is not None or not code_file.path.lower().endswith(tuple(map(str.encode, _CODE_ENDINGS))):
             continue
         if shown == _CODE_FILES:
             return
-        file = excerpt(run.output_dir, b"code/" + found.path, head=_CODE_BYTES)
+        file = excerpt(run.output_dir, b"code/" + code_file.path, head=_CODE_BYTES)
         if file is None:
             continue
         shown += 1
-        name = f"output/code/{readable_path(found.path)}"
+        name = f"output/code/{readable_path(code_file.path)}"
         time = datetime.fromtimestamp(max(0.0, min(file.modified, 4e9)), UTC)
         words = f"Wrote the code {name}:\n\n```\n{text_of(file.head)}{_left_out(file)}\n```"
         yield _Moment(time, "agent", words, {"extra": {"file": name}})

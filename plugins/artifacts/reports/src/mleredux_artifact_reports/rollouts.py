@@ -85,8 +85,8 @@ def _time(step: Step) -> float | None:
 def _rest(llm: LlmUse, known: Metrics) -> Metrics:
     """Return the totals minus the recorded calls: failed or interrupted calls."""
     left = {name: (getattr(llm, name) or 0) - (getattr(known, name) or 0) for name in _FIGURES}
-    rest: dict[str, Any] = {name: round(value, 9) for name, value in left.items() if value > 1e-9}
-    return Metrics(**rest)
+    missing: dict[str, Any] = {name: round(value, 9) for name, value in left.items() if value > 1e-9}
+    return Metrics(**missing)
 
 
 def _measured(step: Step, used: Sequence[Metrics | None]) -> Step:
@@ -115,38 +115,38 @@ _NAMED_PROBLEMS = 5
 
 def produce_rollout(run: Run) -> Artifact:
     """Write the run's standard trace."""
-    said: list[str] = []
-    made_from, trajectory = trace_of(run, said)
+    remarks: list[str] = []
+    made_from, trajectory = trace_of(run, remarks)
     if (llm := run.log.state.llm) is not None:
         trajectory = with_measured_usage(trajectory, llm, _read(run.path, FROM_CALLS, "", []))
         if llm.replay is not None:
-            said.append(f"The answers of language models were replayed from {llm.replay}, so they cost nothing.")
+            remarks.append(f"The answers of language models were replayed from {llm.replay}, so they cost nothing.")
     facts = run_facts(run, made_from)
     scores = {fact.version: fact.score for fact in facts.submissions if fact.score is not None}
     trajectory = _with_known_scores(trajectory, scores, stored_versions(trajectory.steps, facts.submissions))
-    notes = "\n".join(filter(None, (trajectory.notes, *said))) or None
+    notes = "\n".join(filter(None, (trajectory.notes, *remarks))) or None
     trajectory = _identified(trajectory, run.id).model_copy(update={"notes": notes})
     write_rollout(with_run_extra(trajectory, facts), run.path / "rollout.json")
     return Artifact(path="rollout.json", media_type="application/json", producer="reports", title="Rollout (ATIF)")
 
 
-def trace_of(run: Run, said: list[str]) -> tuple[str, Trajectory]:
+def trace_of(run: Run, notes: list[str]) -> tuple[str, Trajectory]:
     """Return the source of a run's trace, and the trace itself, even while the run is active.
 
     Args:
-        said: Receives problems with better sources.
+        notes: Receives problems with better sources.
     """
     made_from = "agent"
-    trajectory = _read(run.output_dir, OWN, f"The agent's own output/{OWN}", said)
+    trajectory = _read(run.output_dir, OWN, f"The agent's own output/{OWN}", notes)
     if trajectory is None:
-        made_from, trajectory = "native logs", _native(run, said)
+        made_from, trajectory = "native logs", _native(run, notes)
     if trajectory is None:
-        made_from, trajectory = "llm calls", _read(run.path, FROM_CALLS, f"The record's {FROM_CALLS}", said)
+        made_from, trajectory = "llm calls", _read(run.path, FROM_CALLS, f"The record's {FROM_CALLS}", notes)
     if trajectory is None:
         from mleredux_artifact_reports.reconstruct import reconstruct
 
         made_from, trajectory = "events", reconstruct(run)
-        said.append("Reconstructed from the run's events, logs and code.")
+        notes.append("Reconstructed from the run's events, logs and code.")
     return made_from, trajectory
 
 
@@ -189,41 +189,41 @@ def run_facts(run: Run, made_from: str) -> RunExtra:
     )
 
 
-def _read(folder: Path, name: str, where: str, said: list[str]) -> Trajectory | None:
+def _read(folder: Path, name: str, where: str, notes: list[str]) -> Trajectory | None:
     """Read a document from a folder; problems are added to the notes."""
-    found = excerpt(folder, name, head=MAX_BYTES)
-    if found is None:
+    document = excerpt(folder, name, head=MAX_BYTES)
+    if document is None:
         return None
-    if found.left_out:
-        said.append(f"{where} was ignored: it is larger than the limit of {MAX_BYTES:,} bytes.")
+    if document.left_out:
+        notes.append(f"{where} was ignored: it is larger than the limit of {MAX_BYTES:,} bytes.")
         return None
     try:
-        return parse_rollout(found.head)
+        return parse_rollout(document.head)
     except InvalidRollout:
-        problems = problems_in(found.head)
+        problems = problems_in(document.head)
         named = "; ".join(str(problem) for problem in problems[:_NAMED_PROBLEMS])
         more = f"; and {len(problems) - _NAMED_PROBLEMS} more" if len(problems) > _NAMED_PROBLEMS else ""
-        said.append(f"{where} is not a valid rollout and was ignored: {named}{more}.")
+        notes.append(f"{where} is not a valid rollout and was ignored: {named}{more}.")
     return None
 
 
-def _native(run: Run, said: list[str]) -> Trajectory | None:
+def _native(run: Run, notes: list[str]) -> Trajectory | None:
     try:
         reader = current().agent(run.spec.agent).rollout_reader
     except MlereduxError as error:
-        said.append(f"The agent's reader for native logs is not available: {error.message}")
+        notes.append(f"The agent's reader for native logs is not available: {error.message}")
         return None
     if reader is None:
         return None
     try:
-        found = reader(run.output_dir)
-        if found is None:
+        trajectory = reader(run.output_dir)
+        if trajectory is None:
             return None
-        if not isinstance(found, Trajectory):
-            raise TypeError(f"it returned a {type(found).__name__} instead of a Trajectory")
-        return parse_rollout(dump_rollout(found))
+        if not isinstance(trajectory, Trajectory):
+            raise TypeError(f"it returned a {type(trajectory).__name__} instead of a Trajectory")
+        return parse_rollout(dump_rollout(trajectory))
     except Exception as error:  # an agent's reader may raise anything; the error goes to the notes
-        said.append(f"The agent's native logs could not be read: {one_line(error)}")
+        notes.append(f"The agent's native logs could not be read: {one_line(error)}")
     return None
 
 
@@ -258,15 +258,15 @@ def stored_versions(steps: Sequence[Step], submissions: Sequence[SubmissionFact]
             reported[version] = _unix_time(step.timestamp)
     if set(reported) <= {fact.version for fact in submissions}:
         return {version: version for version in reported}
-    found: dict[int, int] = {}
+    versions: dict[int, int] = {}
     timed = sorted((time, version) for version, time in reported.items() if time is not None)
     after = -math.inf
     for fact in submissions:
         stored = fact.time.timestamp()
         before = [version for time, version in timed if after < time <= stored]
-        found |= {before[-1]: fact.version} if before else {}
+        versions |= {before[-1]: fact.version} if before else {}
         after = stored
-    return found
+    return versions
 
 
 def _unix_time(text: str | None) -> float | None:

@@ -169,14 +169,14 @@ def _view(step: Step, budget: _Budget) -> StepView:
     words, headline = text_of(step.message), _first_line(step)
     fact = step_extra(step)
     scored = fact.submission_version is not None or fact.validation_metric is not None
-    said = words.strip() == headline and len(headline) <= _HEADLINE
+    in_headline = words.strip() == headline and len(headline) <= _HEADLINE
     return StepView(
         number=step.step_id,
         source=step.source,
         time=(step.timestamp or "")[:40],
         headline=headline[:_HEADLINE],
         chips=_chips(step),
-        message=budget.take("" if said else words),
+        message=budget.take("" if in_headline else words),
         reasoning=reasoning,
         calls=[_call(call, results, budget) for call in calls],
         answers=[budget.take(text_of(result.content)) for result in results if result.source_call_id not in answered],

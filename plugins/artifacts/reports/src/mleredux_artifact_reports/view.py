@@ -134,18 +134,18 @@ class Page:
     packages: list[Fact]
 
 
-def page_of(run: Run, made: Sequence[Artifact] = (), *, with_rollout: bool = True) -> Page:
+def page_of(run: Run, produced: Sequence[Artifact] = (), *, with_rollout: bool = True) -> Page:
     """Return everything that the page shows of a run.
 
     Args:
-        made: Artifacts that plugins made for the run.
+        produced: Artifacts that plugins produced for the run.
         with_rollout: Whether to read the run's rollout, which may be large.
     """
     events, report, task = run.events(), run.report, _task(run)
     ending = ending_of(run)
     started = next((event.time for event in events if event.type == "agent"), None)
     until = None if run.status in TONES else datetime.now(UTC)
-    artifacts, left_out = artifacts_of(run, made)
+    artifacts, left_out = artifacts_of(run, produced)
     rollout = rollout_of(run) if with_rollout else None
     title = task.title if task else run.spec.task
     return Page(
@@ -168,7 +168,7 @@ def page_of(run: Run, made: Sequence[Artifact] = (), *, with_rollout: bool = Tru
         submissions=_submissions(run, report, started, rollout.validated if rollout else {}),
         meters=_meters(run),
         ledger=_ledger(report),
-        documents=documents_of(run, made),
+        documents=documents_of(run, produced),
         rollout=rollout,
         logs=logs_of(run),
         artifacts=artifacts,
@@ -195,11 +195,11 @@ def _leaderboard(task: Task | None) -> list[float]:
 
 
 def _summary(run: Run, title: str, ending: Ending, report: Report | None) -> str:
-    told = f"Agent {short_reference(run.spec.agent)} on {title}"
+    subject = f"Agent {short_reference(run.spec.agent)} on {title}"
     if report and report.score is not None:
         medal = f", {report.medal} medal" if report.medal else ""
-        return f"{told}: {report.metric} {number(report.score)}{medal}"
-    return f"{told}: {str(ending.state).replace('_', ' ')}, no score"
+        return f"{subject}: {report.metric} {number(report.score)}{medal}"
+    return f"{subject}: {str(ending.state).replace('_', ' ')}, no score"
 
 
 def _verdict(report: Report | None) -> list[Fact]:
@@ -323,10 +323,10 @@ def _ledger(report: Report | None) -> list[Fact]:
     record = "llm/calls.jsonl" if ledger.llm_calls else ""
     calls = "no gateway" if ledger.llm_calls is None else f"{ledger.llm_calls:,}"
     exposed = "Yes – treat this score as unverified" if ledger.answers_exposed else "No"
-    seen = "Yes – the result does not count" if ledger.answers_seen else "No proof"
+    proof = "Yes – the result does not count" if ledger.answers_seen else "No proof"
     signals = [
         Fact("Answers accessible", exposed, "bad" if ledger.answers_exposed else "good"),
-        Fact("Answers seen", seen, "bad" if ledger.answers_seen else "good"),
+        Fact("Answers seen", proof, "bad" if ledger.answers_seen else "good"),
         Fact("Isolated from the host", "Yes" if ledger.isolated else "No", "good" if ledger.isolated else "warn"),
         Fact("Network", ledger.network, "good" if ledger.network == "none" else "warn"),
         Fact("Hosts reached", ", ".join(ledger.hosts[:50]) or "none recorded"),
