@@ -69,7 +69,7 @@ def test_check_says_what_to_mend_and_keeps_no_run(write_agent: Any, mleredux_hom
     said = json.loads(good.stdout)
     assert good.returncode == 0, good.stdout + good.stderr
     assert [step["step"] for step in said["steps"]] == [
-        *("source", "manifest", "asks for", "asks for", "build", "smoke run")
+        *("source", "manifest", "requests", "requests", "build", "smoke run")
     ]
     broken = mleredux(
         "agent", "check", *GRANTED, str(write_agent("broken", **{"solve.py": "raise SystemExit('no idea')\n"}))

@@ -47,18 +47,18 @@ def agent_of(reference: str) -> Agent:
 def make_agent(source: Source, manifest: Manifest) -> Agent:
     """Return the agent that a manifest describes."""
     about, build, environment = manifest.agent, manifest.build, manifest.environment
-    made = Build(context=source.folder, dockerfile=build.dockerfile) if build.dockerfile else None
-    made = made or _build_of(source, build.python)
+    image_build = Build(context=source.folder, dockerfile=build.dockerfile) if build.dockerfile else None
+    image_build = image_build or _build_of(source, build.python)
     # the folder is for sandboxes that build no images, unless a Dockerfile defines the agent's environment
     folder = AgentFolder(path=source.folder, place=AGENT_DIR, python=tuple(build.python))
-    asked = manifest.limits.model_dump(exclude_none=True)
-    limits = {_LIMITS.get(name, name): value for name, value in asked.items()}
+    declared = manifest.limits.model_dump(exclude_none=True)
+    limits = {_LIMITS.get(name, name): value for name, value in declared.items()}
     return Agent(
         id=about.id,
         version=f"{about.version} ({source.commit[:12]})",
         title=about.title or about.id,
         command=tuple(about.command),
-        build=made.model_copy(
+        build=image_build.model_copy(
             update={
                 "folder": folder if build.dockerfile is None else None,
                 "writable_root": build.writable_root,
@@ -108,9 +108,9 @@ def _with_dockerfile(source: Source, text: str) -> Path:
         with tempfile.TemporaryDirectory(prefix=".building-", dir=place.parent) as scratch:
             tree = Path(scratch) / "tree"
             shutil.copytree(source.root, tree, symlinks=True)
-            made = tree / source.folder.relative_to(source.root) / _GENERATED
-            made.unlink(missing_ok=True)  # a link with that name would point to another file
-            made.write_text(text, encoding="utf-8")
+            context = tree / source.folder.relative_to(source.root) / _GENERATED
+            context.unlink(missing_ok=True)  # a link with that name would point to another file
+            context.write_text(text, encoding="utf-8")
             shutil.rmtree(place, ignore_errors=True)
             tree.rename(place)
     return target

@@ -50,10 +50,10 @@ def command(
     from mleredux_agent_repo.agents import agent_of
     from mleredux_agent_repo.references import SCHEME
 
-    found: list[dict[str, Any]] = []
+    steps: list[dict[str, Any]] = []
 
     def tell(step: str, message: str, ok: bool = True) -> None:
-        found.append({"step": step, "ok": ok, "message": message})
+        steps.append({"step": step, "ok": ok, "message": message})
         if not as_json:
             mark = click.style("ok  " if ok else "FAIL", fg="green" if ok else "red")
             click.echo(f"{mark} {step.ljust(9)} ", nl=False)
@@ -65,22 +65,22 @@ def command(
     tell("manifest", f"agent {agent.id}, version {agent.version}, network {agent.network}")
     catalogue = current()
     for line in statement(agent, protected_variables(catalogue))[1:]:
-        tell("asks for", " ".join(line.split()))
+        tell("requests", " ".join(line.split()))
     passed = static
     if not static:
-        given, network = consent(catalogue, agent, granted(**grants), network, shown=not as_json)
+        allowed, network = consent(catalogue, agent, granted(**grants), network, shown=not as_json)
         passed = _build_and_run(
-            catalogue, agent, {"grants": given, "network": network, "sandbox": sandbox}, base_image, logs, tell
+            catalogue, agent, {"grants": allowed, "network": network, "sandbox": sandbox}, base_image, logs, tell
         )
     if as_json:
         click.echo(
-            json.dumps({"reference": agent.reference, "agent": agent.id, "ok": passed, "steps": found}, indent=1)
+            json.dumps({"reference": agent.reference, "agent": agent.id, "ok": passed, "steps": steps}, indent=1)
         )
     ctx.exit(0 if passed else 1)
 
 
 def _build_and_run(
-    catalogue: Catalogue, agent: Agent, given: dict[str, Any], base_image: str | None, logs: Path | None, tell: Any
+    catalogue: Catalogue, agent: Agent, options: dict[str, Any], base_image: str | None, logs: Path | None, tell: Any
 ) -> bool:
     """Build and smoke-run the agent in a separate store."""
     from mleredux.models import Smoke
@@ -101,7 +101,7 @@ def _build_and_run(
             agent.reference,
             limits={"time_limit": smoke.time_limit},
             options=smoke.options,
-            **given,
+            **options,
         )
         [planned] = plan(request, catalogue, own_machine=True)
         run = store.create(planned, data.path)

@@ -78,9 +78,9 @@ def _execute(command: list[str], folder: Path, request: BuildRequest, end: float
 
 def _failed(log: Path) -> BuildFailed:
     lines = [line.strip(" ×╰─▶│") for line in log.read_text(encoding="utf-8", errors="replace").splitlines()]
-    told = next((line for line in reversed(lines) if line and not line.lower().startswith(("hint", "note"))), "")
+    cause = next((line for line in reversed(lines) if line and not line.lower().startswith(("hint", "note"))), "")
     failed = BuildFailed(
-        f"The script's requirements can't be installed: {told[:300].rstrip('.')}.",
+        f"The script's requirements can't be installed: {cause[:300].rstrip('.')}.",
         hint="Fix them, or install them into this environment; logs/build.log has the full output.",
     )
     failed.by_agent = machine_fault(BuildFailed("\n".join(lines[-20:]))) is None
@@ -130,13 +130,13 @@ def _is_met(line: str) -> bool:
 
 def _lines(folder: AgentFolder) -> list[str]:
     """Return the individual requirements, including those of files, without comments."""
-    found: list[str] = []
+    needs: list[str] = []
     for item in folder.python:
         lines: Iterable[str] = [item]
         if item.startswith("-r "):
             lines = (folder.path / item.split()[1]).read_text(encoding="utf-8", errors="replace").splitlines()
-        found += [line for line in (line.partition(" #")[0].strip() for line in lines) if line and line[0] != "#"]
-    return found
+        needs += [line for line in (line.partition(" #")[0].strip() for line in lines) if line and line[0] != "#"]
+    return needs
 
 
 def _identity(folder: AgentFolder) -> str:

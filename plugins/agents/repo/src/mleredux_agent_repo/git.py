@@ -143,14 +143,14 @@ def _pins(url: str, addresses: tuple[str, ...]) -> list[str]:
     return ["-c", f"http.curloptResolve={parts.hostname}:{parts.port or 443}:{','.join(addresses)}"]
 
 
-def run(arguments: list[str], store: Path, *, tree: Path | None = None, given: bytes = b"") -> bytes:
+def run(arguments: list[str], store: Path, *, tree: Path | None = None, stdin: bytes = b"") -> bytes:
     """Run a git command on one of our stores; return its output. Exit code 1 is not an error.
 
     Args:
         tree: A work tree that we wrote.
-        given: Standard input.
+        stdin: Standard input.
     """
-    return _run(arguments, store, tree=tree, given=given, ok=(0, 1))
+    return _run(arguments, store, tree=tree, stdin=stdin, ok=(0, 1))
 
 
 def _run(
@@ -158,7 +158,7 @@ def _run(
     store: Path | None = None,
     *,
     tree: Path | None = None,
-    given: bytes = b"",
+    stdin: bytes = b"",
     ok: tuple[int, ...] = (0,),
     remote: bool = False,
     credentials: Mapping[str, str] | None = None,
@@ -186,7 +186,7 @@ def _run(
         )
     except FileNotFoundError as error:
         raise MlereduxError("git is not installed.", hint="Install it to build agents from repositories.") from error
-    end, sent = time.monotonic() + FETCH_SECONDS, given
+    end, sent = time.monotonic() + FETCH_SECONDS, stdin
     while True:
         try:
             out, err = process.communicate(sent or None, timeout=0.5)
@@ -204,9 +204,9 @@ def _run(
                 raise MlereduxError(f"{failure}: it {problem}.", hint="Use a smaller repository.") from None
     if process.returncode in ok:
         return out
-    said = err.decode("utf-8", "replace").strip().splitlines() or ["git printed no reason"]
+    lines = err.decode("utf-8", "replace").strip().splitlines() or ["git printed no reason"]
     raise MlereduxError(
-        f"{failure}: {said[-1].removeprefix('fatal: ')}", hint="Check the address, and the ref after `@`."
+        f"{failure}: {lines[-1].removeprefix('fatal: ')}", hint="Check the address, and the ref after `@`."
     )
 
 

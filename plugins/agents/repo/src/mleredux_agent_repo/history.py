@@ -45,7 +45,7 @@ def history(reference: str, good: str, bad: str) -> list[str]:
 
 
 def _commit(store: Path, name: str, known: str | None, shown: str) -> str:
-    found = git.run(["rev-parse", "--quiet", "--verify", f"{known or name}^{{commit}}"], store).decode().strip()
-    if not found:
+    commit = git.run(["rev-parse", "--quiet", "--verify", f"{known or name}^{{commit}}"], store).decode().strip()
+    if not commit:
         raise MlereduxError(f"There is no commit {name} in {shown}.", hint="See `git log` in the repository.")
-    return found
+    return commit

@@ -83,28 +83,28 @@ def _lines(path: Path) -> list[str]:
 
 def _plain(lines: Iterable[str]) -> list[str]:
     """Return the lines that name only a package of the index, without URL, option or hash."""
-    found = dict[str, None]()
+    names = dict[str, None]()
     for line in lines:
         try:
             wanted = Requirement(line)
         except InvalidRequirement:
             continue
         if wanted.url is None:
-            found[str(wanted)] = None
-    return list(found)
+            names[str(wanted)] = None
+    return list(names)
 
 
 def _dependencies(folder: Path, item: str) -> list[str]:
     """Return the build and runtime requirements in the pyproject.toml of the agent's own package."""
     try:
-        told: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
-        project, extras = told.get("project", {}), item[1:].strip("[]").split(",")
+        config: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+        project, extras = config.get("project", {}), item[1:].strip("[]").split(",")
         optional = project.get("optional-dependencies", {})
-        build = told.get("build-system", {}).get("requires", ["setuptools"])
-        found = [*build, *project.get("dependencies", ()), *(one for name in extras for one in optional.get(name, ()))]
+        build = config.get("build-system", {}).get("requires", ["setuptools"])
+        needs = [*build, *project.get("dependencies", ()), *(dep for name in extras for dep in optional.get(name, ()))]
     except (OSError, ValueError, AttributeError, TypeError):
         return []  # pip will report this
-    return [one for one in found if isinstance(one, str)]
+    return [dep for dep in needs if isinstance(dep, str)]
 
 
 def _quoted(items: Iterable[str]) -> str:

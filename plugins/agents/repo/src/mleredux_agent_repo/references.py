@@ -70,9 +70,9 @@ def parse(reference: str) -> Reference:
         url, ref = _split(place, start)
         check_url(url)
         return Reference(url, None, checked(ref), _subdir(folder))
-    if found := _SCP.match(place):
-        url, ref = _split(place, found.start("path"))
-        _check_host(found["host"], url)
+    if match := _SCP.match(place):
+        url, ref = _split(place, match.start("path"))
+        _check_host(match["host"], url)
         return Reference(url, None, checked(ref), _subdir(folder))
     place, ref, folder = split_place(text)
     whole = Path(place).expanduser().resolve()

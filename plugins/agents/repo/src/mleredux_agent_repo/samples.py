@@ -146,10 +146,10 @@ class _Sample:
 
     @cached_property
     def _dropped_names(self) -> set[str]:
-        found: dict[bool, set[str]] = {True: set(), False: set()}
-        for key, kept in (*self._train.items(), *self._test.items()) if len(self._columns) == 1 else ():
-            found[kept].add(key[0])
-        return found[False] - found[True]
+        names: dict[bool, set[str]] = {True: set(), False: set()}
+        for key, is_kept in (*self._train.items(), *self._test.items()) if len(self._columns) == 1 else ():
+            names[is_kept].add(key[0])
+        return names[False] - names[True]
 
     def drops_file(self, path: Path) -> bool:
         """Return whether a file is named after dropped rows."""
@@ -174,14 +174,14 @@ class _Sample:
 
     def _chosen(self, counts: Counter[Key], classes: dict[Key, Key]) -> dict[Key, bool]:
         """Return whether each id is kept: enough ids for the requested number of rows, and at least one."""
-        kept, room = set[Key](), self._rows
+        chosen, room = set[Key](), self._rows
         for key in self._order({key: classes.get(key, ()) for key in counts}):
-            if not kept or counts[key] <= room:
-                kept.add(key)
+            if not chosen or counts[key] <= room:
+                chosen.add(key)
                 room -= counts[key]
             if room <= 0:
                 break
-        return {key: key in kept for key in counts}
+        return {key: key in chosen for key in counts}
 
     def _order(self, classes: dict[Name, Key]) -> list[Name]:
         """Return rows in random order; if they have classes, any prefix is stratified."""

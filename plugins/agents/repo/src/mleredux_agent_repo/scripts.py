@@ -87,7 +87,7 @@ def make_script(
     more = NOTEBOOK if script.suffix == ".ipynb" else ()
     installed = (*requirements, *more) if requirements else ()
     folder = AgentFolder(path=script.parent, place=PLACE, python=installed, requires_python=python)
-    made = Agent(
+    agent = Agent(
         id=re.sub(r"[^A-Za-z0-9._-]+", "-", script.name).lstrip("._-") or "script",
         version=f"1 ({version[:12]})",
         title=f"The script {script.name}",
@@ -106,9 +106,9 @@ def make_script(
         if not isinstance(options["args"], str):
             raise MlereduxError("The option args is not a string.", hint="Write `-O args='--data $MLEREDUX_DATA_DIR'`.")
         command = _command(script, options["args"])
-        return made.model_copy(update={"command": command, "verify": command})
+        return agent.model_copy(update={"command": command, "verify": command})
 
-    return made.model_copy(update={"configure": configured})
+    return agent.model_copy(update={"configure": configured})
 
 
 def _command(script: Path, arguments: str) -> tuple[str, ...]:
@@ -157,13 +157,13 @@ def _needed(script: Path) -> tuple[tuple[str, ...], str | None]:
         if block := _BLOCK.search(text):
             lines = block["content"].splitlines(keepends=True)
             try:
-                told = tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
-                asked = told.get("dependencies", [])
-                if not isinstance(asked, list) or not all(isinstance(one, str) and one[:1] != "-" for one in asked):
+                header = tomllib.loads("".join(line[2:] if line.startswith("# ") else line[1:] for line in lines))
+                needs = header.get("dependencies", [])
+                if not isinstance(needs, list) or not all(isinstance(need, str) and need[:1] != "-" for need in needs):
                     raise ValueError("dependencies is not a list of requirements")
             except ValueError as error:
                 raise MlereduxError(
                     f"The inline metadata (PEP 723) of {script.name} is not valid: {error}.", hint="Fix it there."
                 ) from None
-            return tuple(asked), told.get("requires-python")
+            return tuple(needs), header.get("requires-python")
     return ((f"-r {_REQUIREMENTS}",) if (script.parent / _REQUIREMENTS).is_file() else ()), None

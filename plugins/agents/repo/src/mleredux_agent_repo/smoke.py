@@ -83,10 +83,10 @@ def _execute(context: StageContext, pipeline: Pipeline, store: RunStore) -> Run:
 
 def _why(run: Run) -> str:
     report = run.report
-    said = run.message or (report.message if report else None) or "it produced nothing that can be scored"
-    what = f"The agent did not pass its smoke run on {run.spec.task}: {said.rstrip('.')}."
+    reason = run.message or (report.message if report else None) or "it produced nothing that can be scored"
+    summary = f"The agent did not pass its smoke run on {run.spec.task}: {reason.rstrip('.')}."
     lines = last_lines(run)
-    return "\n".join([f"{what} The last lines of its log:", *lines, ""]) if lines else what
+    return "\n".join([f"{summary} The last lines of its log:", *lines, ""]) if lines else summary
 
 
 def last_lines(run: Run) -> list[str]:

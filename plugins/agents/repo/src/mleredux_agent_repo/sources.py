@@ -109,10 +109,10 @@ def _find(wanted: Reference, commit: str | None, remarks: list[str]) -> str:
         )
     if wanted.ref is None and not local.bare and (wanted.path / ".gitmodules").exists():
         return _copy(wanted, remarks)  # objects of submodules are not in the repository
-    found = _fetch(wanted, commit, local)
-    if wanted.ref is None and not local.bare and _changed(wanted, local, found):
+    commit_id = _fetch(wanted, commit, local)
+    if wanted.ref is None and not local.bare and _changed(wanted, local, commit_id):
         return _copy(wanted, remarks)
-    return found
+    return commit_id
 
 
 @contextmanager
@@ -127,27 +127,27 @@ def scratch_of(origin: str) -> Iterator[Path]:
 
 def _fetch(wanted: Reference, commit: str | None, local: Local | None = None) -> str:
     """Add one commit to the cache; return its hash."""
-    shown, asked = wanted.place, commit or wanted.ref or "HEAD"
+    shown, ref = wanted.place, commit or wanted.ref or "HEAD"
     if local is not None:
-        known = local.commit(asked)
+        known = local.commit(ref)
         if known is not None and _place(wanted, known).is_dir():
             return known
     with scratch_of(shown) as scratch:
         store = git.new_store(scratch / "store.git", sha256=local.sha256 if local else False)
         origin = str(local.stage(scratch / "origin.git")) if local else shown
-        found = git.fetch(store, origin, asked, shown=shown)
-        if commit is not None and found != commit:
-            raise MlereduxError(f"{shown} returned commit {found[:12]} instead of {commit[:12]}.")
-        place = _place(wanted, found)
+        fetched = git.fetch(store, origin, ref, shown=shown)
+        if commit is not None and fetched != commit:
+            raise MlereduxError(f"{shown} returned commit {fetched[:12]} instead of {commit[:12]}.")
+        place = _place(wanted, fetched)
         if not place.is_dir():
-            trees.check_listed(git.run(["ls-tree", "-r", "-l", "-z", found], store), shown)
+            trees.check_listed(git.run(["ls-tree", "-r", "-l", "-z", fetched], store), shown)
             tree = scratch / "tree"
             tree.mkdir()
-            git.run(["checkout", "--quiet", "--force", found], store, tree=tree)
-            add_submodules(store, found, tree, wanted.url, scratch)
+            git.run(["checkout", "--quiet", "--force", fetched], store, tree=tree)
+            add_submodules(store, fetched, tree, wanted.url, scratch)
             trees.check(tree, shown)
             tree.rename(place)
-        return found
+        return fetched
 
 
 def _changed(wanted: Reference, local: Local, commit: str) -> bool:
@@ -157,9 +157,9 @@ def _changed(wanted: Reference, local: Local, commit: str) -> bool:
     def ignored(names: list[str]) -> set[str]:
         with scratch_of(f"{wanted.place}\0ignored") as scratch:
             store = git.new_store(scratch / "store.git", sha256=local.sha256)
-            given = b"".join(os.fsencode(name) + b"\0" for name in names)
-            said = git.run(["check-ignore", "--no-index", "-z", "--stdin"], store, tree=tree, given=given)
-            return {os.fsdecode(name) for name in said.split(b"\0") if name}
+            listed = b"".join(os.fsencode(name) + b"\0" for name in names)
+            ignored_names = git.run(["check-ignore", "--no-index", "-z", "--stdin"], store, tree=tree, stdin=listed)
+            return {os.fsdecode(name) for name in ignored_names.split(b"\0") if name}
 
     assert wanted.path is not None
     return trees.differs(wanted.path, tree, ignored)

@@ -44,10 +44,10 @@ class Entry:
         """Return a hash of its content and kind."""
         if self.link is not None:
             return hashlib.sha256(b"link" + os.fsencode(self.link)).digest()
-        found = hashlib.sha256(b"program" if self.program else b"file")
+        hasher = hashlib.sha256(b"program" if self.program else b"file")
         while block := os.read(self.handle, 1 << 20):
-            found.update(block)
-        return found.digest()
+            hasher.update(block)
+        return hasher.digest()
 
 
 def entries(
@@ -117,11 +117,11 @@ def copy(
         followed: Links, and the program or package to copy instead of each; None to copy nothing.
         files, size: Maximum number and total size in bytes; 0 for the limits of agents.
     """
-    seen = written = 0
+    count = written = 0
     target.mkdir()
     for entry in entries(folder, shown, left_out, only):
         place = target / entry.name
-        seen += 1
+        count += 1
         place.parent.mkdir(parents=True, exist_ok=True)
         if entry.link is not None and entry.name in followed:
             program = followed[entry.name]
@@ -129,7 +129,7 @@ def copy(
                 copy(program, place, shown, left_out, files=files, size=size)
             elif program is not None:
                 written += program.stat().st_size
-                _refuse_too_much(shown, seen, written, files, size)
+                _refuse_too_much(shown, count, written, files, size)
                 shutil.copyfile(program, place)
             continue
         if entry.link is not None:
@@ -138,10 +138,10 @@ def copy(
         with place.open("xb") as file:
             while block := os.read(entry.handle, 1 << 20):
                 written += len(block)
-                _refuse_too_much(shown, seen, written, files, size)
+                _refuse_too_much(shown, count, written, files, size)
                 file.write(block)
         place.chmod(0o755 if entry.program else 0o644)
-        _refuse_too_much(shown, seen, written, files, size)
+        _refuse_too_much(shown, count, written, files, size)
 
 
 def leading_out(folder: Path, shown: str, only: frozenset[str] | None = None) -> dict[str, Path | None]:
@@ -150,14 +150,14 @@ def leading_out(folder: Path, shown: str, only: frozenset[str] | None = None) ->
     Args:
         only: Names in the folder itself to include; None for all.
     """
-    found: dict[str, Path | None] = {}
+    targets: dict[str, Path | None] = {}
     root = folder.resolve()
     for entry in entries(folder, shown, LEFT_OUT, only):
         target = Path(os.path.realpath(folder / entry.name)) if entry.link is not None else root
         if not target.is_relative_to(root):
             program = (target.is_file() and target.suffix in PROGRAMS) or (target / "__init__.py").is_file()
-            found[entry.name] = target if program else None
-    return found
+            targets[entry.name] = target if program else None
+    return targets
 
 
 def check(tree: Path, shown: str) -> None:
@@ -186,15 +186,15 @@ def refuse_pointers(folder: Path) -> None:
     Raises:
         MlereduxError: There are pointers; the message names them.
     """
-    found = [
+    pointers = [
         entry.name
         for entry in entries(folder, str(folder))
         if entry.link is None and entry.size <= _POINTER_BYTES and os.read(entry.handle, 100).startswith(_POINTER)
     ]
-    if found:
-        more = f" and {len(found) - 3} more" if len(found) > 3 else ""
+    if pointers:
+        more = f" and {len(pointers) - 3} more" if len(pointers) > 3 else ""
         raise MlereduxError(
-            f"Git LFS stores {', '.join(found[:3])}{more}, which was not fetched.",
+            f"Git LFS stores {', '.join(pointers[:3])}{more}, which was not fetched.",
             hint="Clone the repository, run `git lfs pull` there, and specify the folder without a ref.",
         )
 
@@ -211,10 +211,10 @@ def check_listed(listing: bytes, shown: str) -> None:
 
 def digest(tree: Path) -> str:
     """Return a hash of the content of one of our folders."""
-    found = hashlib.sha256()
+    hasher = hashlib.sha256()
     for entry in entries(tree, str(tree)):
-        found.update(os.fsencode(entry.name) + b"\0" + entry.digest())
-    return found.hexdigest()
+        hasher.update(os.fsencode(entry.name) + b"\0" + entry.digest())
+    return hasher.hexdigest()
 
 
 def differs(folder: Path, tree: Path, ignored: Callable[[list[str]], set[str]]) -> bool:

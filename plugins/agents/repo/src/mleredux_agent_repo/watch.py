@@ -59,13 +59,13 @@ class Watched:
     left_out: frozenset[Path]
 
     @classmethod
-    def of(cls, found: Catalogue, agents: Iterable[str], left_out: Iterable[Path]) -> Watched:
+    def of(cls, plugins: Catalogue, agents: Iterable[str], left_out: Iterable[Path]) -> Watched:
         """Return the files to watch for references of agents.
 
         Raises:
             click.UsageError: No agent is a script or folder on this machine.
         """
-        named = [agent_reference(found, name) for name in agents]
+        named = [agent_reference(plugins, name) for name in agents]
         local = [split_place(name.removeprefix(SCHEME))[0] for name in named if name.startswith(SCHEME)]
         places = tuple(path.resolve() for path in (Path(name).expanduser() for name in local) if path.exists())
         if not places:
@@ -76,22 +76,22 @@ class Watched:
 
     def stamps(self) -> Stamps:
         """Return modification time and size of each file; hidden files are not watched."""
-        found: Stamps = {}
+        stamps: Stamps = {}
         for path in self._files():
             with contextlib.suppress(OSError):
                 status = path.stat()
-                found[path] = status.st_mtime_ns, status.st_size
-        return found
+                stamps[path] = status.st_mtime_ns, status.st_size
+        return stamps
 
     def texts(self) -> dict[str, list[str]]:
         """Return the lines of each text file."""
-        found = {}
+        texts = {}
         top = Path(os.path.commonpath([path if path.is_dir() else path.parent for path in self.places]))
         for path in self._files():
             with contextlib.suppress(OSError, UnicodeDecodeError):
                 if path.stat().st_size <= _MOST_TEXT:
-                    found[str(path.relative_to(top))] = path.read_text(encoding="utf-8").splitlines()
-        return found
+                    texts[str(path.relative_to(top))] = path.read_text(encoding="utf-8").splitlines()
+        return texts
 
     def wait(self, before: Stamps) -> None:
         """Wait until a file has changed and no more changes follow."""
@@ -153,8 +153,8 @@ def command(
         exit_code: Returns the exit code of the command for a run's record; the last runs decide.
         follow: Whether to show the agents' logs.
     """
-    console, found = Console(), catalogue(ctx)
-    watched = Watched.of(found, [arm.agent for arm in request.runs.arms.values()], there.folders)
+    console, plugins = Console(), catalogue(ctx)
+    watched = Watched.of(plugins, [arm.agent for arm in request.runs.arms.values()], there.folders)
     code, before, previous = 0, dict[str, list[str]](), list[RunView]()
     shown = ", ".join(os.path.relpath(path) for path in watched.places)
     try:
@@ -167,11 +167,11 @@ def command(
                     break
                 closing_table(ended)
                 _show(console, there, ended, previous, before, texts)
-                _discard(there, found, previous, ended)
+                _discard(there, plugins, previous, ended)
                 before, previous = texts, ended
             console.print(Text(f"Watching {safe(shown)}; Ctrl-C stops it.", style="dim"))
             watched.wait(stamps)
-            found.forget_references()
+            plugins.forget_references()
             console.rule(Text(safe(_changed(before or texts, watched.texts())), style="dim"))
     except KeyboardInterrupt:
         pass
@@ -190,11 +190,11 @@ def _run(there: Machine, request: RunRequest, *, follow: bool) -> list[RunView]:
         return []
 
 
-def _discard(there: Machine, found: Catalogue, previous: Sequence[RunView], ended: Sequence[RunView]) -> None:
+def _discard(there: Machine, plugins: Catalogue, previous: Sequence[RunView], ended: Sequence[RunView]) -> None:
     """Remove images that were built only for the previous runs."""
     needed = {there.store.get(view.record["id"]).use.image for view in ended}
     for view in previous:
-        run, sandbox = there.store.get(view.record["id"]), found.sandbox(view.record["sandbox"])
+        run, sandbox = there.store.get(view.record["id"]), plugins.sandbox(view.record["sandbox"])
         built = next((event.payload for event in run.events() if isinstance(event.payload, BuildEnded)), None)
         if built is None or built.cached or built.image is None or built.image in needed:
             continue
@@ -235,13 +235,13 @@ def _show(
 
 def _scores(old: RunView, new: RunView) -> str:
     was, now = (view.report.score if view.report else None for view in (old, new))
-    told = f"{number(was)} → {number(now)}"
+    change = f"{number(was)} → {number(now)}"
     if was is None or now is None or new.report is None:
-        return told
+        return change
     if was == now:
-        return f"{told} (same)"
+        return f"{change} (same)"
     better = (now < was) == new.report.is_lower_better
-    return f"{told} ({'+' if now > was else '−'}{number(abs(now - was))}, {'better' if better else 'worse'})"
+    return f"{change} ({'+' if now > was else '−'}{number(abs(now - was))}, {'better' if better else 'worse'})"
 
 
 def _times(there: Machine, old: RunView, new: RunView) -> str:
@@ -252,15 +252,15 @@ def _failed_at(log: list[str]) -> str | None:
     """Return the line at which the agent's own code failed, from the last traceback of its log."""
     starts = [number for number, line in enumerate(log) if line.startswith("Traceback (most recent")]
     frames = [
-        (found, number)
+        (frame, number)
         for number, line in enumerate(log[starts[-1] :] if starts else (), starts[-1] if starts else 0)
-        if (found := _FRAME.match(line)) and not _LIBRARY.search(found[1])
+        if (frame := _FRAME.match(line)) and not _LIBRARY.search(frame[1])
     ]
     if not frames:
         return None
-    found, number = frames[-1]
+    frame, number = frames[-1]
     code = log[number + 1].strip() if len(log) > number + 1 else ""
-    return f"{Path(found[1]).name}, line {found[2]}: {code}"
+    return f"{Path(frame[1]).name}, line {frame[2]}: {code}"
 
 
 def _log(there: Machine, view: RunView) -> list[str]:
@@ -278,16 +278,16 @@ def _differences(before: dict[str, list[str]], now: dict[str, list[str]]) -> lis
 
 
 def _difference(before: list[str], now: list[str]) -> list[str]:
-    found = difflib.unified_diff(before[-5000:], now[-5000:], lineterm="", n=0)
-    return [line for line in found if not line.startswith(("---", "+++", "@@"))]
+    lines = difflib.unified_diff(before[-5000:], now[-5000:], lineterm="", n=0)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
 
 
-def _lines(console: Console, what: str, lines: list[str], *, of: str = "") -> None:
+def _lines(console: Console, kind: str, lines: list[str], *, of: str = "") -> None:
     if not lines:
         return
-    console.print(Text(f"{what}{safe(of)}", style="bold"))
-    for line in lines[: _MOST_LINES[what]]:
+    console.print(Text(f"{kind}{safe(of)}", style="bold"))
+    for line in lines[: _MOST_LINES[kind]]:
         style = {"+": "green", "-": "red"}.get(line[:1], "dim")
         console.print(Text(f"  {safe(line)}", style=style), overflow="ellipsis", no_wrap=True)
-    if (rest := len(lines) - _MOST_LINES[what]) > 0:
-        console.print(Text(f"  … {rest} more lines", style="dim"))
+    if (omitted := len(lines) - _MOST_LINES[kind]) > 0:
+        console.print(Text(f"  … {omitted} more lines", style="dim"))
