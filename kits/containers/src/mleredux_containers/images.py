@@ -160,7 +160,7 @@ class ImageEngine(Protocol):
             BuildFailed: A step failed, or time ran out.
         """
 
-    def start_sidecar(self, made: Container) -> str:
+    def start_sidecar(self, spec: Container) -> str:
         """Start a container that is removed automatically when it ends; return its id."""
 
     def remove_sidecar(self, container: str) -> None:

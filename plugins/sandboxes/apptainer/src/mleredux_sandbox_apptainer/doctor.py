@@ -35,33 +35,33 @@ def findings() -> list[Finding]:
     """Return findings on whether agents can run in Apptainer's containers here."""
     try:
         version = call("Apptainer does not respond", "--version").split()[-1]
-        found = [_version(version), _filter(), Finding("apptainer limits", True, _LIMITS)]
+        results = [_version(version), _filter(), Finding("apptainer limits", True, _LIMITS)]
         image = find_image(base_image())
     except SandboxError as error:
         return [Finding("apptainer", False, error.message, error.hint or "Install apptainer.")]
     if not shutil.which("unshare"):
-        found.append(
+        results.append(
             Finding("apptainer builds", False, "The program unshare is not installed.", "Install `util-linux`.")
         )
     if image is None:
         message = f"The base image {base_image()} is not in {images()}; the first build fetches it."
         remedy = f"Without a registry, set {BASE_VARIABLE} to an image's file (.sif), or docker-archive:FILE."
-        return [*found, Finding("apptainer base image", False, message, remedy)]
+        return [*results, Finding("apptainer base image", False, message, remedy)]
     message = f"The base image {base_image()} is available ({source_of(image)}; its folder is {IMAGES_VARIABLE})."
-    return [*found, Finding("apptainer base image", True, message), _trial(image)]
+    return [*results, Finding("apptainer base image", True, message), _trial(image)]
 
 
 def try_container(image: Image) -> str | None:
     """Start a container as for an agent; return the reason if that fails, else None."""
     with tempfile.TemporaryDirectory(prefix="mleredux-doctor-") as home:
-        made = Container(
+        spec = Container(
             image=image.id,
             entrypoint=("/bin/sh", "-c"),
             command=("exit 7",),
             environment={"HOME": "/tmp"},
             user=agent_user(),
         )
-        command, env = exec_command(made, source_of(image), Path(home)), variables(Path(home), image.env)
+        command, env = exec_command(spec, source_of(image), Path(home)), variables(Path(home), image.env)
         try:
             done = subprocess.run(
                 command, env=env, capture_output=True, text=True, errors="replace", timeout=_TRIAL_SECONDS

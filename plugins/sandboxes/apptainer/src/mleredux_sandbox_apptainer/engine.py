@@ -72,11 +72,11 @@ while :; do wait "$child"; code=$?; kill -0 "$child" 2>/dev/null || exit "$code"
 limits processes, removes variables that Apptainer adds, forwards SIGTERM, and reaps all processes."""
 
 
-def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
+def call(problem: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
     """Run the program; return its standard output.
 
     Args:
-        what: The error message if the call fails: `The image can't be read`.
+        problem: The error message if the call fails: `The image can't be read`.
         arguments: Arguments of the program.
         seconds: Time limit in seconds.
 
@@ -91,17 +91,17 @@ def call(what: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:
         hint = "Install it: your distribution's package `apptainer`, or as described at apptainer.org/docs."
         raise SandboxError("The program apptainer is not installed.", hint=hint) from error
     except (OSError, subprocess.SubprocessError) as error:
-        raise SandboxError(f"{what} ({type(error).__name__}: apptainer {arguments[0]}).") from error
+        raise SandboxError(f"{problem} ({type(error).__name__}: apptainer {arguments[0]}).") from error
     if done.returncode:
-        raise SandboxError(f"{what} ({reason(done.stderr)}).", hint="`mleredux doctor` checks Apptainer.")
+        raise SandboxError(f"{problem} ({reason(done.stderr)}).", hint="`mleredux doctor` checks Apptainer.")
     return done.stdout
 
 
 def reason(text: str) -> str:
     """Return the last line of apptainer's output, without its prefix."""
     lines = [line for line in text.splitlines() if line.strip()]
-    said = re.sub(r"^\S*(FATAL|ERROR):\s*", "", lines[-1]) if lines else "it printed no reason"
-    return said.rstrip(".")[-600:]
+    message = re.sub(r"^\S*(FATAL|ERROR):\s*", "", lines[-1]) if lines else "it printed no reason"
+    return message.rstrip(".")[-600:]
 
 
 def images() -> Path:
@@ -125,8 +125,8 @@ def find_image(name: str) -> Image | None:
     for file in (path / _RECORD, path, path.with_name(f"{path.name}.sif")):
         try:
             if file.is_file():
-                found = _image(file, name, file.stat().st_mtime_ns)
-                return found if wanted in ("", found.id.partition("#")[0]) else None
+                image = _image(file, name, file.stat().st_mtime_ns)
+                return image if wanted in ("", image.id.partition("#")[0]) else None
         except OSError:
             continue
     return None
@@ -157,8 +157,8 @@ def list_files(image: Image) -> str:
 
 def variables_of(path: Path) -> dict[str, str]:
     """Return variables that an image sets, from its scripts."""
-    said = call(f"Image {path} can't be read", "inspect", "--json", "--environment", str(plain_path(path)))
-    scripts = json.loads(said)["data"]["attributes"].get("environment") or {}
+    output = call(f"Image {path} can't be read", "inspect", "--json", "--environment", str(plain_path(path)))
+    scripts = json.loads(output)["data"]["attributes"].get("environment") or {}
     return {name: value for script in scripts.values() for name, value in _EXPORT.findall(script)}
 
 
@@ -167,9 +167,9 @@ def _image(file: Path, name: str, changed: int) -> Image:
     """Return an image from its record or its file in Apptainer's format, with the file's modification time."""
     if file.name == _RECORD:
         layers: tuple[Path, ...] = (file.with_name(ROOT),)
-        said: dict[str, Any] = json.loads(file.read_bytes())
-        env, command, size_mb, volumes = said["env"], said["command"], said["size_mb"], said["volumes"]
-        own = said["id"]
+        stored: dict[str, Any] = json.loads(file.read_bytes())
+        env, command, size_mb, volumes = stored["env"], stored["command"], stored["size_mb"], stored["volumes"]
+        own = stored["id"]
     else:
         with file.open("rb") as opened:
             own = uuid.UUID(bytes=opened.read(_SIF_ID.stop)[_SIF_ID]).hex
@@ -177,49 +177,49 @@ def _image(file: Path, name: str, changed: int) -> Image:
     return Image(f"{own}#{name}", (name,), env, tuple(command), size_mb, tuple(volumes), layers)
 
 
-def variables(home: Path, given: Mapping[str, str]) -> dict[str, str]:
+def variables(home: Path, agent_variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment of a call that starts a container with variables, which stay invisible in process lists.
 
     Args:
         home: A folder for Apptainer's user files.
-        given: The container's variables.
+        agent_variables: The container's variables.
     """
-    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    inherited = {name: os.environ[name] for name in _KEPT if name in os.environ}
     home = plain_path(home)
-    own = {f"APPTAINERENV_{name}": value for name, value in given.items() if name != "HOME"}
-    return {**kept, "HOME": str(home), "APPTAINER_CACHEDIR": str(home), "APPTAINER_TMPDIR": str(home), **own}
+    own = {f"APPTAINERENV_{name}": value for name, value in agent_variables.items() if name != "HOME"}
+    return {**inherited, "HOME": str(home), "APPTAINER_CACHEDIR": str(home), "APPTAINER_TMPDIR": str(home), **own}
 
 
-def exec_command(made: Container, image: Path, home: Path, overlay: Path | None = None) -> list[str]:
+def exec_command(spec: Container, image: Path, home: Path, overlay: Path | None = None) -> list[str]:
     """Return the command line that starts a container.
 
     Args:
-        made: The container to start.
+        spec: The container to start.
         image: The file or folder of its image.
         home: A folder for the filter of system calls.
         overlay: A folder for the container's changes to its own files; None if they are read-only.
     """
     root = os.getuid() == 0
     # Without root, they are counted in the container's own namespace; otherwise together with all others of that user.
-    processes = made.processes + (_ROOTS_PROCESSES if root else _OWN_THREADS)
+    processes = spec.processes + (_ROOTS_PROCESSES if root else _OWN_THREADS)
     return [
         *("apptainer", "--silent", "exec"),
         *CONTAINED,
         *filtered(home),
         *("--hostname=sandbox", "--drop-caps=all"),
         *(
-            [f"--security={kind}:{number}" for kind, number in zip(("uid", "gid"), made.user, strict=True)]
+            [f"--security={kind}:{number}" for kind, number in zip(("uid", "gid"), spec.user, strict=True)]
             if root
             else []
         ),
-        *(f"--mount={bind.line()}" for bind in (*made.binds, *find_gpus(made.gpus).binds())),
+        *(f"--mount={bind.line()}" for bind in (*spec.binds, *find_gpus(spec.gpus).binds())),
         *([f"--overlay={plain_path(overlay)}"] if overlay else []),
-        f"--pwd={made.working_dir or '/'}",
+        f"--pwd={spec.working_dir or '/'}",
         *shlex.split(os.environ.get(OPTIONS_VARIABLE, "")),
         str(image),
-        *("/bin/sh", "-c", _INIT, "sh", str(processes), made.environment["HOME"]),
-        *made.entrypoint,
-        *made.command,
+        *("/bin/sh", "-c", _INIT, "sh", str(processes), spec.environment["HOME"]),
+        *spec.entrypoint,
+        *spec.command,
     ]
 
 
@@ -246,7 +246,7 @@ def filtered(home: Path) -> list[str]:
 @functools.cache
 def seccomp_profile() -> Path | None:
     """Return the path of Apptainer's filter of system calls."""
-    said = call("Apptainer does not report where its files are", "buildcfg")
-    folder = next(line.partition("=")[2] for line in said.splitlines() if line.startswith("APPTAINER_CONFDIR="))
+    output = call("Apptainer does not report where its files are", "buildcfg")
+    folder = next(line.partition("=")[2] for line in output.splitlines() if line.startswith("APPTAINER_CONFDIR="))
     profile = Path(folder, "seccomp-profiles", "default.json")
     return profile if profile.exists() else None

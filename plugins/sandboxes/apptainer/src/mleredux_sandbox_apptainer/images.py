@@ -41,15 +41,15 @@ class ApptainerImages:
             source = f"{kind}:{plain_path(Path(file))}"
         with _new_image(name) as work:
             build = ["apptainer", "--silent", "build", "--fix-perms", "--sandbox", str(work / ROOT), source]
-            code, said = Steps(log, _NO_LIMIT, work).run(build, {})
+            code, output = Steps(log, _NO_LIMIT, work).run(build, {})
             if code:
-                raise SandboxError(reason(said))
+                raise SandboxError(reason(output))
             write_record(work, variables_of(work / ROOT))
 
-    def start_sidecar(self, made: Container) -> str:
+    def start_sidecar(self, spec: Container) -> str:
         """Record the container without starting it: each step has a separate network with the proxy's socket only."""
-        self._way_out = made
-        next(bind.source for bind in made.binds if bind.writable).joinpath("up").touch()
+        self._way_out = spec
+        next(bind.source for bind in spec.binds if bind.writable).joinpath("up").touch()
         return "steps"
 
     def remove_sidecar(self, container: str) -> None:

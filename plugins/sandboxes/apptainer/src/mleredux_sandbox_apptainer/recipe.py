@@ -62,21 +62,21 @@ class Builder:
         """
         self._context.mkdir()
         self._plan.write_folder(self._context)
-        found = list(instructions(self._plan.text))
-        for number, (word, rest) in enumerate(found, 1):
-            self._log.write(f"Step {number}/{len(found)} : {word} {rest}")
+        steps = list(instructions(self._plan.text))
+        for number, (word, arguments) in enumerate(steps, 1):
+            self._log.write(f"Step {number}/{len(steps)} : {word} {arguments}")
             method = getattr(self, f"_do_{word.lower()}", None)
             if method is not None:
-                method(rest)
+                method(arguments)
             elif word not in _CHANGES_NOTHING:
-                raise _refused(f"{word} {rest}")
+                raise _refused(f"{word} {arguments}")
         self._root.rename(self._folder / ROOT)
         for left in {self._context, *self._stages.values()} - {self._root}:
             remove_tree(left)
         write_record(self._folder, self._variables, [*self._entrypoint, *self._command], self._volumes)
 
-    def _do_from(self, rest: str) -> None:
-        words = [word for word in rest.split() if not word.startswith("--")]
+    def _do_from(self, arguments: str) -> None:
+        words = [word for word in arguments.split() if not word.startswith("--")]
         name = filled(words[0], self._given) or self._arguments["BASE_IMAGE"]
         base, image = self._stages.get(name.lower()), find_image(name)
         if base is None:
@@ -89,34 +89,34 @@ class Builder:
         unpack = ["apptainer", "--silent", "build", "--fix-perms", "--sandbox", str(self._root), str(base)]
         self._check(self._steps.run(copy if base.is_dir() else unpack, {})[0])
         self._steps.prepare(self._root)
-        for one in (str(len(self._stages)), *(words[2:3])):
-            self._stages[one.lower()] = self._root
+        for alias in (str(len(self._stages)), *(words[2:3])):
+            self._stages[alias.lower()] = self._root
         self._given, self._place = {}, "/"
 
-    def _do_arg(self, rest: str) -> None:
-        for name, equals, default in (word.partition("=") for word in _words(rest)):
+    def _do_arg(self, arguments: str) -> None:
+        for name, equals, default in (word.partition("=") for word in _words(arguments)):
             value = self._arguments.get(name, self._filled(default) if equals else None)
             if value is not None:
                 self._given[name] = value
 
-    def _do_env(self, rest: str) -> None:
-        words = _words(rest)
-        pairs = words if "=" in words[0] else [f"{words[0]}={rest.split(None, 1)[1]}"]
+    def _do_env(self, arguments: str) -> None:
+        words = _words(arguments)
+        pairs = words if "=" in words[0] else [f"{words[0]}={arguments.split(None, 1)[1]}"]
         self._variables |= {name: self._filled(value) for name, _, value in (pair.partition("=") for pair in pairs)}
 
-    def _do_workdir(self, rest: str) -> None:
-        self._place = str(Path(self._place, self._filled(rest.strip())))
+    def _do_workdir(self, arguments: str) -> None:
+        self._place = str(Path(self._place, self._filled(arguments.strip())))
 
-    def _do_run(self, rest: str) -> None:
-        flags, rest = _flags(rest)
+    def _do_run(self, arguments: str) -> None:
+        flags, arguments = _flags(arguments)
         if any(not value.startswith(("type=cache", "type=tmpfs")) for value in flags.values()):
-            raise _refused(f"RUN {rest}")
+            raise _refused(f"RUN {arguments}")
         proxies = {name: value for name, value in self._arguments.items() if name.lower().endswith("_proxy")}
-        self._step(_listed(rest) or ["/bin/sh", "-c", rest], {**proxies, **self._given})
+        self._step(_listed(arguments) or ["/bin/sh", "-c", arguments], {**proxies, **self._given})
 
-    def _do_copy(self, rest: str) -> None:
-        flags, rest = _flags(rest)
-        *sources, target = [self._filled(word) for word in _listed(rest) or rest.split()]
+    def _do_copy(self, arguments: str) -> None:
+        flags, arguments = _flags(arguments)
+        *sources, target = [self._filled(word) for word in _listed(arguments) or arguments.split()]
         shown = self._context
         if "from" in flags:
             stage, image = self._stages.get(flags["from"].lower()), find_image(flags["from"])
@@ -131,19 +131,19 @@ class Builder:
         expand = f'cd /mleredux/from && exec /bin/sh -c {shlex.quote(_COPY)} sh "$0" {names}'
         self._step(["/bin/sh", "-c", expand, where], {}, shown)
 
-    def _do_add(self, rest: str) -> None:
-        if re.search(r"\.(tar|tgz|tbz2?|txz|gz|bz2|xz|zst)\b", rest):
-            raise _refused(f"ADD {rest}")  # which would unpack it
-        self._do_copy(rest)
+    def _do_add(self, arguments: str) -> None:
+        if re.search(r"\.(tar|tgz|tbz2?|txz|gz|bz2|xz|zst)\b", arguments):
+            raise _refused(f"ADD {arguments}")  # which would unpack it
+        self._do_copy(arguments)
 
-    def _do_entrypoint(self, rest: str) -> None:
-        self._entrypoint, self._command = _listed(rest) or ["/bin/sh", "-c", rest], []
+    def _do_entrypoint(self, arguments: str) -> None:
+        self._entrypoint, self._command = _listed(arguments) or ["/bin/sh", "-c", arguments], []
 
-    def _do_cmd(self, rest: str) -> None:
-        self._command = _listed(rest) or ["/bin/sh", "-c", rest]
+    def _do_cmd(self, arguments: str) -> None:
+        self._command = _listed(arguments) or ["/bin/sh", "-c", arguments]
 
-    def _do_volume(self, rest: str) -> None:
-        self._volumes += _listed(rest) or rest.split()
+    def _do_volume(self, arguments: str) -> None:
+        self._volumes += _listed(arguments) or arguments.split()
 
     def _step(self, command: Sequence[str], variables: dict[str, str], shown: Path | None = None) -> None:
         known = {**variables, **self._variables}
@@ -157,32 +157,32 @@ class Builder:
         return filled(text, {**self._given, **self._variables}) or ""
 
 
-def _flags(rest: str) -> tuple[dict[str, str], str]:
+def _flags(remainder: str) -> tuple[dict[str, str], str]:
     flags = {}
-    while match := _FLAG.match(rest):
-        flags[match[1]], rest = match[2] or "", rest[match.end() :]
-    return flags, rest
+    while match := _FLAG.match(remainder):
+        flags[match[1]], remainder = match[2] or "", remainder[match.end() :]
+    return flags, remainder
 
 
-def _listed(rest: str) -> list[str]:
+def _listed(arguments: str) -> list[str]:
     """Return the words of an instruction in JSON form; an empty list for other forms."""
     try:
-        found = json.loads(rest)
+        words = json.loads(arguments)
     except ValueError:
         return []
-    return [str(word) for word in found] if isinstance(found, list) else []
+    return [str(word) for word in words] if isinstance(words, list) else []
 
 
-def _words(rest: str) -> list[str]:
+def _words(arguments: str) -> list[str]:
     try:
-        return shlex.split(rest)
+        return shlex.split(arguments)
     except ValueError:
-        raise _refused(rest) from None
+        raise _refused(arguments) from None
 
 
-def _refused(what: str) -> AgentBroken:
+def _refused(instruction: str) -> AgentBroken:
     return AgentBroken(
-        f"The Dockerfile has `{what[:200]}`, which the sandbox apptainer can't build.",
+        f"The Dockerfile has `{instruction[:200]}`, which the sandbox apptainer can't build.",
         hint="Build the image with Docker or Podman, save it, and set it in the agent's build: "
         '`image = "docker-archive:/path/image.tar"`.',
     )

@@ -60,7 +60,7 @@ class ApptainerSandbox(FiltersHosts):
             file.write_text(content, encoding="utf-8")
             file.chmod(0o644)
             binds.append(Bind(file, f"/etc/{name}"))
-        made = container(
+        spec = container(
             launch,
             image,
             user=agent_user(),
@@ -70,11 +70,11 @@ class ApptainerSandbox(FiltersHosts):
             entries=os.getuid() == 0,  # otherwise, Apptainer adds its user's entries
         )
         assert image is not None  # otherwise, there is no container
-        overlay = _own(launch.scratch_dir / ".image") if made.volumes or not made.read_only else None
-        environment = engine.variables(launch.control_dir, {**image.env, **made.environment})
+        overlay = _own(launch.scratch_dir / ".image") if spec.volumes or not spec.read_only else None
+        environment = engine.variables(launch.control_dir, {**image.env, **spec.environment})
         return start_launcher(
             launch,
-            engine.exec_command(made, engine.source_of(image), launch.control_dir, overlay),
+            engine.exec_command(spec, engine.source_of(image), launch.control_dir, overlay),
             environment,
             in_container=True,
         )

@@ -104,11 +104,11 @@ class Steps:
         watch.size = lambda: disk_usage(self._folder)[0]
         watch.stop = lambda: _kill(process)
         watch.start()
-        said = ""
+        output = ""
         try:
             for line in process.stdout:
                 self._log.write(line)
-                said = (said + line)[-4000:]
+                output = (output + line)[-4000:]
             code = process.wait()
         finally:
             watch.ended.set()
@@ -116,7 +116,7 @@ class Steps:
             process.wait()
             process.stdout.close()
         watch.check()
-        return code, said
+        return code, output
 
 
 def _kill(process: subprocess.Popen[str]) -> None:

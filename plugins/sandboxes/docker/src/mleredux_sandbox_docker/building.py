@@ -67,9 +67,9 @@ class DockerImages:
         except (docker.errors.DockerException, requests.RequestException) as error:
             raise SandboxError(reason(error)) from error
 
-    def start_sidecar(self, made: Container) -> str:
+    def start_sidecar(self, spec: Container) -> str:
         """Start a container that is removed automatically when it ends."""
-        arguments = settings(made)
+        arguments = settings(spec)
         arguments["host_config"]["auto_remove"] = True
         arguments["host_config"] = self._client.create_host_config(**arguments["host_config"])
         created = str(self._client.create_container(**arguments)["Id"])

@@ -67,14 +67,14 @@ def limited_group(processes: int) -> Iterator[list[str]]:
 
 def parts_of(pid: int) -> dict[str, Path]:
     """Return the control group folders of a process by controller; all the same in version 2."""
-    found = {}
+    parts = {}
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, names, path = line.split(":", 2)
         for name in names.split(",") if names else ():
-            found[name] = _ROOT / name / path.lstrip("/")
+            parts[name] = _ROOT / name / path.lstrip("/")
         if not names and (_ROOT / "cgroup.controllers").exists():
             return dict.fromkeys(("memory", "pids", "cpuacct"), _ROOT / path.lstrip("/"))
-    return found
+    return parts
 
 
 def _cpu_seconds(group: Path) -> float:

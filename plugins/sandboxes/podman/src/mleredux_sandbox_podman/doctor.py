@@ -18,14 +18,14 @@ _RUNTIMES = ("crun", "runc", "kata-runtime", "runsc")
 def findings() -> list[Finding]:
     """Return findings on whether agents can run in Podman's containers here."""
     try:
-        said, facts = call("Podman does not respond", "version", "--format={{.Client.Version}}"), info()
-        version = (said or "").strip()
-        found = [_version(version), _limits(facts), _init()]
+        output, facts = call("Podman does not respond", "version", "--format={{.Client.Version}}"), info()
+        version = (output or "").strip()
+        results = [_version(version), _limits(facts), _init()]
         image = find_image(base_image())
     except SandboxError as error:
         return [Finding("podman", False, error.message, error.hint or "Install podman.")]
-    found.append(base_finding("podman", image))
-    return [*found, _trial(image.id, facts)] if image else found
+    results.append(base_finding("podman", image))
+    return [*results, _trial(image.id, facts)] if image else results
 
 
 def working_options(image: str) -> str | None:
@@ -36,9 +36,9 @@ def working_options(image: str) -> str | None:
 
 def try_container(image: str, *options: str) -> str | None:
     """Start a container with limits; return the reason if that fails, else None."""
-    asked = ["run", "--rm", "--network=none", "--memory=64m", "--pids-limit=32", "--cpus=1", "--cap-drop=ALL"]
+    arguments = ["run", "--rm", "--network=none", "--memory=64m", "--pids-limit=32", "--cpus=1", "--cap-drop=ALL"]
     limits = ["--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024", "--pull=never"]
-    arguments = [*options, *asked, *limits, image.removeprefix("sha256:"), "true"]
+    arguments = [*options, *arguments, *limits, image.removeprefix("sha256:"), "true"]
     try:
         done = subprocess.run(command(*arguments), capture_output=True, text=True, errors="replace", timeout=60)
     except (OSError, subprocess.SubprocessError) as error:

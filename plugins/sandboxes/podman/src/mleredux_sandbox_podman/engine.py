@@ -40,11 +40,11 @@ def getenv() -> dict[str, str]:
     return {**os.environ, "TMPDIR": tempfile.gettempdir()}
 
 
-def call(what: str, *arguments: str, absent: bool = False, seconds: float = _CALL_SECONDS) -> str | None:
+def call(problem: str, *arguments: str, absent: bool = False, seconds: float = _CALL_SECONDS) -> str | None:
     """Run the program; return its standard output.
 
     Args:
-        what: The error message if the call fails: `The container can't be removed`.
+        problem: The error message if the call fails: `The container can't be removed`.
         arguments: Arguments of the program.
         absent: Whether to return None if the object of the call does not exist.
         seconds: Time limit in seconds.
@@ -57,42 +57,42 @@ def call(what: str, *arguments: str, absent: bool = False, seconds: float = _CAL
     except FileNotFoundError as error:
         raise SandboxError("The program podman is not installed.", hint="Install it: `apt install podman`.") from error
     except (OSError, subprocess.SubprocessError) as error:
-        raise SandboxError(f"{what} ({type(error).__name__}: podman {arguments[0]}).") from error
+        raise SandboxError(f"{problem} ({type(error).__name__}: podman {arguments[0]}).") from error
     if done.returncode == 0:
         return done.stdout
-    said = reason(done.stderr)
-    if absent and any(word in said.lower() for word in _ABSENT):
+    message = reason(done.stderr)
+    if absent and any(word in message.lower() for word in _ABSENT):
         return None
-    raise failure(what, said)
+    raise failure(problem, message)
 
 
-def failure(what: str, said: str) -> SandboxError:
+def failure(problem: str, message: str) -> SandboxError:
     """Return the error of a failed call."""
     hint = "`mleredux doctor` checks Podman."
-    if "OCI" in said or "cgroup" in said or "rlimit" in said:
+    if "OCI" in message or "cgroup" in message or "rlimit" in message:
         hint = f"`mleredux doctor` shows which runtime works here; select it with {OPTIONS_VARIABLE}='--runtime runc'."
-    return SandboxError(f"{what} ({said}).", hint=hint)
+    return SandboxError(f"{problem} ({message}).", hint=hint)
 
 
 def reason(text: str) -> str:
     """Return the last line of podman's output, without its prefix."""
     lines = [line for line in text.splitlines() if line.strip()]
-    said = lines[-1].removeprefix("Error: ") if lines else "it printed no reason"
-    return said.rstrip(".")[-600:]
+    message = lines[-1].removeprefix("Error: ") if lines else "it printed no reason"
+    return message.rstrip(".")[-600:]
 
 
-def records(what: str, *arguments: str) -> list[dict[str, Any]]:
+def records(problem: str, *arguments: str) -> list[dict[str, Any]]:
     """Return the JSON output of a call; an empty list if the object of the call does not exist."""
-    said = call(what, *arguments, absent=True)
-    return json.loads(said or "[]") or []
+    output = call(problem, *arguments, absent=True)
+    return json.loads(output or "[]") or []
 
 
 def find_image(name: str) -> Image | None:
     """Return an image, or None if it does not exist."""
-    found = records(f"Image {name} can't be looked up", "image", "inspect", name)
-    if not found:
+    images = records(f"Image {name} can't be looked up", "image", "inspect", name)
+    if not images:
         return None
-    return Image.from_record({**found[0], "Id": f"sha256:{found[0]['Id'].removeprefix('sha256:')}"})
+    return Image.from_record({**images[0], "Id": f"sha256:{images[0]['Id'].removeprefix('sha256:')}"})
 
 
 def list_files(image: str, user: tuple[int, int]) -> str:
@@ -119,9 +119,9 @@ def store_on(folder: Path) -> list[str]:
 
 def state_of(container: str) -> dict[str, Any]:
     """Return a container's state in Docker's format; empty if it does not exist."""
-    what = f"The state of container {container[:12]} can't be read"
-    found = records(what, "container", "inspect", container)
-    state: dict[str, Any] = found[0]["State"] if found else {}
+    problem = f"The state of container {container[:12]} can't be read"
+    states = records(problem, "container", "inspect", container)
+    state: dict[str, Any] = states[0]["State"] if states else {}
     if state.get("Status") == "stopped":  # ended, but not cleaned up yet
         state["Status"] = "exited"
     return state
@@ -140,20 +140,20 @@ def init_program() -> str | None:
     return next((path for name in _INITS if (path := shutil.which(name))), None)
 
 
-def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "passthrough") -> list[str]:
+def run_options(spec: Container, cid_file: Path, env_file: Path, *, log: str = "passthrough") -> list[str]:
     """Return arguments of `podman` that start a container whose output is that of podman itself.
 
     Args:
-        made: The container to start.
+        spec: The container to start.
         cid_file: The file to which podman writes the container's id.
         env_file: The file to write its variables to, which keeps them out of process lists.
         log: The log driver.
     """
-    gpus = find_gpus(made.gpus)
-    lines = [f"{name}={value}" for name, value in made.environment.items()]
-    rest = [line for line in lines if len(line) > _ENV_LINE or "\n" in line or "\r" in line or line[0] in "# "]
+    gpus = find_gpus(spec.gpus)
+    lines = [f"{name}={value}" for name, value in spec.environment.items()]
+    unsafe = [line for line in lines if len(line) > _ENV_LINE or "\n" in line or "\r" in line or line[0] in "# "]
     env_file.touch(mode=0o600)
-    env_file.write_text("".join(f"{line}\n" for line in lines if line not in rest), "utf-8", "surrogateescape")
+    env_file.write_text("".join(f"{line}\n" for line in lines if line not in unsafe), "utf-8", "surrogateescape")
     return [
         "run",
         "--detach",
@@ -161,24 +161,24 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
         f"--log-driver={log}",
         "--pull=never",
         f"--env-file={plain_path(env_file)}",
-        *(f"--env={line}" for line in rest),
+        *(f"--env={line}" for line in unsafe),
         "--unsetenv=container",
         "--unsetenv=TERM",
         "--http-proxy=false",  # the user's proxies may contain a password
-        *(f"--label={name}={value}" for name, value in made.labels.items()),
-        f"--user={made.user[0]}:{made.user[1]}",
+        *(f"--label={name}={value}" for name, value in spec.labels.items()),
+        f"--user={spec.user[0]}:{spec.user[1]}",
         "--hostname=sandbox",
         "--network=none",
-        f"--memory={made.memory}b",
-        f"--memory-swap={made.memory}b",
-        f"--shm-size={made.shared_memory}b",
-        f"--cpus={made.cpus}",
-        f"--pids-limit={made.processes}",
-        *ulimits(made),
+        f"--memory={spec.memory}b",
+        f"--memory-swap={spec.memory}b",
+        f"--shm-size={spec.shared_memory}b",
+        f"--cpus={spec.cpus}",
+        f"--pids-limit={spec.processes}",
+        *ulimits(spec),
         "--cap-drop=ALL",
         "--security-opt=no-new-privileges",
         *filtered(cid_file.with_name("seccomp.json")),
-        f"--read-only={str(made.read_only).lower()}",
+        f"--read-only={str(spec.read_only).lower()}",
         "--read-only-tmpfs=false",
         "--ipc=private",
         "--init",
@@ -187,13 +187,13 @@ def run_options(made: Container, cid_file: Path, env_file: Path, *, log: str = "
         "--restart=no",
         "--systemd=false",
         "--sdnotify=ignore",
-        *(f"--mount={bind.line()}" for bind in made.binds),
-        *(f"--mount=type=volume,destination={target}" for target in made.volumes),
-        *(f"--device={device}" for device in gpus.names or [f"{one.source}:{one.target}" for one in gpus.nodes]),
-        *([f"--workdir={made.working_dir}"] if made.working_dir else []),
-        f"--entrypoint={json.dumps(made.entrypoint)}",
-        made.image.removeprefix("sha256:"),
-        *made.command,
+        *(f"--mount={bind.line()}" for bind in spec.binds),
+        *(f"--mount=type=volume,destination={target}" for target in spec.volumes),
+        *(f"--device={device}" for device in gpus.names or [f"{node.source}:{node.target}" for node in gpus.nodes]),
+        *([f"--workdir={spec.working_dir}"] if spec.working_dir else []),
+        f"--entrypoint={json.dumps(spec.entrypoint)}",
+        spec.image.removeprefix("sha256:"),
+        *spec.command,
     ]
 
 
@@ -207,7 +207,7 @@ def filtered(path: Path) -> list[str]:
     Args:
         path: The file to write the filter to.
     """
-    profile = next((one for one in _PROFILES if one.exists()), None)
+    profile = next((candidate for candidate in _PROFILES if candidate.exists()), None)
     if profile is None:
         return []
     content = json.loads(profile.read_bytes())
@@ -225,12 +225,12 @@ def filtered(path: Path) -> list[str]:
     return [f"--security-opt=seccomp={plain_path(path)}"]
 
 
-def ulimits(made: Container) -> list[str]:
+def ulimits(spec: Container) -> list[str]:
     """Return limits of the container, including those that podman would raise, which fails without privileges."""
     import resource
 
     most = int(Path("/proc/sys/kernel/pid_max").read_text())
     hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
     processes = most if hard == resource.RLIM_INFINITY else min(hard, most)
-    limits = {"fsize": made.file_size, "nofile": made.open_files, "core": 0, "nproc": processes}
+    limits = {"fsize": spec.file_size, "nofile": spec.open_files, "core": 0, "nproc": processes}
     return [f"--ulimit={name}={value}:{value}" for name, value in limits.items()]

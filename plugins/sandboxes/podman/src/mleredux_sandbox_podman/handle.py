@@ -96,9 +96,9 @@ class PodmanHandle:
 
     def _signal(self, name: str) -> None:
         if not self._closed and self._running():
-            what = f"Container {self.id[:12]} can't be sent SIG{name}"
+            problem = f"Container {self.id[:12]} can't be sent SIG{name}"
             try:
-                call(what, "kill", f"--signal={name}", self.id, absent=True)
+                call(problem, "kill", f"--signal={name}", self.id, absent=True)
             except SandboxError:
                 if self._running():  # otherwise it has ended in the meantime
                     raise

@@ -44,17 +44,17 @@ class PodmanImages:
 
     def pull(self, name: str, log: BuildLog) -> None:
         """Fetch an image; names without a registry refer to Docker Hub."""
-        first, _, rest = name.partition("/")
-        if not rest or not ("." in first or ":" in first or first == "localhost"):
-            name = f"docker.io/{name}" if rest else f"docker.io/library/{name}"
-        code, said = _follow(["pull", name], Watch(log), log, {})
+        first, _, remainder = name.partition("/")
+        if not remainder or not ("." in first or ":" in first or first == "localhost"):
+            name = f"docker.io/{name}" if remainder else f"docker.io/library/{name}"
+        code, output = _follow(["pull", name], Watch(log), log, {})
         if code:
-            raise SandboxError(reason(said))
+            raise SandboxError(reason(output))
 
-    def start_sidecar(self, made: Container) -> str:
+    def start_sidecar(self, spec: Container) -> str:
         """Start a container that is removed automatically when it ends."""
         with tempfile.TemporaryDirectory(prefix="mleredux-build-") as folder:
-            options = run_options(made, Path(folder, "id"), Path(folder, "env"), log="none")
+            options = run_options(spec, Path(folder, "id"), Path(folder, "env"), log="none")
             call("The container of a build's network can't be started", options[0], "--rm", *options[1:])
             return Path(folder, "id").read_text().strip()
 
@@ -76,8 +76,8 @@ class PodmanImages:
             own = store_on(disk.path) if disk else []
             disk = disk if own else None
             temporary = str(disk.path) if disk else tempfile.gettempdir()
-            made = stack.enter_context(tempfile.TemporaryDirectory(prefix="context-", dir=temporary))
-            folder = plain_path(Path(made))
+            context = stack.enter_context(tempfile.TemporaryDirectory(prefix="context-", dir=temporary))
+            folder = plain_path(Path(context))
             plan.write_folder(folder)
             aside = stack.enter_context(tempfile.TemporaryDirectory(prefix="filter-"))
             options = [
@@ -103,12 +103,12 @@ class PodmanImages:
             ]
             watch, variables = Watch(log, limits.disk), {**build.arguments, "TMPDIR": temporary}
             steps = Steps(watch, None if group else limits.processes, measured=disk is None)
-            code, said = _follow([*options, str(folder)], watch, log, variables, steps)
-            if code and disk and "no space left on device" in said.lower():
+            code, output = _follow([*options, str(folder)], watch, log, variables, steps)
+            if code and disk and "no space left on device" in output.lower():
                 raise log.too_large(limits.disk)
             if code:
-                if "rlimit" in said or "OCI runtime" in said:
-                    raise failure("The image can't be built", reason(said))
+                if "rlimit" in output or "OCI runtime" in output:
+                    raise failure("The image can't be built", reason(output))
                 raise log.failed()
             if disk:
                 _keep(own, build.tag)
@@ -116,11 +116,11 @@ class PodmanImages:
 
 def _keep(store: list[str], tag: str) -> None:
     """Copy an image from a separate store to podman's default store."""
-    what = "The image that was built can't be stored"
+    problem = "The image that was built can't be stored"
     with tempfile.TemporaryDirectory(prefix="mleredux-image-", dir="/var/tmp") as folder:
-        call(what, *store, "push", "--quiet", tag, f"dir:{folder}", seconds=_MOVE_SECONDS)
-        stored = call(what, "pull", "--quiet", f"dir:{folder}", seconds=_MOVE_SECONDS) or ""
-    call(what, "tag", stored.strip(), tag)
+        call(problem, *store, "push", "--quiet", tag, f"dir:{folder}", seconds=_MOVE_SECONDS)
+        stored = call(problem, "pull", "--quiet", f"dir:{folder}", seconds=_MOVE_SECONDS) or ""
+    call(problem, "tag", stored.strip(), tag)
 
 
 def _follow(
@@ -153,11 +153,11 @@ def _follow(
     if steps is not None:
         steps.watch(process.pid)
     watch.start()
-    said = ""
+    output = ""
     try:
         for line in process.stdout:
             log.write(re.sub(r"^(\[\d+/\d+\] )?STEP", "Step", line))
-            said = (said + line)[-4000:]
+            output = (output + line)[-4000:]
         code = process.wait()
     except BaseException:
         stop()
@@ -166,4 +166,4 @@ def _follow(
         watch.ended.set()
         process.stdout.close()
     watch.check()
-    return code, said
+    return code, output

@@ -63,7 +63,7 @@ class PodmanSandbox(FiltersHosts):
     def start(self, launch: Launch) -> Handle:
         """Start the agent in a new container."""
         user = agent_user(rootless=os.getuid() != 0)
-        made = container(
+        spec = container(
             launch,
             engine.find_image(launch.built.reference),
             user=user,
@@ -74,7 +74,7 @@ class PodmanSandbox(FiltersHosts):
         for file in (cid_file, launch.control_dir / OUT_OF_MEMORY):
             file.unlink(missing_ok=True)
         try:
-            _run(engine.command(*engine.run_options(made, cid_file, env_file)), launch.control_dir, launch.log)
+            _run(engine.command(*engine.run_options(spec, cid_file, env_file)), launch.control_dir, launch.log)
             return PodmanHandle(cid_file.read_text().strip(), launch.control_dir, launch.log)
         except BaseException:
             engine.remove(cid_file.read_text().strip() if cid_file.exists() else None)
@@ -130,9 +130,9 @@ def _run(command: list[str], folder: Path, log: Path) -> None:
     writer.wait(_START_SECONDS)
     with log.open("rb+") as file:
         file.seek(offset)
-        said = file.read().decode("utf-8", "replace")
+        output = file.read().decode("utf-8", "replace")
         file.truncate(offset)
-    raise engine.failure("The container can't be started", engine.reason(said))
+    raise engine.failure("The container can't be started", engine.reason(output))
 
 
 def _containers(wanted: dict[str, str]) -> list[dict[str, Any]]:

@@ -50,11 +50,11 @@ class Steps:
 
 def end_steps(podman: int) -> None:
     """Kill processes below a build that run in other sessions: its containers."""
-    found = list(_steps(podman))
-    for step in found:
+    steps = list(_steps(podman))
+    for step in steps:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(step, signal.SIGKILL)
-    if not found:
+    if not steps:
         with suppress(ProcessLookupError):
             os.killpg(podman, signal.SIGTERM)
 
