@@ -56,11 +56,11 @@ PLAIN = {
 }
 """Patterns that read as translated, in texts for users; inside `…` are names."""
 VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
-MOST_VAGUE = 2200
+MOST_VAGUE = 1900
 """Variables and parameters with a vague name; the number may only fall."""
 BRITISH = re.compile(
     r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|metres?\b|favour|honour)"
-    r"|\b(?:centre[sd]?|grey|towards|spelt|modelling|aluminium)\b"
+    r"|\b(?:centre[sd]?|grey|towards|spelt|modelling|aluminium|analysed|analysing|harbours?|misspelt|labelled)\b"
     r"|\b\w*(?:normal|standard|recogn|container|memor|token|general|vector|util|initial|summar|penal|custom|character|serial"
     r"|random|categor|author|priorit|sanit|synchron|visual|maxim|minim|optim|organ|parametr)is(?:e[ds]?|ers?|ing|ations?)\b",
     re.IGNORECASE,
