@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """Verify a developer's agent: its source, its manifest, its build, and a smoke run.
 
-    The check leaves no run behind. The exit code is 0 if everything passes.
+    The check stores no run. The exit code is 0 if everything passes.
     """
     from mleredux.plugin.command import consent, current, echo, granted, statement
     from mleredux.plugin.host import protected_variables
