@@ -119,18 +119,18 @@ def _strict(data: bytes) -> Any:
     return from_json(data, allow_inf_nan=False, cache_strings="none")
 
 
-def parse_json(data: bytes, read: Callable[[bytes], Any] = _strict) -> Any:
-    """Return the value of a JSON document.
+def parse_json(data: bytes, read: Callable[[bytes], Any] = _strict, name: str = "The document") -> Any:
+    """Return the value of a JSON document, which messages call by a name.
 
     Raises:
         InvalidRollout: The document is not JSON (NaN is not JSON), is nested too deeply, or has too many values.
     """
     if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
-        raise InvalidRollout(f"The document contains more than {MAX_MARKS:,} values.")
+        raise InvalidRollout(f"{name} contains more than {MAX_MARKS:,} values.")
     try:
         return read(data)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidRollout(
-            f"The document is not JSON: {error}.",
-            hint="NaN, Infinity and unpaired surrogates are not JSON either.",
+            f"{name} is not JSON: {error}.",
+            hint="NaN, Infinity and unpaired surrogates are not JSON either." if read is _strict else None,
         ) from None

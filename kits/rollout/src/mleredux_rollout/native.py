@@ -12,7 +12,7 @@ from typing import Any
 
 from mleredux.plugin.files import open_below
 
-from mleredux_rollout.documents import MAX_BYTES, MAX_MARKS, InvalidRollout
+from mleredux_rollout.documents import MAX_BYTES, InvalidRollout, parse_json
 from mleredux_rollout.models import (
     FinalMetrics,
     Metrics,
@@ -69,12 +69,7 @@ def parse_native(data: bytes, name: str = "The log") -> Any:
     Raises:
         InvalidRollout: The document is not JSON, is nested too deeply, or has too many values.
     """
-    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
-        raise InvalidRollout(f"{name} contains more than {MAX_MARKS:,} values.")
-    try:
-        return json.loads(data.decode("utf-8-sig", "replace"))
-    except (ValueError, RecursionError) as error:
-        raise InvalidRollout(f"{name} is not JSON: {error}.") from None
+    return parse_json(data, lambda content: json.loads(content.decode("utf-8-sig", "replace")), name)
 
 
 def read_object(output: Path, name: str) -> dict[str, Any]:

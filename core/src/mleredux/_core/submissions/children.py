@@ -5,11 +5,9 @@ anything that an agent wrote.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
 import random
-import resource
 import signal
 import sys
 import time
@@ -17,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mleredux._core.launcher import LIBC, PR_SET_PDEATHSIG, prctl, restrict
+
 if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
 
 _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
-_PR_SET_PDEATHSIG = 1
 
 
 def grade(request: Mapping[str, Any], _files: Sequence[int]) -> None:
@@ -80,7 +79,7 @@ def _enter(request: Mapping[str, Any]) -> tuple[Catalogue, bool]:
     """Drop all access that a grader does not need; return the parent's plugins, and whether there is no network."""
     offline = leave_network()
     die_with(request["parent"])
-    limit_memory(request["memory_mb"] << 20)
+    restrict({"RLIMIT_DATA": request["memory_mb"] << 20, "RLIMIT_CORE": 0})
     from mleredux._core.plugins.catalogue import Catalogue, set_current
 
     catalogue = Catalogue(block=request["block"], load=request["load"])
@@ -92,25 +91,15 @@ def leave_network() -> bool:
     """Move this process into a new, empty network namespace; return False if the kernel forbids it."""
     if sys.platform != "linux":
         return False
-    library = ctypes.CDLL(None, use_errno=True)
     flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
-    return bool(library.unshare(flags) == 0)
+    return bool(LIBC.unshare(flags) == 0)
 
 
 def die_with(parent: int) -> None:
     """Have the kernel kill this process when its parent dies; call this after `leave_network`, which would undo it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         raise SystemExit(1)
-
-
-def limit_memory(limit: int) -> None:
-    """Limit the data memory of this process to this many bytes, and disable core files."""
-    for number, value in ((resource.RLIMIT_DATA, limit), (resource.RLIMIT_CORE, 0)):
-        hard = resource.getrlimit(number)[1]
-        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(number, (value, value))
 
 
 def _score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> dict[str, Any]:
