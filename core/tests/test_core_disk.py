@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from mleredux._core.sandboxes import volume
-from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux._core.sandboxes.mounts import mount_image, unmount
+from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux._core.sandboxes.volume import close_disk, open_disk
 from mleredux._core.store.sparse import copy, move_contents
 from mleredux._core.submissions.intake import disk_usage

@@ -75,46 +75,30 @@ def complete(
         NoMoreCalls: The budget is used up, the request is rejected, or no attempt got an answer.
         PromptTooLong: The messages are longer than the model accepts.
     """
-    if speaks_anthropic(model):
-        return _anthropic(model, messages, max_tokens, temperature, stop, retries)
-    body: dict[str, Any] = {"model": model, "messages": list(messages)}
-    if _REASONING.match(model):
-        body |= {} if max_tokens is None else {"max_completion_tokens": max_tokens}
+    if anthropic := speaks_anthropic(model):
+        system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+        messages = [message for message in messages if message["role"] != "system"]
+        body: dict[str, Any] = {"model": model.removeprefix("anthropic/"), "max_tokens": max_tokens or 4096}
+        warmth = None if temperature is None else min(temperature, 1.0)
+        more: dict[str, Any] = {"system": system, "temperature": warmth, "stop_sequences": list(stop)}
+        url = f"{os.environ.get('ANTHROPIC_BASE_URL', 'https://api.anthropic.com')}/v1/messages"
+        headers = {"x-api-key": os.environ.get("ANTHROPIC_API_KEY", ""), "anthropic-version": "2023-06-01"}
     else:
-        body |= {} if max_tokens is None else {"max_tokens": max_tokens}
-        body |= {} if temperature is None else {"temperature": temperature}
-        body |= {"stop": list(stop)} if stop else {}
-    base = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
-    key = os.environ.get("OPENAI_API_KEY", "")
-    found = _post(f"{base}/chat/completions", body, {"Authorization": f"Bearer {key}"}, retries)
-    used = found.get("usage") or {}
-    said = found["choices"][0]["message"].get("content") or ""
-    return Answer(said, int(used.get("prompt_tokens") or 0), int(used.get("completion_tokens") or 0))
-
-
-def _anthropic(
-    model: str,
-    messages: Sequence[dict[str, str]],
-    max_tokens: int | None,
-    temperature: float | None,
-    stop: Sequence[str],
-    retries: int,
-) -> Answer:
-    body: dict[str, Any] = {
-        "model": model.removeprefix("anthropic/"),
-        "max_tokens": max_tokens or 4096,
-        "messages": [message for message in messages if message["role"] != "system"],
-    }
-    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
-    body |= {"system": system} if system else {}
-    body |= {} if temperature is None else {"temperature": min(temperature, 1.0)}
-    body |= {"stop_sequences": list(stop)} if stop else {}
-    base = os.environ.get("ANTHROPIC_BASE_URL", "https://api.anthropic.com")
-    headers = {"x-api-key": os.environ.get("ANTHROPIC_API_KEY", ""), "anthropic-version": "2023-06-01"}
-    found = _post(f"{base}/v1/messages", body, headers, retries)
-    used = found.get("usage") or {}
-    said = "".join(part.get("text", "") for part in found.get("content") or ())
-    return Answer(said, int(used.get("input_tokens") or 0), int(used.get("output_tokens") or 0))
+        body = {"model": model}
+        if _REASONING.match(model):
+            more = {"max_completion_tokens": max_tokens}
+        else:
+            more = {"max_tokens": max_tokens, "temperature": temperature, "stop": list(stop)}
+        url = f"{os.environ.get('OPENAI_BASE_URL', 'https://api.openai.com/v1')}/chat/completions"
+        headers = {"Authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', '')}"}
+    given = {name: value for name, value in more.items() if value not in (None, "", [])}
+    found = _post(url, {**body, "messages": list(messages), **given}, headers, retries)
+    used, kind = found.get("usage") or {}, ("input", "output") if anthropic else ("prompt", "completion")
+    if anthropic:
+        said = "".join(part.get("text", "") for part in found.get("content") or ())
+    else:
+        said = found["choices"][0]["message"].get("content") or ""
+    return Answer(said, *(int(used.get(f"{name}_tokens") or 0) for name in kind))
 
 
 def _post(url: str, body: dict[str, Any], headers: dict[str, str], retries: int) -> dict[str, Any]:

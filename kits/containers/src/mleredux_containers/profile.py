@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.sandboxes.gpus import gpu_environment
+from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import Capabilities, Exit, Launch, Layout
 

@@ -9,10 +9,11 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import psutil
 from mleredux._core.executors import Executor, JobSpec, JobStatus, Node
@@ -95,7 +96,8 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
         place.mkdir(parents=True)
         bench = _Bench(findings, found, place, seconds)
         if _check_declaration(findings, found):
-            with _environment(), contextlib.ExitStack() as stack:
+            given = {_SECRET: "of the server", "GIVEN": "ünï"}
+            with mock.patch.dict(os.environ, given), contextlib.ExitStack() as stack:
                 stack.callback(_stop_all, bench)
                 for check in (_check_nodes, _check_jobs, _check_cancel, _check_orphan, _check_threads):
                     with findings.looking_at(check.__name__.removeprefix("_check_")):
@@ -195,17 +197,3 @@ def _stop_all(bench: _Bench) -> None:
     for job in bench.jobs:
         with contextlib.suppress(MlereduxError):
             bench.executor.cancel(job)
-
-
-@contextlib.contextmanager
-def _environment() -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in (_SECRET, "GIVEN")}
-    os.environ |= {_SECRET: "of the server", "GIVEN": "ünï"}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

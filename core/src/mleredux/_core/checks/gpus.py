@@ -16,8 +16,8 @@ from typing import Any
 from mleredux._core.checks.machine import Diagnosis, checked, require_one
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import BuildRequest, Finding, Launch, Sandbox
-from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux._core.sandboxes.slots import DEVICES_VARIABLE, GPUS_VARIABLE, gpu_uuids, machine
+from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux.models import Agent, Limits
 
 PROBE = resources.files(__package__).joinpath("gpu_probe.py").read_text(encoding="utf-8")

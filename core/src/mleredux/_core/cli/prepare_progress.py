@@ -5,18 +5,8 @@ from __future__ import annotations
 import threading
 import time
 
+from rich import progress as bars
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TransferSpeedColumn,
-)
 from rich.text import Text
 
 from mleredux._core.data.progress import Step
@@ -37,18 +27,18 @@ class PreparingDisplay:
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._quiet = quiet
         self._lock = threading.Lock()
-        self._bars: dict[str, TaskID] = {}
+        self._bars: dict[str, bars.TaskID] = {}
         self._stages: dict[str, str] = {}
         self._lines: dict[str, tuple[float, int]] = {}
-        self._progress: Progress | None = None
+        self._progress: bars.Progress | None = None
         if self._console.is_terminal and not quiet:
-            self._progress = Progress(
-                SpinnerColumn(),
-                TextColumn("[bold]{task.description}", markup=True),
-                TextColumn("{task.fields[stage]}", markup=False),
-                _WhereCounted(BarColumn(bar_width=24)),
-                _WhereCounted(DownloadColumn()),
-                _WhereCounted(TransferSpeedColumn()),
+            self._progress = bars.Progress(
+                bars.SpinnerColumn(),
+                bars.TextColumn("[bold]{task.description}", markup=True),
+                bars.TextColumn("{task.fields[stage]}", markup=False),
+                _WhereCounted(bars.BarColumn(bar_width=24)),
+                _WhereCounted(bars.DownloadColumn()),
+                _WhereCounted(bars.TransferSpeedColumn()),
                 console=self._console,
                 transient=True,
             )
@@ -93,7 +83,7 @@ class PreparingDisplay:
         if always or not self._quiet:
             self._console.print(Text(f"{task}: {message}"))
 
-    def _move(self, progress: Progress, task: str, step: Step) -> None:
+    def _move(self, progress: bars.Progress, task: str, step: Step) -> None:
         if task not in self._bars:
             self._bars[task] = progress.add_task(task, total=None, stage=step.stage, counted=False)
         bar = self._bars[task]
@@ -116,12 +106,12 @@ class PreparingDisplay:
             self._print(task, f"{step.stage}: {size(done)}{of}, {size((done - before) / (now - since))}/s")
 
 
-class _WhereCounted(ProgressColumn):
+class _WhereCounted(bars.ProgressColumn):
     """A column that is empty while no bytes are counted."""
 
-    def __init__(self, column: ProgressColumn) -> None:
+    def __init__(self, column: bars.ProgressColumn) -> None:
         super().__init__()
         self._column = column
 
-    def render(self, task: Task) -> RenderableType:
+    def render(self, task: bars.Task) -> RenderableType:
         return self._column.render(task) if task.fields["counted"] else Text()

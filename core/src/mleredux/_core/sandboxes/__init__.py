@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `slots`, `gpus` | the resources of this process; CPUs, memory and GPUs for runs |
+| `slots` | the resources of this process; CPUs, memory and GPUs for runs |
 | `task_images` | the images of tasks |
 | `variables`, `tools`, `egress` | an agent's variables, tools, and access to allowed hosts |
 | `mounts`, `volume` | mounting file systems; the disk of a run |

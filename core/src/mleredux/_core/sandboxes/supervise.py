@@ -25,6 +25,8 @@ _SHARE = 0.1
 _watched: set[int] = set()
 
 Emit = Callable[[Payload], Any]
+_Ending = tuple[Cause | None, str | None, str | None]
+"""Why an agent ended: the cause of failure, the limit, and a sentence."""
 
 
 @dataclass
@@ -88,17 +90,17 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
         deadline = watch.started + limits.time_limit + watch.paused()
         notice_at = deadline - min(limits.notice, limits.time_limit / 10)
         if ended is not None:
-            return _outcome(handle, watch, _natural_cause(ended, limits, watch))
+            return _outcome(watch, ended, _natural_cause(ended, limits, watch))
         if watch.cancelled():
-            return _stop(handle, limits, watch, Cause.CANCELLED, None, "A user cancelled the run.")
+            return _stop(handle, limits, watch, (Cause.CANCELLED, None, "A user cancelled the run."))
         if budget := watch.spent():
             message = f"The agent was stopped: its budget {budget} is used up."
             watch.emit(LimitReached(limit=budget, message=message))
-            return _stop(handle, limits, watch, None, budget, message)
+            return _stop(handle, limits, watch, (None, budget, message))
         if now >= deadline:
             message = f"The agent was stopped at its time limit of {plain(limits.time_limit)} seconds."
             watch.emit(LimitReached(limit="time", value=limits.time_limit))
-            return _stop(handle, limits, watch, Cause.AGENT_TIMED_OUT, "time", message)
+            return _stop(handle, limits, watch, (Cause.AGENT_TIMED_OUT, "time", message))
         if not told and now >= notice_at:
             told = True
             left = max(0.0, deadline - now)
@@ -106,9 +108,8 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
                 watch.notice.write_text(f"{left:.0f} seconds are left; then the files in the output folder count.\n")
             watch.emit(Notice(seconds_left=round(left, 1)))
         if now >= watch._next_usage and (over := _over_limit(handle, limits, watch, now)):
-            cause, limit, message = over
-            watch.emit(LimitReached(limit=limit, message=message))
-            return _stop(handle, limits, watch, cause, limit, message, grace=0.0)
+            watch.emit(LimitReached(limit=over[1], message=over[2]))
+            return _stop(handle, limits, watch, over, grace=0.0)
         next_event = min(deadline, watch._next_usage, notice_at if not told else deadline) - now
         quick = now - watch.started < 1.0 and not hasattr(handle, "wait")
         if _rest(handle, max(0.005, min(_QUICK_POLL, next_event) if quick else next_event)):
@@ -175,16 +176,9 @@ def _over_disk(limits: Limits, watch: Watch) -> tuple[Cause, str, str] | None:
     return Cause.OUT_OF_DISK, "disk", f"{message} and {MAX_FILES:,} files and folders."
 
 
-def _stop(
-    handle: Handle,
-    limits: Limits,
-    watch: Watch,
-    cause: Cause | None,
-    limit: str | None,
-    message: str,
-    grace: float | None = None,
-) -> Outcome:
-    grace = limits.grace if grace is None else grace
+def _stop(handle: Handle, limits: Limits, watch: Watch, ending: _Ending, grace: float | None = None) -> Outcome:
+    """End an agent: first by SIGTERM, unless the grace is 0, then by SIGKILL."""
+    grace, (cause, limit, message) = limits.grace if grace is None else grace, ending
     ended: Exit | None = None
     if grace > 0:
         watch.emit(Signal(signal="SIGTERM", grace=grace))
@@ -202,31 +196,31 @@ def _stop(
         # The kernel killed one of its processes for lack of memory, and the others waited for it until the time limit.
         watch.emit(LimitReached(limit="memory", message=_hungry(limits)))
         cause, limit, message = Cause.OUT_OF_MEMORY, "memory", f"{_hungry(limits)} {message}"
-    return _outcome(handle, watch, (ended, cause, limit, message))
+    return _outcome(watch, ended, (cause, limit, message))
 
 
 def _hungry(limits: Limits) -> str:
     return f"The agent needed more than its limit of {limits.memory_mb} MB of memory."
 
 
-def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> tuple[Exit, Cause | None, str | None, str | None]:
+def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> _Ending:
     if ended.out_of_memory:
-        return ended, Cause.OUT_OF_MEMORY, "memory", _hungry(limits)
+        return Cause.OUT_OF_MEMORY, "memory", _hungry(limits)
     if watch.disk is not None and not watch.disk.full():
         watch.disk.check_host()
     if ended.code == 0 and not _full_disk(limits, watch):
-        return ended, None, None, None
+        return None, None, None
     # A process that can no longer write often gives up before the disk is checked.
     if (over := _over_disk(limits, watch)) or ended.signal == signal.SIGXFSZ:
         message = over[2] if over else f"The agent wrote a file larger than its disk limit of {limits.disk_mb} MB."
         watch.emit(LimitReached(limit="disk", message=message))
-        return ended, Cause.OUT_OF_DISK, "disk", message
+        return Cause.OUT_OF_DISK, "disk", message
     how = f"with exit code {ended.code}" if ended.code is not None else f"by signal {ended.signal}"
-    return ended, Cause.AGENT_CRASHED, None, f"The agent's command ended {how}; see its log."
+    return Cause.AGENT_CRASHED, None, f"The agent's command ended {how}; see its log."
 
 
-def _outcome(handle: Handle, watch: Watch, ending: tuple[Exit | None, Cause | None, str | None, str | None]) -> Outcome:
-    ended, cause, limit, message = ending
+def _outcome(watch: Watch, ended: Exit | None, ending: _Ending) -> Outcome:
+    cause, limit, message = ending
     return Outcome(
         exit_code=ended.code if ended else None,
         signal=ended.signal if ended else None,

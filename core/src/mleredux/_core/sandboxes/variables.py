@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -65,6 +65,23 @@ def secret_values(spec: RunSpec, catalogue: Catalogue) -> set[str]:
             names += catalogue.agent(spec.agent, spec.options).secrets
     passwords = _passwords(callers_proxies()) if spec.network == "open" else set[str]()
     return {known[name] for name in names if name in known} | lent_values() | passwords
+
+
+def gpu_environment(ids: Sequence[str], *, assigned: bool = False) -> dict[str, str]:
+    """Return the variables of CUDA, NVIDIA's container runtime, ROCm and HIP; without GPU ids, they hide all GPUs.
+
+    Args:
+        ids: The devices of the slot: device numbers on this machine, or UUIDs.
+        assigned: Whether the agent sees only these devices, as in a container, where numbers start at 0.
+    """
+    seen = [str(place) if assigned and device.isdigit() else device for place, device in enumerate(ids)]
+    names = ",".join(seen) or "-1"
+    return {
+        "NVIDIA_VISIBLE_DEVICES": ",".join(ids) or "void",  # else NVIDIA's older hook adds all that an image wants
+        "CUDA_VISIBLE_DEVICES": names,
+        "ROCR_VISIBLE_DEVICES": names,
+        "HIP_VISIBLE_DEVICES": ",".join(map(str, range(len(ids)))) or "-1",  # among the devices that ROCm shows
+    }
 
 
 def callers_proxies() -> dict[str, str]:

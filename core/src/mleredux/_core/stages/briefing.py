@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.protocols import Launch, Layout
-from mleredux._core.sandboxes.gpus import gpu_environment
 from mleredux._core.sandboxes.tools import told
+from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux._core.store import Run
 from mleredux.models import Agent, Task
 from mleredux.models.formats import plain

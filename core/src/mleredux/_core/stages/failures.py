@@ -6,24 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from mleredux import errors
 from mleredux._core.masks import Mask
 from mleredux._core.submissions.files import open_regular
-from mleredux.errors import (
-    AgentBroken,
-    BuildFailed,
-    Cancelled,
-    DataError,
-    MlereduxError,
-    NotApplicable,
-    NotFound,
-    PluginError,
-    TaskBroken,
-    disk_full,
-    machine_fault,
-    may_pass,
-    one_line,
-)
 from mleredux.models import Cause
+
+_OF_TASKS = (errors.TaskBroken, errors.DataError, errors.NotApplicable, errors.NotFound, errors.PluginError)
 
 
 @dataclass
@@ -40,16 +28,17 @@ class Failure:
 
 def failure_of(error: Exception) -> Failure:
     """Return the cause and the message for an exception that ended a stage."""
-    if isinstance(error, Cancelled):
+    if isinstance(error, errors.Cancelled):
         return Failure(Cause.CANCELLED, str(error))
-    by_agent = isinstance(error, BuildFailed) and error.by_agent  # this may be its own disk limit
-    if not by_agent and (full := disk_full(error)):
+    by_agent = isinstance(error, errors.BuildFailed) and error.by_agent  # this may be its own disk limit
+    if not by_agent and (full := errors.disk_full(error)):
         return Failure(Cause.ENVIRONMENT_BROKE, full)
-    if isinstance(error, AgentBroken) or by_agent:
+    if isinstance(error, errors.AgentBroken) or by_agent:
         return Failure(Cause.AGENT_CRASHED, str(error))
-    message = machine_fault(error) or (str(error) if isinstance(error, MlereduxError) else one_line(error))
-    passing = isinstance(error, DataError) and may_pass(message)  # a download that can succeed later
-    if isinstance(error, (TaskBroken, DataError, NotApplicable, NotFound, PluginError)) and not passing:
+    said = str(error) if isinstance(error, errors.MlereduxError) else errors.one_line(error)
+    message = errors.machine_fault(error) or said
+    passing = isinstance(error, errors.DataError) and errors.may_pass(message)  # a download that can succeed later
+    if isinstance(error, _OF_TASKS) and not passing:
         return Failure(Cause.TASK_BROKEN, str(error))
     return Failure(Cause.ENVIRONMENT_BROKE, message)
 

@@ -20,19 +20,10 @@ from mleredux._core.stages.ledger import exposures, make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
 from mleredux.errors import Cancelled, ResumeRefused, one_line
-from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification
-from mleredux.models.events import (
-    AgentEnded,
-    BuildEnded,
-    GradeEnded,
-    NetworkUse,
-    PrepareEnded,
-    StageEnded,
-    Warned,
-)
+from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification, events
 
 
-def _prepare(context: StageContext) -> StageEnded:
+def _prepare(context: StageContext) -> events.StageEnded:
     context.say("preparing the data")
     context.slots.fit(context.run.spec.limits)
     with interruptible(context.cancelled):
@@ -49,10 +40,10 @@ def _prepare(context: StageContext) -> StageEnded:
         git_commit=git_commit(),
         host=platform.platform(),
     )
-    return PrepareEnded()
+    return events.PrepareEnded()
 
 
-def _build(context: StageContext) -> StageEnded:
+def _build(context: StageContext) -> events.StageEnded:
     context.say("building the agent's environment")
     built = _built(context)
     before = context.run.use.image
@@ -64,7 +55,7 @@ def _build(context: StageContext) -> StageEnded:
     context.run.record_use(image=built.identity)
     if context.smoke and context.agent.smoke is not None:
         context.smoke(built)
-    return BuildEnded(image=built.identity, cached=built.cached)
+    return events.BuildEnded(image=built.identity, cached=built.cached)
 
 
 def _built(context: StageContext) -> Built:
@@ -77,19 +68,19 @@ def _built(context: StageContext) -> Built:
 
 
 def _recorder(context: StageContext) -> Callable[[HostUse], object]:
-    return lambda use: context.run.emit(NetworkUse(use=use))
+    return lambda use: context.run.emit(events.NetworkUse(use=use))
 
 
-def _run_agent(context: StageContext) -> StageEnded:
+def _run_agent(context: StageContext) -> events.StageEnded:
     outcome, submitted = run_agent(context, _built(context))
     if isinstance(submitted, Path):
-        return AgentEnded(outcome=outcome, submission=str(submitted.relative_to(context.run.path)))
-    return AgentEnded(outcome=outcome, problem=submitted.problem)
+        return events.AgentEnded(outcome=outcome, submission=str(submitted.relative_to(context.run.path)))
+    return events.AgentEnded(outcome=outcome, problem=submitted.problem)
 
 
-def _grade(context: StageContext) -> StageEnded:
+def _grade(context: StageContext) -> events.StageEnded:
     context.say("grading")
-    run, ran = context.run, context.run.log.state.ran or AgentEnded()
+    run, ran = context.run, context.run.log.state.ran or events.AgentEnded()
     prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
     isolated = context.sandbox.capabilities.isolated
     exposed = exposures(run, prepared.private, context.task.submission.file, isolated=isolated)
@@ -105,7 +96,7 @@ def _grade(context: StageContext) -> StageEnded:
     )
     versions = _grade_versions(context, report, prepared.private)
     judge(context, prepared, report, exposed, again=run.spec.verify)
-    return GradeEnded(score=report.score, valid=report.valid_submission, versions=versions)
+    return events.GradeEnded(score=report.score, valid=report.valid_submission, versions=versions)
 
 
 def judge(
@@ -130,7 +121,7 @@ def judge(
             evidence += cast("Iterable[Evidence] | None", reasons) or ()
         except Exception as error:  # a plugin may raise anything; the result is judged without its evidence
             message = f"Finding evidence failed: {one_line(error)}"
-            run.emit(Warned(plugin=implementation.plugin_name, message=message))
+            run.emit(events.Warned(plugin=implementation.plugin_name, message=message))
     verdict = report.judged(tuple(evidence), report.verdict.verification)
     run.write_report(verdict)
     if again:
@@ -181,7 +172,7 @@ def _grade_versions(context: StageContext, report: Report, private: Path) -> int
     return len(scores)
 
 
-STEPS: dict[State, Callable[[StageContext], StageEnded]] = {
+STEPS: dict[State, Callable[[StageContext], events.StageEnded]] = {
     State.PREPARING: _prepare,
     State.BUILDING: _build,
     State.RUNNING: _run_agent,
