@@ -44,9 +44,9 @@ from mleredux._core.stages.jsonl import write_report as write_report
 from mleredux._core.stages.prepare import as_prepared as as_prepared
 from mleredux._core.stages.prepare import prepare as prepare
 from mleredux._core.stages.regrade import regrade as regrade
+from mleredux._core.stages.regrade import verify_run as verify_run
 from mleredux._core.stages.run_agent import run_agent as run_agent
 from mleredux._core.stages.run_agent import run_in_sandbox as run_in_sandbox
-from mleredux._core.stages.verify_run import verify_run as verify_run
 from mleredux._core.store.run import read_ticket as read_ticket
 from mleredux._core.store.run import write_ticket as write_ticket
 from mleredux._core.submissions.files import submitted as submitted

@@ -8,7 +8,7 @@
 | `dev_scores` | scores during a run on rows held back from the training data |
 | `ledger` | the agent's access; whether it saw held-out data, or changed the data |
 | `grade`, `grade_versions` | fourth stage: the score, also of earlier versions |
-| `verify_run`, `regrade`, `jsonl` | verifying a result; grading again; MLE-bench's files |
+| `regrade`, `jsonl` | grading again, and verifying a result; MLE-bench's files |
 | `produce` | last stage: artifacts of plugins, and the manifest |
 | `failures` | causes of exceptions; the line of a log that shows the reason |
 """

@@ -1,8 +1,10 @@
-"""Grade a finished run again, after its task or grader was fixed; every report is kept."""
+"""Grade a finished run again, after its task or grader was fixed, or verify it; every report is kept."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +12,16 @@ from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors import open_nodes
 from mleredux._core.plugins import Catalogue
 from mleredux._core.resume import versions_of
+from mleredux._core.sandboxes.slots import Slots
+from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.grade_versions import grade_versions
+from mleredux._core.stages.ledger import exposures
 from mleredux._core.stages.prepare import prepare
-from mleredux._core.stages.produce import produce
+from mleredux._core.stages.produce import add_artifact, produce
 from mleredux._core.stages.run_agent import agent_started
-from mleredux._core.store import Run
+from mleredux._core.stages.steps import judge
+from mleredux._core.store import Run, RunStore
 from mleredux._core.store.files import write_atomically
 from mleredux._core.store.run import GRADES_FILE
 from mleredux.errors import MlereduxError
@@ -40,9 +46,7 @@ def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tu
         MlereduxError: The run has no report, is still running, or does not match the current data of the task; or its
             object store does not respond: then it is graded on this machine, and published when it is graded again.
     """
-    if not run.lock.acquire():
-        raise MlereduxError(f"Run {run.id} is being executed.", hint="Wait for it.")
-    try:
+    with _alone(run):
         old, ran = run.report, run.log.state.ran
         if old is None or ran is None:
             raise MlereduxError(f"Run {run.id} has no report.", hint="Resume it with `mleredux run --resume`.")
@@ -68,9 +72,61 @@ def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tu
         produce(run, catalogue)
         if run.ticket.get("store"):
             open_nodes(catalogue).publish(run)
-    finally:
-        run.lock.release()
     return old, new
+
+
+def verify_run(
+    run: Run, store: RunStore, catalogue: Catalogue, *, progress: Callable[[str], None] = lambda _message: None
+) -> Report:
+    """Judge the result of a run again, after executing its final code again; artifacts are recreated.
+
+    Args:
+        run: The run.
+        store: The store of the run.
+        catalogue: The plugins.
+        progress: Called with short progress messages.
+
+    Returns:
+        The report with the verdict.
+
+    Raises:
+        MlereduxError: The run has not ended, was not graded, or is still running.
+    """
+    report = run.report
+    if not run.state.final or report is None:
+        raise MlereduxError(f"Run {run.id} has no report to verify.", hint="Choose a graded run.")
+    with _alone(run):
+        context = StageContext(
+            run=run,
+            owner=store.owner,
+            catalogue=catalogue,
+            data=DataStore(run.spec.data_dir),
+            slots=Slots(store.path),
+            cancelled=lambda: False,
+            progress=progress,
+        )
+        prepared = prepare(context.task, catalogue, context.data, progress=progress)
+        isolated = context.sandbox.capabilities.isolated
+        exposed = exposures(run, prepared.private, context.task.submission.file, isolated=isolated)
+        judge(context, prepared, report, exposed, again=True)
+        before = run.manifest
+        made = {artifact.path for artifact in produce(run, catalogue).artifacts}
+        for artifact in before.artifacts if before else ():
+            if artifact.path not in made and (run.path / artifact.path).is_file():
+                add_artifact(run, artifact)
+    judged = run.report
+    assert judged is not None
+    return judged
+
+
+@contextlib.contextmanager
+def _alone(run: Run) -> Iterator[None]:
+    """Hold the lock of a run, which no process may be executing."""
+    if not run.lock.acquire():
+        raise MlereduxError(f"Run {run.id} is being executed.", hint="Wait until it has ended.")
+    with contextlib.ExitStack() as stack:
+        stack.callback(run.lock.release)
+        yield
 
 
 def _keep(run: Run, catalogue: Catalogue, task: Task, old: Report, new: Report, data: str) -> None:
