@@ -92,10 +92,8 @@ def open_replay(run: Run, mask: Mask) -> Replay | None:
         return None
     source = run.path.parent / run.spec.replay
     if not (source / FOLDER / CALLS).is_file():
-        raise SandboxError(
-            f"Run {source.name} has no recorded calls to language models.",
-            hint="Choose a run whose network was `gateway`.",
-        )
+        hint = "Choose a run whose network was `gateway`."
+        raise SandboxError(f"Run {source.name} has no recorded calls to language models.", hint=hint)
     renamed = [(str(source), str(run.path)), (source.name, run.id)]
     return Replay(source.name, read_calls(source / FOLDER / CALLS), renamed, mask.text)
 

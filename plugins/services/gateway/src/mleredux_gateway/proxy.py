@@ -12,19 +12,7 @@ from typing import Any
 
 import aiohttp
 from aiohttp import web
-from mleredux_llm_protocols import Family, Kind, Splitter, assembler, content_of, frames_of, reported
-from mleredux_llm_protocols.routes import (
-    COUNT_TOKENS,
-    METHODS,
-    PATHS,
-    below_v1,
-    family_at,
-    family_of,
-    google_call,
-    google_path,
-    key_in,
-    kind_at,
-)
+from mleredux_llm_protocols import Family, Kind, Splitter, assembler, content_of, frames_of, reported, routes
 
 from mleredux_gateway.answers import error, refusal
 from mleredux_gateway.bounds import Room
@@ -95,19 +83,19 @@ class Proxy:
         return application
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        path = below_v1(request.path)
+        path = routes.below_v1(request.path)
         if path == "/health":
             return web.json_response({"status": "running"})
-        named, kind, family = google_call(path), kind_at(path), family_at(path, request.headers)
-        if not hmac.compare_digest(key_in(request.headers).encode("utf-8", "replace"), self._token.encode()):
+        named, kind, family = routes.google_call(path), routes.kind_at(path), routes.family_at(path, request.headers)
+        if not hmac.compare_digest(routes.key_in(request.headers).encode("utf-8", "replace"), self._token.encode()):
             return error(family, 401, "authentication_error", "Invalid API key for this run.", "invalid_api_key")
         if request.method == "GET" and path == "/budget":
             return web.json_response(self._meter.left())
         if request.method == "GET" and path == "/models":
             return await self._sender.models(family)
-        if request.method != "POST" or (kind is None and named is None and path != COUNT_TOKENS):
+        if request.method != "POST" or (kind is None and named is None and path != routes.COUNT_TOKENS):
             return error(family, 404, "not_found_error", f"{request.method} {request.path} is not supported.")
-        if named is not None and METHODS[named[1]] and request.query.get("alt") != "sse":
+        if named is not None and routes.METHODS[named[1]] and request.query.get("alt") != "sse":
             return error(family, 400, "invalid_request_error", "The gateway only streams events: add `?alt=sse`.")
         length = request.content_length
         if length is not None and length > MAX_BODY:
@@ -122,7 +110,7 @@ class Proxy:
                 if not isinstance(body, dict):
                     raise ValueError("no object")
                 if named is not None:
-                    body |= {"model": named[0], "stream": METHODS[named[1]]}
+                    body |= {"model": named[0], "stream": routes.METHODS[named[1]]}
                 written = json.dumps(body).encode()
             except (ValueError, RecursionError):
                 return error(family, 400, "invalid_request_error", "The body is not a JSON object.")
@@ -202,7 +190,7 @@ class Proxy:
             call.error = call.error or f"{type(failure).__name__}: {failure}"
             call.status = call.status or 502
             said = f"The gateway's upstream is unreachable or closed the connection ({type(failure).__name__})."
-            return error(family_of(call.kind), 502, "api_error", said)
+            return error(routes.family_of(call.kind), 502, "api_error", said)
         finally:
             await asyncio.shield(self._finish(call))
 
@@ -230,10 +218,10 @@ class Proxy:
         if isinstance(found, str):
             call.status, call.error = 403, found
             self._diverged(found)
-            return error(family_of(call.kind), 403, "replay_diverged", found, "replay_diverged")
+            return error(routes.family_of(call.kind), 403, "replay_diverged", found, "replay_diverged")
         call.status, call.response, call.first_byte = int(found["status"]), found.get("response"), call.wait()
         if call.response is None:
-            return error(family_of(call.kind), call.status, "api_error", str(found.get("error")))
+            return error(routes.family_of(call.kind), call.status, "api_error", str(found.get("error")))
         headers = {"X-Mleredux-Call": str(call.number)}
         if not isinstance(call.response, dict):
             return web.Response(text=str(call.response), status=call.status, headers=headers)
@@ -373,5 +361,5 @@ def _no_constant(name: str) -> Any:
 def _path(call: Call) -> str:
     if call.kind == "generate":
         model = call.upstream.config.rename.get(call.model, call.model)
-        return google_path(model, "streamGenerateContent" if call.body["stream"] else "generateContent")
-    return next(path for path, of in PATHS.items() if of == call.kind)
+        return routes.google_path(model, "streamGenerateContent" if call.body["stream"] else "generateContent")
+    return next(path for path, of in routes.PATHS.items() if of == call.kind)

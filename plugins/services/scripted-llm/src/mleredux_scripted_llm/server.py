@@ -10,19 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
-from mleredux_llm_protocols import Action, Family, Turn, frames_of
-from mleredux_llm_protocols.routes import (
-    COUNT_TOKENS,
-    METHODS,
-    below_v1,
-    error_body,
-    family_at,
-    family_of,
-    google_call,
-    key_in,
-    kind_at,
-    model_list,
-)
+from mleredux_llm_protocols import Action, Family, Turn, frames_of, routes
 
 from mleredux_scripted_llm.requests import Answer, Asked, Conversation, choose, identity, read, response_of, tokens_in
 from mleredux_scripted_llm.scenario import Scenario
@@ -83,15 +71,16 @@ class Server:
     async def _route(self, request: web.Request) -> web.StreamResponse:
         if request.path == "/health" and request.method in ("GET", "HEAD"):
             return web.json_response({"status": "running"})
-        path = below_v1(request.path)
-        google, kind, family = google_call(path), kind_at(path), family_at(path, request.headers)
-        key = key_in(request.headers)
+        path = routes.below_v1(request.path)
+        google, kind, family = routes.google_call(path), routes.kind_at(path), routes.family_at(path, request.headers)
+        key = routes.key_in(request.headers)
         if self._key is not None and key != self._key:
             return _error(family, 401, "This API key is not accepted.")
         if request.method == "GET" and path == "/models":
-            return web.json_response(model_list(family, {name: {} for name in self._scenario.models}, "scripted"))
+            models: dict[str, Any] = {name: {} for name in self._scenario.models}
+            return web.json_response(routes.model_list(family, models, "scripted"))
         if request.method == "GET" and path.startswith("/models/"):
-            listed = model_list(
+            listed = routes.model_list(
                 "openai" if family == "google" else family, {path.removeprefix("/models/"): {}}, "scripted"
             )
             return web.json_response(listed["data"][0])
@@ -102,10 +91,10 @@ class Server:
         except ValueError:
             return _error(family, 400, "The body is not a JSON object.")
         if google is not None:
-            body |= {"model": google[0], "stream": METHODS[google[1]]}
+            body |= {"model": google[0], "stream": routes.METHODS[google[1]]}
         conversation = request.headers.get(CONVERSATION_HEADER) or key
         state = self._conversations.setdefault(conversation, Conversation())
-        if request.method == "POST" and path == COUNT_TOKENS:
+        if request.method == "POST" and path == routes.COUNT_TOKENS:
             return web.json_response({"input_tokens": tokens_in(read("messages", body).any)})
         if request.method == "POST" and google is not None and kind is None:
             return web.json_response({"totalTokens": tokens_in(read("generate", body).any)})
@@ -123,7 +112,7 @@ class Server:
             tools = ", ".join(asked.tools) or "none"
             said = asked.last[-_SHOWN:]
             return _error(
-                family_of(asked.kind),
+                routes.family_of(asked.kind),
                 400,
                 f"No rule of the scenario matches this request (tools: {tools}; it ends: {said!r}).",
             )
@@ -134,7 +123,9 @@ class Server:
         self._note(Noted(conversation, asked.protocol, asked.model, named, status, asked.last, asked.body))
         await asyncio.sleep(reply.latency)
         if reply.error is not None:
-            return _error(family_of(asked.kind), status, reply.error.message, reply.error.type, reply.error.retry_after)
+            return _error(
+                routes.family_of(asked.kind), status, reply.error.message, reply.error.type, reply.error.retry_after
+            )
         response = response_of(answer, asked)
         if asked.kind == "responses":
             actions = tuple(Action("", name, arguments) for name, arguments in answer.tools)
@@ -182,4 +173,4 @@ def _error(
     """Return an error in the protocol's own format."""
     kind = kind or _TYPES.get(status, "overloaded_error" if status == _OVERLOADED else "api_error")
     headers = {} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
-    return web.json_response(error_body(family, status, kind, message), status=status, headers=headers)
+    return web.json_response(routes.error_body(family, status, kind, message), status=status, headers=headers)
