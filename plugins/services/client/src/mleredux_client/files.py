@@ -132,9 +132,8 @@ class Partial:
         """
         if artifact is not None and artifact.sha256 is not None and self.sha256 != artifact.sha256:
             self.restart()
-            raise Damaged(
-                f"{artifact.path[:200]!r} does not match its hash in the manifest.", hint="Download it again."
-            )
+            hint = "Download it again."
+            raise Damaged(f"{artifact.path[:200]!r} does not match its hash in the manifest.", hint=hint)
         self._file.flush()
         if fcntl is None:  # Windows can't move open files
             self._file.close()

@@ -83,9 +83,8 @@ def find_local(agent: str | Path) -> LocalAgent | None:
     if path.is_file() and (path.suffix in _SCRIPTS or path.read_bytes()[:2] == b"#!"):
         return LocalAgent(path.parent, path.name)
     if not path.is_dir():
-        raise UsageError(
-            f"There is no folder or script {place}.", hint="Specify the agent's folder, or the id of an agent."
-        )
+        hint = "Specify the agent's folder, or the id of an agent."
+        raise UsageError(f"There is no folder or script {place}.", hint=hint)
     return LocalAgent(path, part=part or None)
 
 

@@ -86,8 +86,7 @@ def frame(rows: Iterable[Mapping[str, Any]], columns: Iterable[str] = ()) -> pd.
     try:
         import pandas as pd
     except ImportError:
-        raise UsageError(
-            "pandas is not installed.", hint="Install it: `pip install 'mleredux-client[dataframe]'`."
-        ) from None
+        hint = "Install it: `pip install 'mleredux-client[dataframe]'`."
+        raise UsageError("pandas is not installed.", hint=hint) from None
     listed = [dict(row) for row in rows]
     return pd.DataFrame(listed, columns=None if listed else list(columns))

@@ -51,10 +51,8 @@ def settings(url: str | None, token: str | SecretStr | None) -> Settings:
     if parsed.scheme not in ("http", "https") or not parsed.host:
         raise UsageError("The service's URL is invalid.", hint="Use http://127.0.0.1:8765 or https://host/path.")
     if parsed.userinfo or parsed.query or parsed.fragment:
-        raise UsageError(
-            "The service's URL must contain only a host and a path.",
-            hint="Pass the token separately: `Client(url, token)`.",
-        )
+        hint = "Pass the token separately: `Client(url, token)`."
+        raise UsageError("The service's URL must contain only a host and a path.", hint=hint)
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError("The token contains invalid characters.", hint="Copy it again, without quotes.")
     return Settings(str(parsed).rstrip("/"), token or None)

@@ -175,9 +175,8 @@ class AsyncArtifacts:
         target = Path(path)
         kind = format or next((FORMATS[end] for end in FORMATS if target.name.lower().endswith(end)), None)
         if kind not in FORMATS.values():
-            raise UsageError(
-                f"{format or target.name!r} is not a supported archive format.", hint="Use zip, tar or tar.gz."
-            )
+            hint = "Use zip, tar or tar.gz."
+            raise UsageError(f"{format or target.name!r} is not a supported archive format.", hint=hint)
         call = calls.get(f"{self._path}/archive", {"format": kind, "prefix": prefix})
         attempts = Attempts(self._http.policy)
         with Partial(target) as part:

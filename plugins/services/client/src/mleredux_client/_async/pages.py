@@ -75,9 +75,7 @@ class AsyncPager(Generic[T]):
         more = {"cursor": cursor, "limit": limit or self._params["limit"]}
         page = await self._http.json(calls.get(self._path, {**self._params, **more}))
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
-            raise UnexpectedAnswer(
-                f"The service's answer to GET {self._path} is not a page.",
-                hint="Check that this is the URL of a mleredux service.",
-            )
+            hint = "Check that this is the URL of a mleredux service."
+            raise UnexpectedAnswer(f"The service's answer to GET {self._path} is not a page.", hint=hint)
         following = page.get("next")
         return page["items"], following if isinstance(following, str) and following else None

@@ -7,15 +7,7 @@ import sys
 import click
 from mleredux.plugin.command import SERVER_VARIABLE, json_option, print_facts, print_json, server_of
 
-from mleredux_client.cli.servers import (
-    MAX_TOKEN,
-    check_token,
-    clean_url,
-    forget_token,
-    in_the_clear,
-    keep_token,
-    kept_servers,
-)
+from mleredux_client.cli import servers
 from mleredux_client.cli.service import ServerCommand, Service, explained, service
 from mleredux_client.errors import MlereduxApiError
 
@@ -32,22 +24,22 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
     named = url or server_of(ctx)
     if named is None:
         raise click.UsageError("Specify the server, as in `mleredux login https://mleredux.example`.")
-    there = clean_url(named)
-    if in_the_clear(there):
+    there = servers.clean_url(named)
+    if servers.in_the_clear(there):
         click.echo("Warning: http:// to another machine sends the token in the clear; use https://.", err=True)
     if token_stdin:
-        text = sys.stdin.read(MAX_TOKEN + 2)
+        text = sys.stdin.read(servers.MAX_TOKEN + 2)
     elif sys.stdin.isatty():
         text = click.prompt(f"Token for {there}", hide_input=True, err=True)
     else:
         raise click.UsageError("The token can't be entered without a terminal; pass it with --token-stdin.")
-    token = check_token(text)
+    token = servers.check_token(text)
     try:
         with Service(there, token) as asked:
             me = asked.get("/v1/me")
     except MlereduxApiError as error:
         raise explained(error, named) from error
-    path = keep_token(there, token)
+    path = servers.keep_token(there, token)
     click.echo(f"Logged in to {there} as {me['user']['name']}; the token is in {path}.", err=True)
     if not server_of(ctx):
         click.echo(f"Use it with --server {there}, or {SERVER_VARIABLE}={there}.", err=True)
@@ -63,10 +55,10 @@ def logout(ctx: click.Context, url: str | None) -> None:
     """
     named = url or server_of(ctx)
     if named is None:
-        known = kept_servers()
+        known = servers.kept_servers()
         raise click.UsageError(f"Specify the server; tokens are stored for: {', '.join(known) or 'none'}.")
-    there = clean_url(named)
-    found = forget_token(there)
+    there = servers.clean_url(named)
+    found = servers.forget_token(there)
     click.echo(f"Removed the token for {there}." if found else f"No token is stored for {there}.", err=True)
 
 

@@ -31,10 +31,8 @@ def clean_url(text: str) -> str:
     except ValueError:
         parts, host, port = urlsplit(""), None, None
     if parts.username is not None or parts.password is not None:  # never quoted: it may be a secret
-        raise MlereduxError(
-            "The server's URL contains a user name or password.",
-            hint=f"Remove it; the token comes from `mleredux login` or {TOKEN_VARIABLE}.",
-        )
+        hint = f"Remove it; the token comes from `mleredux login` or {TOKEN_VARIABLE}."
+        raise MlereduxError("The server's URL contains a user name or password.", hint=hint)
     if parts.scheme not in ("http", "https") or not host or any(not char.isprintable() for char in text):
         raise MlereduxError(f"{text!r} is not a server's URL.", hint="Write it like https://mleredux.example:8000.")
     if parts.query or parts.fragment:
@@ -107,14 +105,11 @@ def _read() -> dict[str, dict[str, Any]]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise MlereduxError(
-            f"{path} can't be read ({type(error).__name__}).", hint="Fix or remove it, then `mleredux login URL`."
-        ) from None
+        hint = "Fix or remove it, then `mleredux login URL`."
+        raise MlereduxError(f"{path} can't be read ({type(error).__name__}).", hint=hint) from None
     if os.name == "posix" and mode & 0o077:
-        raise MlereduxError(
-            f"{path} contains tokens, and other users may read it (mode {mode:04o}).",
-            hint=f"`chmod 600 {shlex.quote(str(path))}`, and revoke the tokens if someone may have read them.",
-        )
+        hint = f"`chmod 600 {shlex.quote(str(path))}`, and revoke the tokens if someone may have read them."
+        raise MlereduxError(f"{path} contains tokens, and other users may read it (mode {mode:04o}).", hint=hint)
     servers = content.get("servers") if isinstance(content, dict) else None
     if not isinstance(servers, dict) or not all(
         isinstance(entry, dict) and isinstance(entry.get("token"), str) for entry in servers.values()
@@ -141,6 +136,5 @@ def _write(servers: dict[str, dict[str, Any]]) -> None:
                 Path(name).unlink()
             raise
     except OSError as error:
-        raise MlereduxError(
-            f"{path} can't be written: {error.strerror or error}.", hint=f"Use {TOKEN_VARIABLE} instead."
-        ) from error
+        hint = f"Use {TOKEN_VARIABLE} instead."
+        raise MlereduxError(f"{path} can't be written: {error.strerror or error}.", hint=hint) from error

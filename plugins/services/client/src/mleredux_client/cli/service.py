@@ -178,9 +178,8 @@ class Service:
             if len(near) == 1:
                 return near[0]
             if near:
-                raise NotFound(
-                    f"{len(near)} runs match {name!r}.", hint=f"Use a longer part of the id, like {near[0]['id']}."
-                ) from None
+                hint = f"Use a longer part of the id, like {near[0]['id']}."
+                raise NotFound(f"{len(near)} runs match {name!r}.", hint=hint) from None
             raise NotFound(error.detail, hint="See `mleredux runs`.") from None
 
     def _near(self, part: str) -> list[dict[str, Any]]:
@@ -203,9 +202,8 @@ def open_service(named: str) -> Service:
     url = clean_url(named)
     token = token_of(url)
     if token is None:
-        raise MlereduxError(
-            f"There is no token for {url}.", hint=f"Log in with `mleredux login {url}`, or set {TOKEN_VARIABLE}."
-        )
+        hint = f"Log in with `mleredux login {url}`, or set {TOKEN_VARIABLE}."
+        raise MlereduxError(f"There is no token for {url}.", hint=hint)
     return Service(url, token)
 
 
