@@ -67,17 +67,17 @@ class _Totals:
     calls: int = 0
     failed: int = 0
     refused: int = 0
-    prompt: int = 0
-    cached: int = 0
-    completion: int = 0
-    cost: float = 0.0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost_usd: float = 0.0
     unpriced: bool = False
     models: dict[str, None] = field(default_factory=dict)
     hosts: dict[str, None] = field(default_factory=dict)
     exhausted: str | None = None
-    fields: dict[str, int] = field(default_factory=dict)
-    tables: dict[str, None] = field(default_factory=dict)
-    excess: int = 0
+    refused_fields: dict[str, int] = field(default_factory=dict)
+    price_tables: dict[str, None] = field(default_factory=dict)
+    excess_tokens: int = 0
 
 
 @dataclass
@@ -201,7 +201,7 @@ class Meter:
         if ticket.tokens is None or tokens.estimated:
             return
         excess = ticket.excess(tokens)
-        self._sum.excess += excess
+        self._sum.excess_tokens += excess
         if not excess:
             if tokens.completion == ticket.tokens.completion:  # a shorter answer is not conclusive
                 self._observes.setdefault(ticket.host, True)
@@ -218,7 +218,7 @@ class Meter:
 
     def note(self, field: str) -> None:
         """Note a field of a request that was not forwarded."""
-        noted = self._sum.fields
+        noted = self._sum.refused_fields
         if field in noted or len(noted) < _MOST_REFUSED_FIELDS:
             noted[field] = noted.get(field, 0) + 1
 
@@ -235,30 +235,17 @@ class Meter:
         tokens = Tokens(
             call["prompt_tokens"], call["cached_tokens"], call.get("cache_written_tokens", 0), call["completion_tokens"]
         )
-        self._sum.excess += call.get("excess_tokens", 0)
+        self._sum.excess_tokens += call.get("excess_tokens", 0)
         self.outages.total = max(self.outages.total, call.get("outage_seconds", 0.0))
         names = ("failed", "model", "host")
         self._add(tokens, call["cost_usd"], table=call.get("price_table"), **{name: call[name] for name in names})
 
     def use(self) -> LlmUse:
         """Return the usage so far."""
-        total = self._sum
-        return LlmUse(
-            calls=total.calls,
-            failed=total.failed,
-            refused=total.refused,
-            prompt_tokens=total.prompt,
-            cached_tokens=total.cached,
-            completion_tokens=total.completion,
-            cost_usd=None if total.unpriced else round(total.cost, 9),
-            models=tuple(total.models),
-            hosts=tuple(total.hosts),
-            exhausted=total.exhausted,
-            refused_fields=dict(total.fields),
-            price_tables=tuple(total.tables),
-            excess_tokens=total.excess,
-            outage_seconds=self.paused(),
-        )
+        counted = {name: value for name, value in vars(self._sum).items() if name in LlmUse.model_fields}
+        listed = {name: tuple(counted[name]) for name in ("models", "hosts", "price_tables")}
+        cost = None if self._sum.unpriced else round(self._sum.cost_usd, 9)
+        return LlmUse(**{**counted, **listed, "cost_usd": cost, "outage_seconds": self.paused()})
 
     def paused(self) -> float:
         """Return for how many seconds so far the run's clock was paused because providers were down."""
@@ -268,8 +255,8 @@ class Meter:
         """Return usage and limit of each budget, for the agent."""
         used = {
             "llm_calls": self._sum.calls,
-            "llm_tokens": self._sum.prompt + self._sum.completion,
-            "llm_cost_usd": None if self._sum.unpriced else round(self._sum.cost, 6),
+            "llm_tokens": self._sum.prompt_tokens + self._sum.completion_tokens,
+            "llm_cost_usd": None if self._sum.unpriced else round(self._sum.cost_usd, 6),
         }
         return {name: {"used": value, "limit": getattr(self._limits, name)} for name, value in used.items()}
 
@@ -279,11 +266,12 @@ class Meter:
         limits, total, most = self._limits, self._sum, (math.inf, "")
         reserved = list(others)
         if limits.llm_tokens is not None:
-            used = total.prompt + total.completion + sum(one.tokens.total for one in reserved if one.tokens)
+            used = total.prompt_tokens + total.completion_tokens
+            used += sum(one.tokens.total for one in reserved if one.tokens)
             most = min(most, ((limits.llm_tokens - used - demand.prompt) // demand.choices, "llm_tokens"))
         if limits.llm_cost_usd is not None and price is not None:
             read, written = highest(price, demand.prompt, hour=demand.hour)
-            left = limits.llm_cost_usd * _ROUNDING - total.cost - sum(one.cost for one in reserved)
+            left = limits.llm_cost_usd * _ROUNDING - total.cost_usd - sum(one.cost for one in reserved)
             left -= demand.prompt * read
             answers = -1.0 if left < 0 else math.inf if written <= 0 else left / written // demand.choices
             most = min(most, (answers, "llm_cost_usd"))
@@ -303,11 +291,11 @@ class Meter:
     ) -> None:
         total = self._sum
         total.failed += failed
-        total.prompt += tokens.prompt
-        total.cached += tokens.cached
-        total.completion += tokens.completion
-        total.cost += cost or 0.0
+        total.prompt_tokens += tokens.prompt
+        total.cached_tokens += tokens.cached
+        total.completion_tokens += tokens.completion
+        total.cost_usd += cost or 0.0
         total.unpriced |= cost is None
         total.models[model] = total.hosts[host] = None
         if table is not None:
-            total.tables[table] = None
+            total.price_tables[table] = None

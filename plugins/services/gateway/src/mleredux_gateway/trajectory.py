@@ -11,17 +11,8 @@ from typing import Any, Literal
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.artifact import Artifact, Run
 from mleredux_llm_protocols import Turn, reply_turn, request_turns, tools_of
-from mleredux_rollout import (
-    AgentInfo,
-    FinalMetrics,
-    Metrics,
-    Observation,
-    ObservationResult,
-    Step,
-    ToolCall,
-    Trajectory,
-    write_rollout,
-)
+from mleredux_rollout import models as atif
+from mleredux_rollout import write_rollout
 
 from mleredux_gateway.record import CALLS, FOLDER, read_calls
 
@@ -50,7 +41,7 @@ def write_trajectory(run: Run, agent: Agent) -> bool:
 
 def make_trajectory(
     calls: Iterable[dict[str, Any]], agent: str, version: str, session: str | None = None
-) -> Trajectory | None:
+) -> atif.Trajectory | None:
     """Convert calls, each of which repeats the previous conversation, to steps of one conversation.
 
     Content of a request becomes a step if it has not been seen before: a message that occurs in a request more often
@@ -95,14 +86,16 @@ def make_trajectory(
     steps = [_step(number, draft) for number, draft in enumerate(drafts, start=1)]
     if refused:
         said = f"{len(refused)} calls were not forwarded; the first: {refused[0].get('error')}"
-        steps.append(Step(step_id=len(steps) + 1, timestamp=refused[0]["time"], source="system", message=said))
+        steps.append(atif.Step(step_id=len(steps) + 1, timestamp=refused[0]["time"], source="system", message=said))
     model = next(draft.call["model"] for draft in drafts if draft.call)
-    return Trajectory(
+    return atif.Trajectory(
         session_id=session,
-        agent=AgentInfo(name=agent, version=version, model_name=model, tool_definitions=list(tools.values()) or None),
+        agent=atif.AgentInfo(
+            name=agent, version=version, model_name=model, tool_definitions=list(tools.values()) or None
+        ),
         steps=steps,
         notes="Created from the calls that the gateway recorded; other actions of the agent are not included.",
-        final_metrics=FinalMetrics(
+        final_metrics=atif.FinalMetrics(
             total_prompt_tokens=totals["prompt_tokens"],
             total_completion_tokens=totals["completion_tokens"],
             total_cached_tokens=totals["cached_tokens"],
@@ -153,15 +146,17 @@ def _answer(turn: Turn, drafts: list[_Draft]) -> bool:
     return False
 
 
-def _step(number: int, draft: _Draft) -> Step:
+def _step(number: int, draft: _Draft) -> atif.Step:
     turn, call = draft.turn, draft.call
     if turn.role != "assistant":
         source: Literal["system", "user"] = "system" if turn.role == "system" else "user"
-        return Step(step_id=number, timestamp=draft.time, source=source, message=turn.text)
+        return atif.Step(step_id=number, timestamp=draft.time, source=source, message=turn.text)
     ids = [action.id or f"call-{number}-{index}" for index, action in enumerate(turn.actions)]
     names = {wanted: known for action, known in zip(turn.actions, ids, strict=True) for wanted in (known, action.name)}
-    results = [ObservationResult(source_call_id=names[wanted], content=text) for wanted, text in draft.results.items()]
-    return Step(
+    results = [
+        atif.ObservationResult(source_call_id=names[wanted], content=text) for wanted, text in draft.results.items()
+    ]
+    return atif.Step(
         step_id=number,
         timestamp=draft.time,
         source="agent",
@@ -169,7 +164,7 @@ def _step(number: int, draft: _Draft) -> Step:
         message=turn.text,
         reasoning_content=(turn.reasoning or None) if call else None,
         tool_calls=[
-            ToolCall(
+            atif.ToolCall(
                 tool_call_id=known,
                 function_name=action.name,
                 arguments=action.arguments if isinstance(action.arguments, dict) else {"raw": action.arguments},
@@ -177,7 +172,7 @@ def _step(number: int, draft: _Draft) -> Step:
             for action, known in zip(turn.actions, ids, strict=True)
         ]
         or None,
-        observation=Observation(results=results) if results else None,
+        observation=atif.Observation(results=results) if results else None,
         metrics=_metrics(call) if call else None,
         is_copied_context=True if draft.copied else None,
         llm_call_count=1 if call else 0,
@@ -185,8 +180,8 @@ def _step(number: int, draft: _Draft) -> Step:
     )
 
 
-def _metrics(call: dict[str, Any]) -> Metrics:
-    return Metrics(
+def _metrics(call: dict[str, Any]) -> atif.Metrics:
+    return atif.Metrics(
         prompt_tokens=call["prompt_tokens"],
         completion_tokens=call["completion_tokens"],
         cached_tokens=call["cached_tokens"],
