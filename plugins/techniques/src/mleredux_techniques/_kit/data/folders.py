@@ -30,8 +30,9 @@ def labeled(public: Path, classes: set[str], row: str, target: str, text: str) -
     import pandas as pd
 
     every = images_below(public)
-    for places in ([place for place in every if place[1] is None], [place for place in every if place[1]]):
-        paths = [_path(public, place) for place in places]
+    for archived in (False, True):
+        places = [place for place in every if isinstance(place.file, Path) != archived]
+        paths = [place.path for place in places]
         for wanted in (True, False):
             kept = [k for k, path in enumerate(paths) if ("train" in path) == wanted and "test" not in path]
             found = _labels([paths[k] for k in kept], classes, text)
@@ -40,15 +41,10 @@ def labeled(public: Path, classes: set[str], row: str, target: str, text: str) -
             in_name, labels = found
             known = [(kept[k], label) for k, label in enumerate(labels) if label]
             known = [known[k] for k in np.random.default_rng(0).permutation(len(known))]
-            names = [(places[k][1] or places[k][0].name).rpartition("/")[2] for k, _label in known]
+            names = [places[k].file.name for k, _label in known]
             ids = range(len(known)) if in_name or len(set(names)) < len(names) else names
             return pd.DataFrame({row: ids, target: [label for _k, label in known]}), [places[k] for k, _label in known]
     return None
-
-
-def _path(public: Path, place: Place) -> str:
-    path, member = place
-    return "/".join([path.relative_to(public).as_posix(), *([member] if member else [])]).lower()
 
 
 def _labels(paths: list[str], classes: set[str], text: str) -> tuple[bool, list[str | None]] | None:

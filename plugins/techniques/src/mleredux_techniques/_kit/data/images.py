@@ -9,16 +9,12 @@ import io
 import zipfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Frame, Series
-
-Place = tuple[Path, str | None]
-"""A file, or an archive and its member."""
 
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp")
 SIDE = 8
@@ -33,6 +29,17 @@ _TAGS = (271, 272, 305, 315)
 THUMBNAIL = tuple(f"image pixel {row} {column}" for row in range(SIDE) for column in range(SIDE))
 _FILE, _COLORS = ("bytes", "width", "height", "format", "metadata"), ("red", "green", "blue", "contrast")
 COLUMNS = (*(f"image {name}" for name in (*_FILE, *_COLORS)), *THUMBNAIL)
+
+
+class Place(NamedTuple):
+    """The location of an image."""
+
+    file: Path | zipfile.Path
+    """The file, perhaps in an archive."""
+    path: str
+    """Its path below the public folder, in lower case."""
+    near: str
+    """The part of the path that tells training images from test images: the folder or archive, and the name."""
 
 
 def with_images(
@@ -59,7 +66,7 @@ def with_images(
         rows = np.sort(np.random.default_rng(0).permutation(len(frame))[: MAX_IMAGES[table]])
         frame = frame.iloc[rows].reset_index(drop=True)
         own = [known[row] for row in rows] if known and table == "train" else None
-        told = _descriptions(own or [_place(places, value, table) for value in frame[named]])
+        told = [_describe(place) for place in own or [_place(places, value, table) for value in frame[named]]]
         found.append(pd.concat([frame, pd.DataFrame(told, index=frame.index, columns=COLUMNS)], axis=1))
     both = pd.concat(found)[list(COLUMNS)]
     if both[THUMBNAIL[0]].notna().mean() < NAMED:
@@ -72,7 +79,7 @@ def _index(public: Path) -> dict[str, list[Place]]:
     """Return the locations of all images, also in archives, by lower-case name with and without extension."""
     found: dict[str, list[Place]] = defaultdict(list)
     for place in images_below(public):
-        name = _key(place[1] or place[0].name)
+        name = _key(place.path)
         found[name.rpartition(".")[0]].append(place)
         found[name].append(place)
     return found
@@ -82,11 +89,13 @@ def images_below(public: Path) -> list[Place]:
     """Return the locations of all images, including those in archives."""
     found: list[Place] = []
     for path in sorted(public.rglob("*")):
+        shown, near = path.relative_to(public).as_posix().lower(), f"{path.parent.name} {path.stem}".lower()
         if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                found += [(path, name) for name in archive.namelist() if name.lower().endswith(ENDINGS)]
+            root = zipfile.Path(path).root
+            names = [name for name in root.namelist() if name.lower().endswith(ENDINGS)]
+            found += [Place(zipfile.Path(root, n), f"{shown}/{n.lower()}", f"{near} {n.lower()}") for n in names]
         elif path.name.lower().endswith(ENDINGS):
-            found.append((path, None))
+            found.append(Place(path, shown, near))
     return found
 
 
@@ -102,25 +111,15 @@ def _names_images(columns: list[Series], places: dict[str, list[Place]]) -> bool
 def _place(places: dict[str, list[Place]], value: Any, table: str) -> Place | None:
     """Return the location of an image; if the name is ambiguous, prefer the table's own folder or archive."""
     found = places.get(_key(value), [])
-    own = [place for place in found if table in f"{place[0].parent.name} {place[0].stem} {place[1]}".lower()]
-    return next(iter([*own, *found]), None)
+    return next(iter([*(place for place in found if table in place.near), *found]), None)
 
 
-def _descriptions(places: list[Place | None]) -> list[dict[str, Any]]:
-    with ExitStack() as opened:
-        archives: dict[Path, zipfile.ZipFile] = {}
-        found = []
-        for place in places:
-            content = b""
-            if place is not None and place[1] is not None:
-                if place[0] not in archives:
-                    archives[place[0]] = opened.enter_context(zipfile.ZipFile(place[0]))
-                if archives[place[0]].getinfo(place[1]).file_size <= MAX_BYTES:
-                    content = archives[place[0]].read(place[1])
-            elif place is not None and place[0].stat().st_size <= MAX_BYTES:
-                content = place[0].read_bytes()
-            found.append(describe(content) if content else {})
-    return found
+def _describe(place: Place | None) -> dict[str, Any]:
+    if place is None:
+        return {}
+    with place.file.open("rb") as file:
+        content = file.read(MAX_BYTES + 1)
+    return describe(content) if 0 < len(content) <= MAX_BYTES else {}
 
 
 def describe(content: bytes) -> dict[str, Any]:
