@@ -28,6 +28,7 @@ from mleredux_techniques.cv.folds import CannotSplit, folds
 from mleredux_techniques.imbalance import document as imbalance
 from mleredux_techniques.imbalance.samplers import resample, row_weights
 from mleredux_techniques.leakage.document import LeakageAnalysis
+from pydantic import TypeAdapter
 from sklearn import impute, preprocessing
 from technique_documents import TECHNIQUES, perfect
 from technique_documents.bases import base_of
@@ -112,7 +113,7 @@ def test_scalers_do_what_scikit_learn_does() -> None:
         ("PowerTransformer", {"method": "box-cox"}),
     ):
         theirs = getattr(preprocessing, name)(**options).fit(train[:, None])
-        scaler = getattr(scalers, name)(name=name, **options)
+        scaler: Any = TypeAdapter(scalers.Scaler).validate_python({"name": name, **options})
         inside = (other > train.min()) & (other < train.max())
         ours = processed({"a": train}, {"a": other}, a=Preprocessing(scaler=scaler))[1]
         assert np.abs(ours - theirs.transform(other[:, None]))[inside].max() < 1e-9, name
@@ -227,7 +228,7 @@ def test_methods_split_as_they_say(method: dict[str, Any]) -> None:
 
 
 def _method(content: dict[str, Any]) -> Any:
-    return getattr(cv, content["name"]).model_validate(content)
+    return TypeAdapter(cv.CvMethod).validate_python(content)
 
 
 def grouped() -> Dataset:

@@ -26,49 +26,25 @@ class GroupKey(Part):
 
 
 class KFold(Part):
-    """sklearn.model_selection.KFold."""
+    """sklearn.model_selection.KFold or StratifiedKFold, which bins numeric targets into ten quantiles."""
 
-    name: Literal["KFold"]
-    n_splits: Splits = 5
-    shuffle: bool = True
-
-
-class StratifiedKFold(Part):
-    """sklearn.model_selection.StratifiedKFold; numeric targets are binned into ten quantiles."""
-
-    name: Literal["StratifiedKFold"]
+    name: Literal["KFold", "StratifiedKFold"]
     n_splits: Splits = 5
     shuffle: bool = True
 
 
 class RepeatedKFold(Part):
-    """sklearn.model_selection.RepeatedKFold."""
+    """sklearn.model_selection.RepeatedKFold or RepeatedStratifiedKFold."""
 
-    name: Literal["RepeatedKFold"]
-    n_splits: Splits = 5
-    n_repeats: Annotated[int, Field(ge=2, le=10)] = 3
-
-
-class RepeatedStratifiedKFold(Part):
-    """sklearn.model_selection.RepeatedStratifiedKFold."""
-
-    name: Literal["RepeatedStratifiedKFold"]
+    name: Literal["RepeatedKFold", "RepeatedStratifiedKFold"]
     n_splits: Splits = 5
     n_repeats: Annotated[int, Field(ge=2, le=10)] = 3
 
 
 class GroupKFold(Part):
-    """sklearn.model_selection.GroupKFold."""
+    """sklearn.model_selection.GroupKFold or StratifiedGroupKFold."""
 
-    name: Literal["GroupKFold"]
-    groups: GroupKey
-    n_splits: Splits = 5
-
-
-class StratifiedGroupKFold(Part):
-    """sklearn.model_selection.StratifiedGroupKFold."""
-
-    name: Literal["StratifiedGroupKFold"]
+    name: Literal["GroupKFold", "StratifiedGroupKFold"]
     groups: GroupKey
     n_splits: Splits = 5
 
@@ -105,15 +81,7 @@ class ShuffleSplit(Part):
 
 
 CvMethod = Annotated[
-    KFold
-    | StratifiedKFold
-    | RepeatedKFold
-    | RepeatedStratifiedKFold
-    | GroupKFold
-    | StratifiedGroupKFold
-    | TimeSeriesSplit
-    | GroupTimeSeriesSplit
-    | ShuffleSplit,
+    KFold | RepeatedKFold | GroupKFold | TimeSeriesSplit | GroupTimeSeriesSplit | ShuffleSplit,
     Field(discriminator="name"),
 ]
 
@@ -166,7 +134,7 @@ class CvAnalysis(Document):
         method = self.method
         if (self.problem == "regression") != (self.smallest_class is None):
             raise ValueError("smallest_class must be null if, and only if, the target is a number")
-        if isinstance(method, (GroupKFold, StratifiedGroupKFold, GroupTimeSeriesSplit)) and (
+        if isinstance(method, (GroupKFold, GroupTimeSeriesSplit)) and (
             self.groups is None or self.groups.key != method.groups
         ):
             raise ValueError("method keeps groups together that are not in groups")

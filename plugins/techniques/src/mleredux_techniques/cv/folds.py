@@ -60,16 +60,16 @@ def _splitter(
     if isinstance(method, (forms.TimeSeriesSplit, forms.GroupTimeSeriesSplit)):
         name = "TimeSeriesSplit"
         order = _in_time(_column(frame, method.time_column), method.descending)
-    elif isinstance(method, forms.GroupKFold | forms.StratifiedGroupKFold):
+    elif isinstance(method, forms.GroupKFold):
         groups = _groups(frame, method)
-        if isinstance(method, forms.StratifiedGroupKFold):
+        if name == "StratifiedGroupKFold":
             options |= {"shuffle": True, "random_state": seed}
     elif getattr(method, "shuffle", True):
         options["random_state"] = seed
     return getattr(model_selection, name)(**options), order, _strata(target, classes), groups
 
 
-def _groups(frame: Frame, method: forms.GroupKFold | forms.StratifiedGroupKFold | forms.GroupTimeSeriesSplit) -> Array:
+def _groups(frame: Frame, method: forms.GroupKFold | forms.GroupTimeSeriesSplit) -> Array:
     key = GroupColumn(**method.groups.model_dump())
     for name in (key.column, key.second):
         if name is not None:

@@ -23,7 +23,7 @@ from mleredux_techniques._kit.data.near import duplicates
 from mleredux_techniques._kit.data.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
 from mleredux_techniques._kit.data.structure import Structure, candidates, moments, structure_of
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
-from mleredux_techniques._kit.judging.marks import Efficacy, Figure, Sheet, close, listing, repeated
+from mleredux_techniques._kit.judging.marks import Efficacy, Figure, Sheet, close, listing
 from mleredux_techniques._kit.judging.plans import loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.scorer import scorer
@@ -107,7 +107,7 @@ def mark(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, Any]) -> Non
             sheet.number(f"{name} rows", getattr(document, f"{name}_rows"), rows)
     if (fewest := truth["smallest_class"]) is not None:
         sheet.number("smallest class", document.smallest_class or 0, fewest)
-    sheet.add(*repeated(document, truth))
+    sheet.duplicates(document, truth)
     sheet.add(*_structure(_assess_groups(sheet, document, truth), _assess_time(sheet, document, truth)))
     sheet.same("problem", document.problem, truth["problem"], what=_PROBLEMS[truth["problem"]])
     sheet.same("target", document.target, truth["target"])
@@ -220,14 +220,10 @@ def strong(dataset: Dataset) -> forms.CvMethod:
         key = forms.GroupKey(**asdict(dataset.group))
         if dataset.time is not None:
             return forms.GroupTimeSeriesSplit(name="GroupTimeSeriesSplit", groups=key, **_in_order(dataset))
-        if classes:
-            return forms.StratifiedGroupKFold(name="StratifiedGroupKFold", groups=key)
-        return forms.GroupKFold(name="GroupKFold", groups=key)
+        return forms.GroupKFold(name="StratifiedGroupKFold" if classes else "GroupKFold", groups=key)
     if dataset.time is not None:
         return forms.TimeSeriesSplit(name="TimeSeriesSplit", **_in_order(dataset))
-    if classes:
-        return forms.StratifiedKFold(name="StratifiedKFold")
-    return NAIVE
+    return forms.KFold(name="StratifiedKFold") if classes else NAIVE
 
 
 def _alike(method: forms.CvMethod, best: forms.CvMethod) -> forms.CvMethod:

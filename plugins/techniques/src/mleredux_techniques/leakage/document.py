@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -20,25 +20,12 @@ LeakKind = Literal[
 ]
 
 
-class DropColumns(Part):
-    """Drop the risk's columns."""
+class Mitigation(Part):
+    """What to do about a leak."""
 
-    name: Literal["drop_columns"]
-
-
-class DropDuplicates(Part):
-    """Drop training rows that also occur in the test table."""
-
-    name: Literal["drop_duplicates"]
-
-
-class KeepAll(Part):
-    """Do nothing."""
-
-    name: Literal["none"]
-
-
-Mitigation = Annotated[DropColumns | DropDuplicates | KeepAll, Field(discriminator="name")]
+    name: Literal["drop_columns", "drop_duplicates", "none"]
+    """drop_columns: drop the risk's columns; drop_duplicates: drop training rows that also occur in the test table;
+    none: do nothing."""
 
 
 class Risk(Part):

@@ -18,7 +18,7 @@ from mleredux_techniques._kit.data.near import duplicates, twins_tell
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.views import in_bins
-from mleredux_techniques._kit.judging.marks import Efficacy, Figure, Sheet, listing, repeated, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Efficacy, Figure, Sheet, listing, shortened, soft_f1
 from mleredux_techniques.leakage.document import LeakageAnalysis, Risk
 from mleredux_techniques.leakage.losses import losses
 
@@ -172,7 +172,7 @@ def _strength_of(leak: dict[str, Any], told: dict[str, float], shared: float) ->
 
 def mark(sheet: Sheet, document: LeakageAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the tables and the planted truth."""
-    sheet.add(*repeated(document, truth))
+    sheet.duplicates(document, truth)
     measured = _assess_strengths(sheet, document, truth["strengths"])
     _assess_risks(sheet, document, truth["leaks"], set(truth.get("unjudged", ())), measured)
 

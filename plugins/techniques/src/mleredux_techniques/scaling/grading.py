@@ -107,7 +107,7 @@ class Scalings(OfColumns):
     models = ("linear", "neighbors", "network")  # trees split a column at the same rows regardless of its scale
 
     def naive(self, instance: Instance) -> Treatments:
-        return _every(instance, scalers.StandardScaler(name="StandardScaler"))
+        return _every(instance, scalers.LinearScaler(name="StandardScaler"))
 
     def panel(self, instance: Instance) -> Sequence[Treatments]:
         logs = {

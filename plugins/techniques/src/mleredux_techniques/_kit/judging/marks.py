@@ -154,22 +154,6 @@ def finding(
     return figure if found else replace(figure, weight=weight * NOTHING, empty=True)
 
 
-def repeated(document: Any, truth: dict[str, Any]) -> list[Figure]:
-    """Return the components for duplicate rows: `duplicate_rows` and `shared_rows`."""
-    what = {
-        "duplicate_rows": "training rows repeat the features of an earlier one",
-        "shared_rows": "test rows have the same features as a training row",
-    }
-    return [
-        finding(
-            name.replace("_", " "), 0.1, close(given, true), versus(given, true), f"{true:,} {told}.",
-            true=true, given=given, decides=False,
-        )
-        for name, told in what.items()
-        for given, true in [(getattr(document, name), truth[name])]
-    ]  # fmt: skip
-
-
 @cache
 def declaration(folder: Path) -> dict[str, Any]:
     """Return the content of a technique's `technique.toml`: fields of its `TechniqueSpec`, and its questions."""
@@ -230,6 +214,12 @@ class Sheet:
     def number(self, name: str, given: float, true: float, **figures: Any) -> None:
         """Mark a number, within the question's tolerance as in `close`."""
         self.mark(name, close(given, true, self._questions[name].get("tolerance", 0.02)), given, true, **figures)
+
+    def duplicates(self, document: Any, truth: dict[str, Any]) -> None:
+        """Mark the counts of duplicate rows in fields that cv and leakage share."""
+        for name in ("duplicate_rows", "shared_rows"):
+            given, true = getattr(document, name), truth[name]
+            self.number(name.replace("_", " "), given, true, of=(true, given))
 
     def measured(
         self, name: str, right: Sized, given: Sized, true: Mapping[str, Any], *, listed: str = "", found: bool = False

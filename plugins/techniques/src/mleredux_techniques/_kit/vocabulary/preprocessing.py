@@ -23,7 +23,7 @@ FEWEST_COLUMNS = 5
 """Minimum column limit per feature, within about `ALL_COLUMNS` columns in total; rarer categories share one."""
 _MEDIAN = imputers.SimpleImputer(name="SimpleImputer", strategy="median")
 _CATEGORY = imputers.SimpleImputer(name="SimpleImputer", strategy="constant")
-_STANDARD, _POWER = scalers.StandardScaler(name="StandardScaler"), scalers.PowerTransformer(name="PowerTransformer")
+_STANDARD, _POWER = scalers.LinearScaler(name="StandardScaler"), scalers.PowerTransformer(name="PowerTransformer")
 _FEW = encoders.OneHotEncoder(name="OneHotEncoder", max_categories=PLAIN_CATEGORIES)
 _WORDS = encoders.TfidfVectorizer(name="TfidfVectorizer", max_features=150)
 

@@ -15,28 +15,10 @@ class NoScaler(Part):
     name: Literal["none"]
 
 
-class StandardScaler(Part):
-    """sklearn.preprocessing.StandardScaler."""
+class LinearScaler(Part):
+    """The scaler of this name in sklearn.preprocessing; MinMaxScaler to [0, 1]."""
 
-    name: Literal["StandardScaler"]
-
-
-class MinMaxScaler(Part):
-    """sklearn.preprocessing.MinMaxScaler to [0, 1]."""
-
-    name: Literal["MinMaxScaler"]
-
-
-class MaxAbsScaler(Part):
-    """sklearn.preprocessing.MaxAbsScaler."""
-
-    name: Literal["MaxAbsScaler"]
-
-
-class RobustScaler(Part):
-    """sklearn.preprocessing.RobustScaler."""
-
-    name: Literal["RobustScaler"]
+    name: Literal["StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"]
 
 
 class PowerTransformer(Part):
@@ -61,14 +43,7 @@ class Log1p(Part):
 
 
 Scaler = Annotated[
-    NoScaler
-    | StandardScaler
-    | MinMaxScaler
-    | MaxAbsScaler
-    | RobustScaler
-    | PowerTransformer
-    | QuantileTransformer
-    | Log1p,
+    NoScaler | LinearScaler | PowerTransformer | QuantileTransformer | Log1p,
     Field(discriminator="name"),
 ]
 """The scaling of numbers: a scaler with its parameters, chosen by `name`."""
