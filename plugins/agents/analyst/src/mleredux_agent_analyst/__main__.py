@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable
 from importlib import import_module
-from pkgutil import iter_modules
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from mleredux_agentkit import Task, Trajectory, write
@@ -48,13 +48,8 @@ def main() -> int:
 
 def _answerer(technique: str) -> Callable[[Tables], dict[str, Any]] | None:
     """Return the function that answers a technique's question, or None."""
-    from mleredux_agent_analyst import answers
-
-    name = technique.replace("-", "_")
-    if name not in {module.name for module in iter_modules(answers.__path__)}:
-        return None
-    found: Callable[[Tables], dict[str, Any]] = import_module(f"{answers.__name__}.{name}").analyse
-    return found
+    name = f"mleredux_agent_analyst.answers.{technique.replace('-', '_')}"
+    return import_module(name).analyse if find_spec(name) else None
 
 
 def _submit_sample(trace: Trace, task: Task) -> bool:

@@ -151,13 +151,6 @@ def _flat(value: Any) -> Any:
     return None if isinstance(value, str) and value in MISSING else value
 
 
-def _unmarked(frame: pd.DataFrame) -> pd.DataFrame:
-    for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
-        marks = [isinstance(value, str) and value in MISSING for value in frame[name]]
-        frame[name] = frame[name].mask(np.array(marks, dtype=bool))
-    return frame
-
-
 def _table(path: Path, most: int) -> pd.DataFrame:
     name = path.name.lower()
     try:
@@ -167,7 +160,9 @@ def _table(path: Path, most: int) -> pd.DataFrame:
             records = [json.loads(line) for line in lines] if lines else json.loads(text)[:most]
             return pd.DataFrame.from_records([{k: _flat(v) for k, v in one.items()} for one in records])
         if name.endswith(".parquet"):
-            return _unmarked(pd.read_parquet(path).head(most))
+            frame = pd.read_parquet(path).head(most)
+            texts = [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]
+            return frame.assign(**frame[texts].map(_flat))
         return pd.read_csv(path, sep="\t" if ".tsv" in name else ",", nrows=most, low_memory=False)
     except (OSError, ValueError, ImportError) as error:
         raise NoQuestion(f"can't read {path.name}: {error}") from error

@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import ks_2samp, rankdata
+from scipy.stats import ks_2samp
 
-from mleredux_agent_analyst.tables import Array, Tables, is_date
+from mleredux_agent_analyst.answers.leakage import strength
+from mleredux_agent_analyst.tables import Tables, is_date
 
 MARKS = (-1.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 AMOUNT = r"^[$€£]?[-+]?[\d,]+(?:\.\d+)?\s*[A-Za-z%]*$"
-RELATED, ALIKE, DISTANT = 0.15, 0.9, 0.1
+RELATED, ALIKE, DISTANT = 0.2, 0.9, 0.1
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
@@ -29,7 +30,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
             for end in (float(np.nanmin(held)), float(np.nanmax(held))):
                 if end in MARKS and (held == end).sum() > 4:
                     told |= {"sentinel": end, "actions": ["mark_missing"]}
-            told["relation"] = "monotone" if _tells(tables, held) > RELATED else "none"
+            told["relation"] = "monotone" if strength(tables, held) > RELATED else "none"
             others = related[name].drop(name)
             told["like"] = str(others.idxmax()) if others.max() > ALIKE else None
             if tables.test is not None and name in tables.test:
@@ -50,15 +51,3 @@ def _type(values: pd.Series[Any], kind: str) -> str:
     if known.str.contains(AMOUNT, regex=True).mean() > 0.95 and known.nunique() >= 10:
         return "number_as_text"
     return "text" if known.nunique() > 0.5 * len(known) and known.str.count(r"\s").mean() >= 4 else "category"
-
-
-def _tells(tables: Tables, values: Array) -> float:
-    """Return the largest |rank correlation| with the target, or with one class against the rest."""
-    known = ~np.isnan(values)
-    if tables.classes:
-        labels = tables.labels.to_numpy(dtype=str)[known]
-        outputs = [(labels == label).astype(float) for label in np.unique(labels)]
-    else:
-        outputs = [rankdata(tables.train[tables.target].to_numpy(dtype=float)[known])]
-    ranks = rankdata(values[known])
-    return max((abs(float(np.corrcoef(ranks, one)[0, 1])) for one in outputs if one.std() and ranks.std()), default=0.0)

@@ -88,8 +88,6 @@ def strength(tables: Tables, values: Array) -> float:
     ranks, labels, best = rankdata(values[known]), tables.labels.to_numpy(dtype=str)[known], 0.0
     for label in np.unique(labels):
         hit = labels == label
-        rows, rest = int(hit.sum()), int((~hit).sum())
-        if min(rows, rest) >= 5:
-            area = (ranks[hit].sum() - rows * (rows + 1) / 2) / (rows * rest)
-            best = max(best, abs(2 * float(area) - 1))
+        if min(hit.sum(), (~hit).sum()) >= 5:  # how far the mean rank is from the middle
+            best = max(best, abs(2 * float(ranks[hit].mean() - ranks.mean())) / int((~hit).sum()))
     return min(1.0, best)

@@ -64,7 +64,9 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> Frame:
     name = path.name.lower()
     try:
         if name.endswith(".parquet"):
-            frame = _unmarked(pd.read_parquet(path).head(rows))
+            frame = pd.read_parquet(path).head(rows)
+            for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
+                frame[name] = frame[name].map(_flat)
         elif name.endswith(".json"):
             frame = _records(path).head(rows)
         elif name.endswith(".jsonl"):
@@ -113,16 +115,7 @@ def _frame(content: Any) -> Frame:
 
 
 def _flat(value: Any) -> Any:
+    """Return nested values as JSON text, and texts that denote missing values as None."""
     if isinstance(value, (dict, list)):
         return json.dumps(value)
     return None if isinstance(value, str) and value in MISSING else value
-
-
-def _unmarked(frame: Frame) -> Frame:
-    """Convert texts that denote missing values to missing values."""
-    import numpy as np
-
-    for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
-        marks = [isinstance(value, str) and value in MISSING for value in frame[name]]
-        frame[name] = frame[name].mask(np.array(marks, dtype=bool))
-    return frame
