@@ -185,12 +185,19 @@ LIES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize(
-    "claims", [{"task_version": "0"}, {"task": "no-such-task"}, {"score": 1.0, "gold_medal": True}]
+    "claims",
+    [
+        {"task_version": "0"},
+        {"task": "no-such-task"},
+        {"score": 1.0, "gold_medal": True},
+        {"score": None, "valid_submission": False, "gold_medal": True, "any_medal": True},
+        {"score": None, "verdict": {"status": "tainted", "withheld": {"silver_medal": True, "any_medal": True}}},
+    ],
 )
 @pytest.mark.attack
 def test_a_claim_that_can_t_be_graded_is_not_confirmed(place: Path, claims: dict[str, Any]) -> None:
     (source, *_) = sorted((place / "runs").glob("*/run.json"))
-    name = f"ungraded-{next(iter(claims))}"
+    name = f"ungraded-{len(list(place.iterdir()))}"
     folder = place / f"{name}.d" / source.parent.name
     shutil.copytree(source.parent, folder)
     for file in ("run.json", "report.json"):

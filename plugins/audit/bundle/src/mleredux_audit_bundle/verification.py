@@ -179,8 +179,8 @@ def _verify(
         checked = _check_run(archive, claim)
         if answers is not None and catalogue is not None and not done.problems:
             _grade_again(archive, claim, checked, DataStore(answers), catalogue)
-            if checked.reproduced is None and checked.claimed_score is not None:
-                checked.problems.append("Grading did not confirm its score.")
+            if checked.reproduced is None and (checked.claimed_score, checked.claimed_medal) != (None, None):
+                checked.problems.append("Grading did not confirm its score and medal.")
         done.runs.append(checked)
     return done
 
