@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from mleredux.models.base import ID_PATTERN, Model
 from mleredux.models.tool import ToolKind
@@ -25,6 +25,8 @@ RetriedCause = Literal[
 
 class Limits(Model):
     """The resource limits of a run. The sandbox enforces each limit; the report names the limit that ended the run."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
 
     time_limit: float = Field(default=3600, gt=0)
     """Seconds the agent may run."""

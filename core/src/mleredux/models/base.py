@@ -18,6 +18,8 @@ class Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
 
 
+_SHOWN = 60
+"""Maximum number of characters of a field's name in messages."""
 _OTHER_VERSION = "of another version"
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
@@ -67,6 +69,30 @@ def parse(content: bytes) -> Any:
         return from_json(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+class FieldTwice(ValueError):
+    """A field occurs twice in one object of a JSON document."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in fields:
+            shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
+            raise FieldTwice(f"the field {shown!r} occurs twice in one object")
+        fields[name] = value
+    return fields
+
+
+def read_json(content: str | bytes) -> Any:
+    """Return the value of a JSON document that a user wrote.
+
+    Raises:
+        FieldTwice: A field occurs twice in one object.
+        ValueError: The document is not JSON.
+    """
+    return json.loads(content, object_pairs_hook=_unique)
 
 
 class Problem(NamedTuple):

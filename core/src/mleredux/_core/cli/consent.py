@@ -13,6 +13,7 @@ import click
 
 from mleredux._core.cli.output import echo
 from mleredux._core.locations import cache_dir
+from mleredux.errors import MlereduxError
 
 if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
@@ -29,14 +30,24 @@ def grant_options(command: _Command) -> _Command:
     """Add the options that grant a foreign agent's requests; on a server, within the administrator's limits."""
     for names, text in reversed(_OPTIONS.items()):
         option, parameter, metavar = names.split()
-        command = click.option(option, parameter, multiple=True, metavar=metavar, help=text)(command)
+        facts: dict[str, Any] = {"multiple": True, "metavar": metavar, "help": text, "callback": _checked}
+        command = click.option(option, parameter, **facts)(command)
     return command
 
 
+def _checked(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        if values:
+            granted(**{str(param.name): values})
+    except MlereduxError as error:
+        raise click.BadParameter(error.message) from None
+    return values
+
+
 def granted(
-    pass_env: Sequence[str],
-    allow_hosts: Sequence[str],
-    allow_images: Sequence[str],
+    pass_env: Sequence[str] = (),
+    allow_hosts: Sequence[str] = (),
+    allow_images: Sequence[str] = (),
     allow_llm_fields: Sequence[str] = (),
     allow_llm_models: Sequence[str] = (),
     tools: Sequence[str] = (),

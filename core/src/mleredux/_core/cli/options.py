@@ -5,8 +5,11 @@ Nothing here uses HTTP: a plugin opens the server as a `Backend` (`mleredux_open
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TypeVar
 
 import click
@@ -164,15 +167,83 @@ class Duration(click.ParamType[float]):
             self.fail(str(error), param, ctx)
 
 
+class Since(click.ParamType[datetime]):
+    """A point in time, written as an age (`2h`, `7d`) or a date."""
+
+    name = "time"
+    """The type's name in messages."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the point in time."""
+        try:
+            if match := re.fullmatch(r"(\d+)([smhdw])", value):
+                unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[match[2]]
+                return datetime.now(UTC) - timedelta(**{unit: int(match[1])})
+            return datetime.fromisoformat(value).astimezone()
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is invalid; use 2h, 7d, or 2026-05-01.", param, ctx)
+
+
 class Megabytes(click.ParamType[int]):
-    """A size in MiB, written as `4096`, `512m` or `4g`."""
+    """A size in MiB, written as `4096`, `512m` or `4g`.
+
+    Args:
+        least: The smallest size allowed.
+    """
 
     name = "size"
     """The type's name in messages."""
 
+    def __init__(self, least: int = 0) -> None:
+        self.least = least
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """Return megabytes."""
         try:
-            return megabytes(value)
+            if (size := megabytes(value)) >= self.least:
+                return size
         except ValueError as error:
             self.fail(str(error), param, ctx)
+        self.fail(f"{value!r} is too small; the minimum is {self.least} MB.", param, ctx)
+
+
+class Number(click.types.FloatParamType):
+    """A finite number."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        if not math.isfinite(number := super().convert(value, param, ctx)):
+            self.fail(f"{value!r} is not a finite number.", param, ctx)
+        return number
+
+
+class NumberRange(click.FloatRange, Number):
+    """A finite number within bounds."""
+
+
+class Pair(click.ParamType[str]):
+    """A name and a value, written as `NAME=VALUE`.
+
+    Args:
+        names: Returns the names allowed; None: any.
+        kind: The type of the values; None: any text.
+    """
+
+    name = "pair"
+    """The type's name in messages."""
+
+    def __init__(
+        self, names: Callable[[], Sequence[str]] | None = None, kind: click.ParamType[Any] | None = None
+    ) -> None:
+        self.names, self.kind = names, kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the text."""
+        name, equals, rest = value.partition("=")
+        if not equals or not name.strip():
+            self.fail(f"{value!r} is not of the form {param.metavar if param else 'NAME=VALUE'}.", param, ctx)
+        if self.names is not None:
+            click.Choice(self.names()).convert(name, param, ctx)
+        if self.kind is not None:
+            self.kind.convert(rest, param, ctx)
+        return str(value)

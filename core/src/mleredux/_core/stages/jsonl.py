@@ -13,6 +13,7 @@ from pydantic import ConfigDict, ValidationError
 from mleredux._core.store.files import write_atomically
 from mleredux.errors import MlereduxError
 from mleredux.models import Model, Report, first_problem
+from mleredux.models.base import Problem, read_json
 
 
 class Listed(Model):
@@ -62,9 +63,9 @@ def read_listed(path: Path, *, lenient: bool = False) -> list[Listed]:
         if not line.strip() or line.lstrip().startswith(("#", "//")):
             continue
         try:
-            listed.append(Listed.model_validate_json(line).model_copy(update={"problem": None}))
-        except ValidationError as error:
-            problem = first_problem(error)
+            listed.append(Listed.model_validate(read_json(line)).model_copy(update={"problem": None}))
+        except (ValueError, RecursionError) as error:
+            problem = first_problem(error) if isinstance(error, ValidationError) else Problem("", str(error), line)
             malformed = MlereduxError(
                 f"{path} line {number} is malformed: {problem.place or 'the line'}: {problem.message}.",
                 hint='A line looks like {"competition_id": "digits", "submission_path": "submission.csv"}.',

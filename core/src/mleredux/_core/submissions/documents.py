@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import BinaryIO, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
+from mleredux.models.base import FieldTwice, read_json
 
 MAX_DOCUMENT_BYTES = 1 << 20
 _SHOWN = 60
@@ -78,9 +78,9 @@ def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Docume
         raise InvalidSubmission(f"{name} is empty.")
     try:
         from_json(data, allow_inf_nan=False, cache_strings="none")  # also rejects deep nesting
-        value = json.loads(data, object_pairs_hook=_object)
-    except _Twice as error:
-        raise InvalidSubmission(f"{name} has the field {_short(str(error))} twice in one object.") from None
+        value = read_json(data)
+    except FieldTwice as error:
+        raise InvalidSubmission(f"{name}: {error}.") from None
     except (ValueError, RecursionError) as error:
         raise InvalidSubmission(f"{name} is not valid JSON (NaN is invalid): {_plain(str(error))}.") from None
     if not isinstance(value, dict):
@@ -89,19 +89,6 @@ def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Docume
         return model.model_validate_json(data)
     except ValidationError as error:
         raise InvalidSubmission(f"{name}: {_problems(error)}") from None
-
-
-class _Twice(Exception):
-    """Carries the name that occurs twice."""
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in found:
-            raise _Twice(name)
-        found[name] = value
-    return found
 
 
 def _problems(error: ValidationError) -> str:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import click
+from mleredux.plugin.command import NumberRange
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import RunStore
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 @click.command("reproduce")
 @click.argument("run")
 @click.option("--entry", metavar="FILE", help="The file of output/code that creates the submission.")
-@click.option("--tolerance", type=float, default=1e-6, show_default=True, help="Maximum difference between numbers.")
+@click.option(
+    "--tolerance", type=NumberRange(0), default=1e-6, show_default=True, help="Maximum difference between numbers."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def reproduce_command(ctx: click.Context, run: str, entry: str | None, tolerance: float, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models.base import read_json
 from mleredux.plugin.command import DataStore, catalogue, data_dir_option, echo
 from mleredux.plugin.files import write_atomically
 
@@ -53,7 +54,7 @@ def command(ctx: click.Context, tasks: tuple[str, ...], output: Path | None, che
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        certificate = json.loads(path.read_bytes())
+        certificate = read_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise MlereduxError(
             f"{path} is not a certificate: {error}.", hint="Make one with `mleredux certify`."

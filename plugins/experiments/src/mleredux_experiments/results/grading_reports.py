@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models.base import FieldTwice, read_json
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 
@@ -74,7 +75,9 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     try:
         if path.stat().st_size > _MANY_BYTES:
             raise ValueError("too large")
-        content = json.loads(path.read_bytes())
+        content = read_json(path.read_bytes())
+    except FieldTwice as error:
+        raise MlereduxError(f"{path}: {error}.") from None
     except (OSError, ValueError, RecursionError) as error:
         raise MlereduxError(f"{path} can't be read as JSON ({type(error).__name__}).") from error
     listed = content.get("competition_reports", [content]) if isinstance(content, dict) else content

@@ -7,20 +7,24 @@ from datetime import UTC, datetime
 
 import click
 
-from mleredux._core.cli.commands.runs import read_since
 from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.options import json_option
+from mleredux._core.cli.options import Since, json_option
 from mleredux._core.cli.output import print_json, print_table
 
 
 @click.command()
 @click.option(
-    "--unused-since", default="30d", show_default=True, metavar="TIME", help="Unused since: 12h, 7d, or a date."
+    "--unused-since",
+    type=Since(),
+    default="30d",
+    show_default=True,
+    metavar="TIME",
+    help="Unused since: 12h, 7d, or a date.",
 )
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 @json_option
 @click.pass_context
-def command(ctx: click.Context, unused_since: str, dry_run: bool, as_json: bool) -> None:
+def command(ctx: click.Context, unused_since: datetime, dry_run: bool, as_json: bool) -> None:
     """Remove images and Python environments of agents that no run has used for 30 days.
 
     They are built again when an agent needs them. Runs, data and base images are kept.
@@ -31,7 +35,7 @@ def command(ctx: click.Context, unused_since: str, dry_run: bool, as_json: bool)
 
     plugins = catalogue(ctx)
     known = plugins.entries("sandboxes")
-    unused = find(read_since(unused_since, "--unused-since").timestamp())
+    unused = find(unused_since.timestamp())
     broken = {item.sandbox for item in unused if item.sandbox not in known or problem_of(plugins, item.sandbox)}
     kept = [item for item in unused if item.sandbox in broken]
     unused = [item for item in unused if item.sandbox not in broken]

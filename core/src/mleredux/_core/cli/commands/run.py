@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
 
 import click
 
@@ -15,6 +15,8 @@ from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.options import (
     Duration,
     Megabytes,
+    NumberRange,
+    Pair,
     data_dir_option,
     json_option,
     local_option,
@@ -46,14 +48,23 @@ _EXECUTION = (
 """Options that are passed to the back end unchanged."""
 
 
+def _causes() -> tuple[str, ...]:
+    from mleredux.models.agent import RetriedCause
+
+    return get_args(RetriedCause)
+
+
 _TYPES: dict[str, click.ParamType[Any]] = {
     "duration": Duration(),
-    "size": Megabytes(),
+    "memory": Megabytes(16),
+    "disk": Megabytes(1),
+    "pair": Pair(),
+    "retries": Pair(_causes, click.IntRange(0, 100)),
     "seed": click.IntRange(0, MAX_SEED),
     "integer": click.IntRange(min=0),
     "positive": click.IntRange(min=1),
-    "cpus": click.FloatRange(min=0, min_open=True),
-    "cost": click.FloatRange(min=0),
+    "cpus": NumberRange(min=0, min_open=True),
+    "cost": NumberRange(min=0),
     "rows": click.IntRange(2, 10**9 - 1),
     "priority": click.IntRange(-100, 100),
     "text": click.File(encoding="utf-8"),

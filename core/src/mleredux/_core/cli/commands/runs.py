@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, get_args
@@ -19,7 +18,15 @@ from mleredux._core.cli.backend import Backend
 from mleredux._core.cli.commands.run import read_labels
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
-from mleredux._core.cli.options import json_option, local_option, runs_dir_option, server_of, server_option
+from mleredux._core.cli.options import (
+    Pair,
+    Since,
+    json_option,
+    local_option,
+    runs_dir_option,
+    server_of,
+    server_option,
+)
 from mleredux._core.cli.output import cell, print_json, print_table, safe
 from mleredux.models.formats import duration, short_reference
 from mleredux.models.verdict import VerdictStatus
@@ -52,11 +59,13 @@ _ALL = 10**9
 @server_option("--project", metavar="NAME", help="Only runs of this project.")
 @click.option("--experiment", metavar="NAME", help="Only runs of this experiment; on a server its id.")
 @local_option("--arm", metavar="NAME", help="Only runs of this arm.", why="use `mleredux experiment status`.")
-@server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Only runs with this label.")
+@server_option("--label", "labels", type=Pair(), multiple=True, metavar="KEY=VALUE", help="Only runs with this label.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of runs to list."
 )
-@click.option("--since", metavar="TIME", help="Only runs created since: 2h, 7d, or a date like 2026-05-01.")
+@click.option(
+    "--since", type=Since(), metavar="TIME", help="Only runs created since: 2h, 7d, or a date like 2026-05-01."
+)
 @click.option("--sort", metavar="COLUMN", help="Sort by this column, smallest first; with -COLUMN, largest first.")
 @click.option("--columns", metavar="NAME,…", help="Columns to list, among those that --json prints.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print all columns as CSV.")
@@ -68,7 +77,7 @@ def command(
     /,
     labels: tuple[str, ...],
     limit: int,
-    since: str | None,
+    since: datetime | None,
     sort: str | None,
     columns: str | None,
     as_csv: bool,
@@ -85,13 +94,12 @@ def command(
         return
     there = backend(ctx, runs_dir=runs_dir)
     filters = {**equal, "label": tuple(f"{key}:{value}" for key, value in read_labels(labels).items())}
-    earliest = read_since(since) if since else None
-    rows, more = there.runs(filters, limit if not (earliest or sort) else _ALL)
-    if earliest is not None:
-        rows = [row for row in rows if row.get("created_at") and datetime.fromisoformat(row["created_at"]) >= earliest]
+    rows, more = there.runs(filters, limit if not (since or sort) else _ALL)
+    if since is not None:
+        rows = [row for row in rows if row.get("created_at") and datetime.fromisoformat(row["created_at"]) >= since]
     if sort is not None:
         rows = sort_rows(rows, sort)
-    if earliest or sort:
+    if since or sort:
         rows, more = rows[:limit], f"{len(rows) - limit} more" if len(rows) > limit else None
     if as_json:
         print_json(rows)
@@ -139,18 +147,6 @@ def print_runs(rows: list[dict[str, Any]], columns: tuple[str, ...] | None = Non
 def _width(rows: list[dict[str, Any]], columns: list[str], most: Mapping[str, int] = MappingProxyType({})) -> int:
     widths = [max(len(name), *(len(cell(row[name])) for row in rows)) for name in columns]
     return sum(min(width, most.get(name, width)) + 2 for name, width in zip(columns, widths, strict=True)) - 2
-
-
-def read_since(text: str, option: str = "--since") -> datetime:
-    """Return a point in time, given as an age (`2h`) or a date."""
-    if match := re.fullmatch(r"(\d+)([smhdw])", text):
-        unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[match[2]]
-        return datetime.now(UTC) - timedelta(**{unit: int(match[1])})
-    try:
-        parsed = datetime.fromisoformat(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is invalid; use 2h, 7d, or 2026-05-01.", param_hint=option) from None
-    return parsed if parsed.tzinfo else parsed.astimezone()
 
 
 def sort_rows(rows: list[dict[str, Any]], column: str) -> list[dict[str, Any]]:
