@@ -18,6 +18,11 @@ from mleredux_bridge_harbor.reward import read_rewards
         ("reward.json", f'{{"a": {"9" * 400}}}', None),
         ("reward.json", f'{{"a": {"9" * 5_000}}}', None),
         ("reward.json", '{"a": null}', None),
+        ("reward.json", '{"a": 1, "b": true}', None),
+        ("reward.json", '{"a": 1, "b": "0.5"}', None),
+        ("reward.json", '{"a": NaN}', None),
+        ("reward.json", '{"a": 1, "b": -Infinity}', None),
+        ("reward.json", '{"a": {"b": 1}}', None),
         ("reward.json", "{}", None),
         ("reward.json", "[1]", None),
         ("reward.json", "[" * 100_000, None),
@@ -29,3 +34,5 @@ def test_only_finite_numbers_count(tmp_path: Path, name: str, text: str, rewards
     assert found == rewards
     assert (message is None) == (rewards is not None)
     assert message is None or message.startswith(f"The verifier's {name} ")
+    if text.startswith('{"a": 1, "b"') and message is not None:
+        assert message.endswith("as 'b', which is not a finite number."), "the sentence names the reward"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import math
 import os
 import secrets
+import sys
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -43,12 +43,14 @@ def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
             continue
         try:
             document = json.loads(text) if name.endswith(".json") else {"reward": float(text.strip())}
-            rewards = {str(key): float(value) for key, value in document.items()}
-        except (ValueError, OverflowError, TypeError, AttributeError, RecursionError):
+        except (ValueError, RecursionError):
             return None, f"The verifier's {name} is not valid."
-        if not rewards or not all(math.isfinite(value) for value in rewards.values()):
-            return None, f"The verifier's {name} does not contain finite numbers."
-        return rewards, None
+        if not isinstance(document, dict) or not document:
+            return None, f"The verifier's {name} has no rewards by name."
+        for key, value in document.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+                return None, f"The verifier's {name} has {value!r:.40} as {key!r:.40}, which is not a finite number."
+        return {key: float(value) for key, value in document.items()}, None
     return None, "The verifier wrote no reward."
 
 
