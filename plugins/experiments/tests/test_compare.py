@@ -274,6 +274,9 @@ def test_missing_runs_have_bounds_within_and_over_tasks(name: str, lost: set[tup
         assert limit == pytest.approx(np.mean([end if place in lost else values[place] for place in places]))
     text = "\n".join(map(markdown, analysis_tables(found)))
     assert ("if missing fail" in text) == ("† runs are missing" in text) == bool(lost)
+    first = found.results.keep(one for one in rows if one.task == "t0")
+    boards = leaderboard_tables(leaderboard(first, [name]), name)
+    assert any("if missing fail" in table.columns for table in boards) == any(task == 0 for task, _ in lost)
 
 
 @pytest.mark.parametrize(("hours", "unit", "shown"), [(0.002, "seconds", 7.2), (0.25, "minutes", 15), (3, "hours", 3)])

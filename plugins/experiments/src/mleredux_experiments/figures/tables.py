@@ -170,7 +170,7 @@ def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal")
             cells[0] = f"only {'+'.join(one.covers)}"
         rows.append((one.name, *cells, one.runs))
         for split in splits:
-            if (own := found[split]) is not None and own.low is not None:
+            if (own := found[split]) is not None and (own.low is not None or own.bounds):
                 estimate, bounds = own.scaled(factor), own.bounds or (None, None)
                 intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks, *bounds))
     optional = ("runs", *(name for name in ("high", "medium", "low") if name in splits))
@@ -251,19 +251,19 @@ def _limits(interval: Interval | None, factor: float = 1.0) -> tuple[float | Non
 
 
 def _unit_of(name: str, estimates: Iterable[Estimate | None]) -> tuple[str, float]:
-    """Return the title of a measure with its unit, and the number of these units in the measure's own unit; times have
-    a unit that suits the longest."""
-    what, factor = measure(name), 1.0
-    unit = what.unit if what.unit != name else ""
-    if unit == "h":
-        unit, factor = time_unit(max((one.mean for one in estimates if one), default=0.0))
-    return f"{what.title}, {unit}" if unit else what.title, factor
+    """Return the title of a measure, and a factor for its values; times get a unit that suits the longest."""
+    what = measure(name)
+    if what.unit != "h":
+        return what.title, 1.0
+    unit, factor = time_unit(max((one.mean for one in estimates if one), default=0.0))
+    return f"{what.title}, {unit}", factor
 
 
 def _measure_row(found: Analysis, name: str) -> tuple[str, ...]:
     """Return the row of a measure for all arms."""
     estimates = [arm.estimates.get(name) for arm in found.arms]
     title, factor = _unit_of(name, estimates)
+    title += f", {unit}" if (unit := MEASURES[name].unit) not in ("", name, "h") else ""
     fixed = [arm.deterministic and name not in RESOURCES for arm in found.arms]
     return title, *(shown(one, same, factor) for one, same in zip(estimates, fixed, strict=True))
 
