@@ -15,6 +15,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import psutil
@@ -61,6 +62,9 @@ class Slot:
     """Memory in MiB that the run reserves."""
     gpus: tuple[str, ...]
     """Ids of the GPUs that the run uses exclusively."""
+
+
+_as_json = lru_cache(8192)(lambda slot: json.dumps(vars(slot)))  # the ledger is written whole for each run
 
 
 def machine() -> Machine:
@@ -198,7 +202,7 @@ class Slots:
             held = [slot for slot in listed if born[slot.pid] == slot.started]
             yield held
             if held != listed:
-                content = json.dumps([vars(slot) for slot in held]).encode()
+                content = f"[{', '.join(map(_as_json, held))}]".encode()
                 write_atomically(path, content)
                 self._known = content, held
 
@@ -220,14 +224,10 @@ def allocated_cpus() -> float | None:
 
 def allocated_memory_mb() -> int | None:
     """Return the memory of the control group or of the job in MiB; None if neither limits it."""
-    found = []
-    if (memory := os.environ.get("SLURM_MEM_PER_NODE", "")).isdigit():
-        found.append(int(memory))
-    if (memory := os.environ.get("SLURM_MEM_PER_CPU", "")).isdigit() and (cpus := allocated_cpus()):
-        found.append(int(int(memory) * cpus))
-    found += [int(text) // 2**20 for text in _limits("memory.max") if text.isdigit()]
-    found = [value for value in found if value > 0]  # 0 means all memory of the node
-    return min(found, default=None)
+    node, cpu = (os.environ.get(f"SLURM_MEM_PER_{name}", "") for name in ("NODE", "CPU"))
+    values = [int(text) // 2**20 for text in _limits("memory.max") if text.isdigit()]
+    values += [int(node) if node.isdigit() else 0, int(int(cpu) * (allocated_cpus() or 0)) if cpu.isdigit() else 0]
+    return min((value for value in values if value > 0), default=None)  # 0 means all memory of the node
 
 
 def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:

@@ -154,7 +154,7 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
         return None
     begun, began = time.monotonic(), time.thread_time()
     watch.look()
-    over = _over_disk(limits, watch)
+    over = _over_disk(limits, watch) if watch.disk is None or watch.disk.enforced_by == "walk" else None
     # Measuring a large tree takes long: spend no more than a tenth of the time on it.
     watch._next_look = time.monotonic() + _pause(max(_LOOK_SECONDS, 10 * (time.monotonic() - begun)), began)
     return over
