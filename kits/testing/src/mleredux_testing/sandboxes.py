@@ -11,6 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from mleredux._core.plugins import current
 from mleredux._core.protocols import Sandbox
@@ -65,8 +66,8 @@ def _check_build(findings: Findings, bench: Bench) -> None:
 
 def _check_probe(findings: Findings, bench: Bench) -> None:
     """Check the environment as reported by one agent."""
-    os.environ[_SECRET] = "of the host"
-    with socket.socket() as server:
+    # For so long, because other threads read the environment until the handle is closed.
+    with mock.patch.dict(os.environ, {_SECRET: "of the host"}), socket.socket() as server:
         server.bind(("0.0.0.0", 0))
         server.listen()
         port = server.getsockname()[1]
@@ -74,12 +75,9 @@ def _check_probe(findings: Findings, bench: Bench) -> None:
             "answers": str(bench.private / "answers.csv"),
             "addresses": [[host, port] for host in _own_addresses()],
         }
-        try:
-            started = bench.start("probe", programs.PROBE, options=options, env={"GIVEN": "ünï"})
-            ended = started.wait(_WAIT * 2)
-            started.handle.close()
-        finally:
-            del os.environ[_SECRET]  # only now, because other threads read the environment until the handle is closed
+        started = bench.start("probe", programs.PROBE, options=options, env={"GIVEN": "ünï"})
+        ended = started.wait(_WAIT * 2)
+        started.handle.close()
     findings.expect("exit code", ended is not None and ended.code == 7, f"an agent that exits with 7 ended as {ended}.")
     log = started.launch.log.read_bytes()
     whole = b"out \xff\xfe\x00 out" in log and b"err \xc3\x28 err" in log

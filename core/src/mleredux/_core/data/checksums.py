@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,6 @@ from mleredux._core.store.files import write_atomically
 from mleredux.errors import DataError
 from mleredux.models import Task
 
-BLOCK = 1 << 20
-"""Bytes per read: larger reads are not faster, and this size fits into a core's cache."""
 CHECKSUMS_FILE = "checksums.json"
 """The file among the prepared data that caches checksums with file times; valid on one machine only."""
 _THREADS = 8
@@ -65,13 +64,8 @@ class ChecksumMismatch(DataError):
 
 def md5(path: Path) -> str:
     """Return the MD5 of a file's content, in hexadecimal."""
-    digest = hashlib.md5(usedforsecurity=False)
-    buffer = bytearray(BLOCK)
-    view = memoryview(buffer)
     with path.open("rb", buffering=0) as file:
-        while count := file.readinto(buffer):
-            digest.update(view[:count])
-    return digest.hexdigest()
+        return hashlib.file_digest(file, partial(hashlib.md5, usedforsecurity=False)).hexdigest()
 
 
 def md5s(paths: Iterable[Path]) -> dict[Path, str]:

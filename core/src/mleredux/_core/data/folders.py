@@ -48,11 +48,9 @@ def scratch_folder(place: Path) -> Iterator[Path]:
 
 def replace(new: Path, place: Path) -> None:
     """Move a finished folder to its final path. The previous one is deleted only when the new one is complete."""
+    old = place.with_name(f".making-{place.name}-old")
+    shutil.rmtree(old, ignore_errors=True)
     if place.exists():
-        old = place.with_name(f".making-{place.name}-old")
-        shutil.rmtree(old, ignore_errors=True)
         place.rename(old)
-        new.rename(place)
-        shutil.rmtree(old, ignore_errors=True)
-    else:
-        new.rename(place)
+    new.rename(place)
+    shutil.rmtree(old, ignore_errors=True)

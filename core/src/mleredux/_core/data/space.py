@@ -39,7 +39,7 @@ def check(
     Raises:
         DataError: There is too little room; the message says how much is missing.
     """
-    place = _existing(store.path)
+    place = next(folder for folder in (store.path, *store.path.parents) if folder.exists())
     links = not keep_raw and _links_work(place)
     peaks = sorted((_needed(store, task, source, links) for task in tasks), reverse=True)
     stays = [_size(task) for task in tasks]
@@ -69,13 +69,6 @@ def _needed(store: DataStore, task: Task, source: Path | None, links: bool) -> f
         return size
     here = sum(path.stat().st_size for path in raw.with_name("download").glob("*") if path.is_file())
     return max(size * (_FETCHED - saved / 2) - here, 0)
-
-
-def _existing(path: Path) -> Path:
-    path = path.absolute()
-    while not path.exists():
-        path = path.parent
-    return path
 
 
 def _links_work(place: Path) -> bool:

@@ -294,13 +294,8 @@ def _look(group: str) -> Iterator[EntryPoint]:
     import importlib_metadata
 
     for point in importlib_metadata.entry_points(group=group):
-        distribution = point.dist
-        yield EntryPoint(
-            point.name,
-            point.value,
-            distribution.name if distribution else None,
-            distribution.version if distribution else None,
-        )
+        known = (point.dist.name, point.dist.version) if point.dist else (None, None)
+        yield EntryPoint(point.name, point.value, *known)
 
 
 def _distributions() -> Iterator[tuple[str, str, int, int]]:

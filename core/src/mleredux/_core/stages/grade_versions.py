@@ -3,7 +3,6 @@ score."""
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.grade import Job, ask_child, make_report
 from mleredux._core.stages.prepare import as_prepared
 from mleredux._core.store import SubmissionVersion
+from mleredux._core.submissions.intake import hash_regular
 from mleredux.models import Report, Task, VersionScore
 
 BATCH = 16
@@ -49,8 +49,8 @@ def grade_versions(
     """
     task = as_prepared(task, private.parent)
     ordered = sorted(versions, key=lambda version: version.number)
-    digests = {version.number: _digest(version.path) for version in ordered}
-    results = {_digest(path): _answer_of(report) for path, report in (graded or {}).items()}
+    digests = {version.number: hash_regular(version.path) for version in ordered}
+    results = {hash_regular(path): _answer_of(report) for path, report in (graded or {}).items()}
     wanted: dict[str, Path] = {}
     for version in spread(ordered):
         if digests[version.number] not in results:
@@ -81,11 +81,6 @@ def spread(versions: Sequence[SubmissionVersion]) -> list[SubmissionVersion]:
             chosen.append(middle)
             gaps += [(low, middle), (middle, high)]
     return [versions[position] for position in chosen]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _answer_of(report: Report) -> dict[str, Any]:
