@@ -26,6 +26,18 @@ _GOOGLE_STATUSES = {
 }  # fmt: skip
 
 
+def client_variables(url: str, key: str) -> dict[str, str]:
+    """Return the environment variables that point common clients to a server of all protocols.
+
+    Args:
+        url: The server's URL.
+        key: The key that clients send.
+    """
+    openai = {"OPENAI_BASE_URL": f"{url}/v1", "OPENAI_API_BASE": f"{url}/v1", "OPENAI_API_KEY": key}
+    anthropic = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_API_BASE": url, "ANTHROPIC_API_KEY": key}
+    return {**openai, **anthropic, "GOOGLE_GEMINI_BASE_URL": url, "GEMINI_API_KEY": key}
+
+
 def below_v1(path: str) -> str:
     """Return the path after `/v1` (`/v1beta` for Google's protocol), which some clients include in their base URL."""
     return (path.removeprefix("/v1beta").removeprefix("/v1").rstrip("/")) or "/"

@@ -18,6 +18,7 @@ from mleredux.plugin.artifact import LlmUse, Run
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.task import installation_salt
 from mleredux_llm_protocols import Tokens
+from mleredux_llm_protocols.routes import client_variables
 
 from mleredux_gateway.bounds import bounded
 from mleredux_gateway.config import load_config, replaying, run_variables
@@ -118,14 +119,7 @@ class RunGateway:
         """Return the variables from which common clients determine the gateway's URL."""
         (token,) = self.secrets
         return {
-            "OPENAI_BASE_URL": f"{url}/v1",
-            "OPENAI_API_BASE": f"{url}/v1",
-            "OPENAI_API_KEY": token,
-            "ANTHROPIC_BASE_URL": url,
-            "ANTHROPIC_API_BASE": url,
-            "ANTHROPIC_API_KEY": token,
-            "GOOGLE_GEMINI_BASE_URL": url,
-            "GEMINI_API_KEY": token,
+            **client_variables(url, token),
             "LITELLM_PROXY_API_BASE": f"{url}/v1",
             "LITELLM_PROXY_API_KEY": token,
             "LITELLM_LOCAL_MODEL_COST_MAP": "True",  # otherwise it waits for an unreachable URL

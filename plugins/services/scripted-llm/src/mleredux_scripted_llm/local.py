@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 from mleredux.errors import MlereduxError
+from mleredux_llm_protocols.routes import client_variables
 
 from mleredux_scripted_llm.scenario import Scenario, load_scenario
 from mleredux_scripted_llm.server import Noted, Server
@@ -66,16 +67,7 @@ class ScriptedLlm:
 
     def environment(self, key: str = "scripted") -> dict[str, str]:
         """Return the environment variables that point common clients to the server."""
-        return {
-            "OPENAI_BASE_URL": f"{self.url}/v1",
-            "OPENAI_API_BASE": f"{self.url}/v1",
-            "OPENAI_API_KEY": key,
-            "ANTHROPIC_BASE_URL": self.url,
-            "ANTHROPIC_API_BASE": self.url,
-            "ANTHROPIC_API_KEY": key,
-            "GOOGLE_GEMINI_BASE_URL": self.url,
-            "GEMINI_API_KEY": key,
-        }
+        return client_variables(self.url, key)
 
     def start(self) -> ScriptedLlm:
         """Start listening; the same as entering the `with` block."""
