@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import click
 from mleredux.plugin.command import data_dir_option, runs_dir_option
 
+_NEW_FOLDER: click.Path = click.Path(file_okay=False, path_type=Path)
+output_option = partial(click.option, "-o", "--output", "folder", metavar="DIR", type=_NEW_FOLDER)
+
 
 @click.command("view")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the address without opening it.")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Write the pages to a new folder that opens offline, and serve nothing.",
-)
+@output_option(help="Write the pages to a new folder that opens offline, and serve nothing.")
 @runs_dir_option
 @data_dir_option
 def command(port: int, no_browser: bool, folder: Path | None, runs_dir: str | None, data_dir: str | None) -> None:

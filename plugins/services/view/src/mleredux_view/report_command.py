@@ -9,18 +9,12 @@ import click
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import data_dir_option, runs_dir_option
 
+from mleredux_view.command import output_option
+
 
 @click.command("report")
 @click.argument("runs", nargs=-1)
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    required=True,
-    help="The new folder.",
-)
+@output_option(required=True, help="The new folder.")
 @runs_dir_option
 @data_dir_option
 def command(runs: tuple[str, ...], folder: Path, runs_dir: str | None, data_dir: str | None) -> None:
