@@ -185,12 +185,7 @@ async def caller_of(request: Request, token: str) -> Caller:
     limits: Limits = request.app.state.limits
     if not token:
         limits.count_failure(request)
-        raise Problem(
-            "unauthenticated",
-            "No token was sent.",
-            hint="Send `Authorization: Bearer mlr_…`.",
-            headers={"WWW-Authenticate": 'Bearer realm="mleredux"'},
-        )
+        raise _unauthenticated("No token was sent.", "Send `Authorization: Bearer mlr_…`.")
     caller = None
     if token.startswith(TOKEN_PREFIX) and len(token) <= 128 and token.isascii():
         tokens: Tokens = request.app.state.tokens
@@ -201,15 +196,15 @@ async def caller_of(request: Request, token: str) -> Caller:
             caller = await run_in_threadpool(tokens.caller, token)
     if caller is None:
         limits.count_failure(request)
-        raise Problem(
-            "unauthenticated",
-            "Invalid or expired token.",
-            hint="Request a new one.",
-            headers={"WWW-Authenticate": 'Bearer realm="mleredux", error="invalid_token"'},
-        )
+        raise _unauthenticated("Invalid or expired token.", "Request a new one.", ', error="invalid_token"')
     request.state.caller = caller
     limits.count_request(request, caller.user_id)
     return caller
+
+
+def _unauthenticated(detail: str, hint: str, error: str = "") -> Problem:
+    headers = {"WWW-Authenticate": f'Bearer realm="mleredux"{error}'}
+    return Problem("unauthenticated", detail, hint=hint, headers=headers)
 
 
 def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
