@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import mleredux_client
 import pytest
-from mleredux_client import AsyncClient, Client
+from mleredux_client import AsyncClient, Client, calls
 
 PACKAGE = Path(__file__).parents[1]
 PAIRS = [
@@ -68,6 +68,21 @@ def test_both_have_the_same_methods_with_the_same_arguments(waiting: type, plain
         if callable(one):
             assert list(inspect.signature(one).parameters) == list(inspect.signature(other).parameters)
             assert not inspect.iscoroutinefunction(other)
+
+
+@pytest.mark.parametrize("client", [AsyncClient, Client])
+def test_an_experiment_takes_the_arguments_of_its_runs(client: type) -> None:
+    one, many = inspect.signature(client.run).parameters, inspect.signature(client.experiment).parameters
+    assert one.keys() - {"self", "task", "agent", "seed", "wait"} == calls.RunFields.__annotations__.keys()
+    assert many["how"].kind is inspect.Parameter.VAR_KEYWORD
+    kept = {"defaults": calls.run_fields(), "none": calls.run_fields(**dict.fromkeys(calls.RunFields.__annotations__))}
+    assert kept["defaults"] == kept["none"] and not calls.known(kept["none"])
+
+
+@pytest.mark.parametrize("name", ["sandbx", "seed", "task"])
+def test_an_unknown_argument_of_an_experiment_is_refused(name: str) -> None:
+    with Client("http://127.0.0.1:1", "mlr_x") as client, pytest.raises(TypeError, match=name):
+        client.experiment(["digits"], **{name: "x"})
 
 
 def test_nothing_of_the_other_world_is_left_in_the_synchronous_one() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar, Unpack
 from urllib.parse import quote
 
 from mleredux_client.durations import Duration, seconds
@@ -15,6 +15,8 @@ from mleredux_client.errors import UnsafePath, UsageError
 
 T = TypeVar("T")
 _TIMES = ("time_limit", "notice", "grace")
+_SENT = ("sandbox", "network", "verify", "context", "project")
+"""Fields that are sent even if they are false or empty."""
 """Limits that are durations."""
 
 
@@ -85,41 +87,41 @@ def delete(path: str) -> Call:
     return Call("DELETE", path)
 
 
-def run_fields(
-    *,
-    sandbox: str | None,
-    time_limit: Duration | None,
-    limits: Mapping[str, Any] | None,
-    options: Mapping[str, Any] | None,
-    network: str | None,
-    grants: Mapping[str, Sequence[str]] | None,
-    secrets: Iterable[str],
-    obfuscated: bool,
-    verify: bool | None,
-    context: str | None,
-    labels: Mapping[str, str] | None,
-    priority: int,
-    preemptible: bool,
-    project: str | None,
-) -> dict[str, Any]:
-    """Return the fields that requests for runs and experiments have in common."""
-    wanted = {**(limits or {}), **({"time_limit": time_limit} if time_limit is not None else {})}
+class RunFields(TypedDict, total=False):
+    """The arguments that requests for runs and experiments have in common; `Client.run` describes them."""
+
+    sandbox: str | None
+    time_limit: Duration | None
+    limits: Mapping[str, Any] | None
+    options: Mapping[str, Any] | None
+    network: str | None
+    grants: Mapping[str, Sequence[str]] | None
+    secrets: Iterable[str]
+    obfuscated: bool
+    verify: bool | None
+    context: str | None
+    labels: Mapping[str, str] | None
+    priority: int
+    preemptible: bool
+    project: str | None
+
+
+def run_fields(**fields: Unpack[RunFields]) -> dict[str, Any]:
+    """Return the fields that requests for runs and experiments have in common.
+
+    Raises:
+        TypeError: An argument has an unknown name.
+    """
+    if unknown := sorted(fields.keys() - RunFields.__annotations__.keys()):
+        raise TypeError(f"{unknown[0]!r} is not an argument of a run or an experiment.")
+    given: dict[str, Any] = dict.fromkeys(RunFields.__annotations__) | {**fields}
+    wanted = {**(given["limits"] or {}), **known({"time_limit": given.pop("time_limit")})}
     wanted |= {name: seconds(wanted[name]) for name in _TIMES if wanted.get(name) is not None}
-    return {
-        "sandbox": sandbox,
-        "limits": wanted or None,
-        "options": dict(options) if options else None,
-        "network": network,
-        "grants": {name: several(name, names) for name, names in grants.items()} if grants else None,
-        "secrets": several("secrets", secrets) or None,
-        "obfuscated": obfuscated or None,
-        "verify": verify,
-        "context": context,
-        "labels": {name: str(value) for name, value in labels.items()} if labels else None,
-        "priority": priority or None,
-        "preemptible": preemptible or None,
-        "project": project,
-    }
+    grants = {name: several(name, names) for name, names in (given["grants"] or {}).items()}
+    labels = {name: str(value) for name, value in (given["labels"] or {}).items()}
+    given |= {"limits": wanted, "grants": grants, "labels": labels, "options": dict(given["options"] or {})}
+    given["secrets"] = several("secrets", given["secrets"] or ())
+    return {name: value if name in _SENT else value or None for name, value in given.items()}
 
 
 def run_filters(

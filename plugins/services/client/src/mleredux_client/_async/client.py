@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, Unpack
 
 import httpx
 from pydantic import SecretStr
@@ -268,22 +268,9 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         sets: Iterable[str] = (),
         seeds: Iterable[int] = (0,),
         name: str | None = None,
-        sandbox: str | None = None,
-        time_limit: Duration | None = None,
-        limits: Mapping[str, Any] | None = None,
-        options: Mapping[str, Any] | None = None,
-        network: str | None = None,
-        grants: Mapping[str, Sequence[str]] | None = None,
-        secrets: Iterable[str] = (),
-        obfuscated: bool = False,
-        verify: bool | None = None,
-        context: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        priority: int = 0,
-        preemptible: bool = False,
-        project: str | None = None,
         plan: Mapping[str, Any] | None = None,
         wait: bool = False,
+        **how: Unpack[calls.RunFields],
     ) -> AsyncExperiment:
         """Run every agent on every task with every seed: either all runs are created, or none.
 
@@ -293,26 +280,14 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             sets: Named sets of further tasks.
             seeds: Seeds, with one run each.
             name: Name of the experiment.
-            sandbox: This and the following arguments are as for `run`, and apply to all runs.
             plan: The fields of a plan file, instead of all other arguments except `name`, `labels`, `priority`,
-                `preemptible` and `project`.
+                `preemptible`, `project` and `secrets`.
+            wait: Whether to return only when all runs have ended.
+            how: `sandbox`, `time_limit`, `limits`, `options`, `network`, `grants`, `secrets`, `obfuscated`, `verify`,
+                `context`, `labels`, `priority`, `preemptible` and `project`, as for `run`; they apply to all runs.
         """
-        fields = calls.run_fields(
-            sandbox=sandbox,
-            time_limit=time_limit,
-            limits=limits,
-            options=options,
-            network=network,
-            grants=grants,
-            secrets=secrets,
-            obfuscated=obfuscated,
-            verify=verify,
-            context=context,
-            labels=labels,
-            priority=priority,
-            preemptible=preemptible,
-            project=project or self.project,
-        )
+        how["project"] = project = how.get("project") or self.project
+        fields = calls.run_fields(**how)
         named = [await self.upload(agent, project=project) for agent in calls.several("agents", agents)]
         matrix: dict[str, Any] = {
             "name": name,
