@@ -96,8 +96,8 @@ def test_runs_and_the_queue_are_counted_from_the_database(service: Service) -> N
 def test_the_database_is_queried_once_in_some_seconds_for_any_number_of_clients(service: Service) -> None:
     asked: list[float] = []
     stored = Stored(service, fresh=60)
-    plain = stored._ask
-    stored._ask = lambda: (asked.append(time.monotonic()), plain())[1]  # type: ignore[method-assign]
+    plain = service.database.reading
+    service.database.reading = lambda: (asked.append(time.monotonic()), plain())[1]  # type: ignore[method-assign]
     threads = [threading.Thread(target=lambda: list(stored.collect())) for _ in range(8)]
     for thread in threads:
         thread.start()

@@ -11,14 +11,13 @@ import shutil
 import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
 from mleredux import __version__
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import State
-from mleredux.plugin.host import Slot, Slots, machine_slots
+from mleredux.plugin.host import Slots, machine_slots
 from prometheus_client import CollectorRegistry, Gauge, Histogram, ProcessCollector
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
@@ -71,20 +70,6 @@ class Metrics:
         self.registry.register(Stored(service))
 
 
-@dataclass(frozen=True)
-class Numbers:
-    """A snapshot of the database's numbers."""
-
-    runs: dict[str, int] = field(default_factory=dict)
-    jobs: dict[tuple[str, str], int] = field(default_factory=dict)
-    submissions: dict[str, int] = field(default_factory=dict)
-    builds: dict[str, int] = field(default_factory=dict)
-    oldest_wait: float = 0.0
-    undelivered: int = 0
-    slots: tuple[Slot, ...] | None = None
-    """Slots held by runs; None: the ledger can't be read."""
-
-
 class Stored(Collector):
     """Numbers from the database and the machine, queried at most once in `fresh` seconds.
 
@@ -96,7 +81,8 @@ class Stored(Collector):
     def __init__(self, service: Service, fresh: float = _FRESH_SECONDS) -> None:
         self._service, self._fresh, self._has = service, fresh, machine_slots()
         self._lock = threading.Lock()
-        self._until, self._numbers, self._answers = 0.0, Numbers(), False
+        self._until, self._answers = 0.0, False
+        self._counts, self._slots = list[Metric](), list[Metric]()
 
     def describe(self) -> Iterable[Metric]:
         """Return nothing: registering must not query the database."""
@@ -104,29 +90,30 @@ class Stored(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """Return the numbers; the last known ones if the database does not respond."""
-        numbers, answers = self._known()
-        yield _gauge("mleredux_database_up", "Whether the database responded.", answers)
-        yield _by("mleredux_runs", "Runs in the store.", "status", RUN_STATUSES, numbers.runs)
-        yield _by("mleredux_submissions", "Submissions without an agent.", "status", (), numbers.submissions)
-        yield _by("mleredux_builds", "Builds of agents.", "status", (), numbers.builds)
-        for name, help_, state in (("waiting", "Queued jobs.", "queued"), ("running", "Running jobs.", "started")):
-            counts = {kind: numbers.jobs.get((kind, state), 0) for kind in JOB_KINDS}
-            yield _by(f"mleredux_jobs_{name}", help_, "kind", JOB_KINDS, counts)
-        oldest = "Seconds since the oldest waiting job was queued."
-        yield _gauge("mleredux_queue_oldest_wait_seconds", oldest, numbers.oldest_wait)
-        waiting = "Webhook messages that could not be delivered in three attempts."
-        yield _gauge("mleredux_webhook_messages_undelivered", waiting, numbers.undelivered)
+        with self._lock:
+            if time.monotonic() >= self._until:
+                try:
+                    self._counts, self._answers = list(self._counted()), True
+                except SQLAlchemyError:
+                    self._answers = False
+                self._slots = list(self._machine())
+                self._until = time.monotonic() + self._fresh
+            up = _gauge("mleredux_database_up", "Whether the database responded.", self._answers)
+            known = [up, *self._counts, *self._slots]
+        yield from known
         free = shutil.disk_usage(self._service.settings.state_dir).free
         yield _gauge("mleredux_disk_free_bytes", "Free space in the runs directory.", free)
         least = self._service.settings.min_free_mb * 2**20
         yield _gauge("mleredux_disk_least_bytes", "Minimum free space to start jobs.", least)
-        if numbers.slots is not None:
-            yield from self._machine(numbers.slots)
         if self._service.scheduler is not None:
             yield from _tallied(self._service.scheduler.tally)
 
-    def _machine(self, held: tuple[Slot, ...]) -> Iterator[Metric]:
+    def _machine(self) -> Iterator[Metric]:
         has, mib = self._has, 2**20
+        try:
+            held = list(Slots(self._service.store.path, has).held())
+        except (MlereduxError, OSError):  # the other numbers are valid even if the ledger is damaged
+            return
         for name, help_, total, used in (
             ("cpus", "CPUs", has.cpus, sum(slot.cpus for slot in held)),
             ("memory_bytes", "Memory", has.memory_mb * mib, sum(slot.memory_mb for slot in held) * mib),
@@ -135,40 +122,27 @@ class Stored(Collector):
             yield _gauge(f"mleredux_machine_{name}", f"{help_} available to runs.", total)
             yield _gauge(f"mleredux_machine_{name}_handed_out", f"{help_} held by runs.", used)
 
-    def _known(self) -> tuple[Numbers, bool]:
-        with self._lock:
-            if time.monotonic() >= self._until:
-                try:
-                    self._numbers, self._answers = self._ask(), True
-                except SQLAlchemyError:
-                    self._answers = False
-                self._numbers = replace(self._numbers, slots=self._slots())
-                self._until = time.monotonic() + self._fresh
-            return self._numbers, self._answers
-
-    def _slots(self) -> tuple[Slot, ...] | None:
-        try:
-            return tuple(Slots(self._service.store.path, self._has).held())
-        except (MlereduxError, OSError):  # the other numbers are valid even if the ledger is damaged
-            return None
-
-    def _ask(self) -> Numbers:
+    def _counted(self) -> Iterator[Metric]:
         with self._service.database.reading() as session:
 
-            def count(column: Any) -> dict[str, int]:
-                return {str(value): n for value, n in session.execute(select(column, func.count()).group_by(column))}
+            def count(column: Any, *where: Any) -> dict[str, int]:
+                query = select(column, func.count()).where(*where).group_by(column)
+                return {str(value): number for value, number in session.execute(query)}
 
-            jobs = select(Job.kind, Job.state, func.count()).where(Job.state.in_(("queued", "started")))
-            oldest = session.scalar(select(func.min(Job.queued_at)).where(Job.state == "queued"))
+            yield _by("mleredux_runs", "Runs in the store.", "status", RUN_STATUSES, count(RunRow.status))
+            yield _by("mleredux_submissions", "Submissions without an agent.", "status", (), count(Submission.status))
+            yield _by("mleredux_builds", "Builds of agents.", "status", (), count(BuildRow.status))
+            for name, help_, state in (("waiting", "Queued jobs.", "queued"), ("running", "Running jobs.", "started")):
+                counts = count(Job.kind, Job.state == state, Job.kind.in_(JOB_KINDS))
+                yield _by(f"mleredux_jobs_{name}", help_, "kind", JOB_KINDS, counts)
+            queued = session.scalar(select(func.min(Job.queued_at)).where(Job.state == "queued"))
+            oldest = max((now() - queued).total_seconds(), 0.0) if queued is not None else 0.0
+            help_ = "Seconds since the oldest waiting job was queued."
+            yield _gauge("mleredux_queue_oldest_wait_seconds", help_, oldest)
             failing = (Delivery.next_at.is_not(None), Delivery.attempts >= 3)
-            return Numbers(
-                undelivered=session.scalar(select(func.count(Delivery.id)).where(*failing)) or 0,
-                runs=count(RunRow.status),
-                jobs={(kind, state): n for kind, state, n in session.execute(jobs.group_by(Job.kind, Job.state))},
-                submissions=count(Submission.status),
-                builds=count(BuildRow.status),
-                oldest_wait=max((now() - oldest).total_seconds(), 0.0) if oldest is not None else 0.0,
-            )
+            undelivered = session.scalar(select(func.count(Delivery.id)).where(*failing)) or 0
+            help_ = "Webhook messages that could not be delivered in three attempts."
+            yield _gauge("mleredux_webhook_messages_undelivered", help_, undelivered)
 
 
 def _gauge(name: str, help_: str, value: float) -> Metric:
