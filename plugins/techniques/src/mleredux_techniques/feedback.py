@@ -65,15 +65,8 @@ def _figure(value: Any) -> str:
 
 
 def _short(value: Any) -> str:
-    told = value if isinstance(value, str) else json.dumps(_rounded(value), ensure_ascii=False)
+    """Return a value as text of limited length, with five significant digits of numbers."""
+    rounded = json.loads(json.dumps(value), parse_float=lambda digits: float(f"{float(digits):.5g}"))
+    told = value if isinstance(value, str) else json.dumps(rounded, ensure_ascii=False)
     told = " ".join(told.split())
     return told if len(told) <= _LONG else told[:_LONG] + "…"
-
-
-def _rounded(value: Any) -> Any:
-    """Format a number with five significant digits."""
-    if isinstance(value, float):
-        return float(f"{value:.5g}")
-    if isinstance(value, dict):
-        return {name: _rounded(item) for name, item in value.items()}
-    return [_rounded(item) for item in value] if isinstance(value, list) else value

@@ -52,7 +52,6 @@ class CalibrationAnalysis(Document):
     best for the metric."""
 
     def _agrees_with_itself(self) -> None:
-        once((one.model for one in self.models), "models")
         for one in self.models:
             once((item.name for item in one.classes), f"classes of {one.model[:60]}")
             gap = one.confidence - one.accuracy

@@ -49,7 +49,6 @@ class EdaAnalysis(Document):
     """All features."""
 
     def _agrees_with_itself(self) -> None:
-        once((one.column for one in self.columns), "columns")
         for one in self.columns:
             name = one.column[:60]
             once(one.actions, f"actions of {name}")

@@ -6,10 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part
 from mleredux_techniques._kit.vocabulary.encoders import Encoding
-from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 
 FeatureType = Literal["numeric", "binary", "nominal", "ordinal", "cyclic", "datetime", "text", "identifier", "constant"]
 
@@ -32,14 +30,8 @@ class EncodingAnalysis(Document):
     the encoding `none`, or dropped if it contains texts."""
 
     def _agrees_with_itself(self) -> None:
-        once((feature.column for feature in self.features), "features")
         for feature in self.features:
             name, distinct = feature.column[:60], feature.cardinality
             wrong = (feature.type == "constant") != (distinct <= 1) or (feature.type == "binary" and distinct != 2)
             if wrong or (feature.type in ("ordinal", "cyclic") and distinct == 2):
                 raise ValueError(f"{name!r} has {distinct} values, but its type is {feature.type}")
-
-
-def recommend(document: EncodingAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation, one line per item."""
-    return by_choice(((item.column, item.encoding) for item in document.features), dataset)

@@ -123,9 +123,8 @@ class Encodings(OfColumns):
     def quick(self, instance: Instance) -> Sequence[Treatments]:
         return [_by_type(instance.dataset, _TARGET, _TARGET)]
 
-    def given(self, document: EncodingAnalysis, instance: Instance) -> Treatments:
-        unlisted = _texts(instance.dataset, _DROP)
-        return {**unlisted, **{one.column: one.encoding for one in document.features if one.column in unlisted}}
+    def unlisted(self, instance: Instance) -> Treatments:
+        return _texts(instance.dataset, _DROP)
 
 
 def _texts(dataset: Dataset, how: encoders.Encoding) -> dict[str, encoders.Encoding]:

@@ -8,7 +8,7 @@ from mleredux.models.formats import plain
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import Document, Name, Part, once
+from mleredux_techniques._kit.vocabulary.document import Document, Name, Part
 
 MOST_MODELS = 50
 
@@ -36,7 +36,6 @@ class EnsemblingAnalysis(Document):
     """Pairs of models with (nearly) the same predictions: a correlation above 0.995 over all columns."""
 
     def _agrees_with_itself(self) -> None:
-        once((one.model for one in self.models), "models")
         if self.models and not sum(one.weight for one in self.models):
             raise ValueError("all weights are 0")
         if unknown := {name for pair in self.copies for name in pair} - {one.model for one in self.models}:

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from mleredux_techniques._kit.data.dataset import Dataset
-from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share, once
+from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, Share
 
 Tells = Literal["alone", "together", "nothing"]
 Transform = Literal["none", "sqrt", "log1p", "rank"]
@@ -42,7 +42,6 @@ class FeaturesAnalysis(Document):
     """The transformed target that models predict instead of a numeric target; `none` for classes."""
 
     def _agrees_with_itself(self) -> None:
-        once((one.column for one in self.features), "features")
         if self.skewness is None and self.transform != "none":
             raise ValueError("transform must be none if the target is a class, which has no skewness")
         tells = {one.column: one.tells for one in self.features}

@@ -69,7 +69,6 @@ class LeakageAnalysis(Document):
     """Leaks, each once; empty if there are none."""
 
     def _agrees_with_itself(self) -> None:
-        once((item.column for item in self.feature_strengths), "feature_strengths")
         once((name for risk in self.risks for name in risk.columns), "columns of risks")
         once((risk.kind for risk in self.risks if not risk.columns), "risks without columns")
         told = {item.column: item.strength for item in self.feature_strengths}

@@ -6,10 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Count, Document, Name, Part, once
 from mleredux_techniques._kit.vocabulary.imputers import Imputation
-from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 
 Mechanism = Literal["MCAR", "MAR", "MNAR"]
 
@@ -46,7 +44,6 @@ class MissingAnalysis(Document):
     """Groups of columns that are mostly missing in the same rows."""
 
     def _agrees_with_itself(self) -> None:
-        once((item.column for item in self.columns), "columns")
         counts = {item.column: item.missing for item in self.columns}
         for item in self.columns:
             if item.mechanism != "MAR" and item.depends_on:
@@ -64,8 +61,3 @@ class MissingAnalysis(Document):
                     raise ValueError(f"together has more rows than {name[:60]!r} has missing values")
         if len(set(groups)) < len(groups):
             raise ValueError("together contains the same columns twice")
-
-
-def recommend(document: MissingAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation, one line per item."""
-    return by_choice(((item.column, item.imputation) for item in document.columns), dataset)

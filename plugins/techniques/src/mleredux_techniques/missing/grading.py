@@ -153,7 +153,7 @@ def _hit(named: list[str], fact: dict[str, Any]) -> float:
 class Imputations(OfColumns):
     """An imputation for each column with missing values in either table."""
 
-    kind = "imputation"
+    kind, columns = "imputation", "columns"
 
     def naive(self, instance: Instance) -> Treatments:
         return _each(instance.dataset, _MEAN, _FREQUENT)
@@ -166,10 +166,9 @@ class Imputations(OfColumns):
         return self.panel(instance)[:2][-1:]
 
     def given(self, document: MissingAnalysis, instance: Instance) -> Treatments:
-        naive, kinds = self.naive(instance), instance.dataset.kinds
-        listed = {one.column: one.imputation for one in document.columns if one.column in kinds}
-        dropped = {name: how for name, how in listed.items() if isinstance(how, imputers.DropColumn)}
-        return {**naive, **{name: how for name, how in listed.items() if name in naive}, **dropped}
+        known = {name: how for name, how in self.listed(document).items() if name in instance.dataset.kinds}
+        dropped = {name: how for name, how in known.items() if isinstance(how, imputers.DropColumn)}
+        return {**super().given(document, instance), **dropped}
 
 
 def _each(dataset: Dataset, numbers: imputers.Imputation, texts: imputers.Imputation) -> dict[str, imputers.Imputation]:

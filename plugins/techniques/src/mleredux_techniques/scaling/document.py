@@ -6,9 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.vocabulary.document import MAX_ITEMS, Document, Name, Part, once
-from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 from mleredux_techniques._kit.vocabulary.scalers import Scaler
 
 ModelFamily = Literal[
@@ -48,15 +46,9 @@ class ScalingAnalysis(Document):
     """Families of models whose predictions don't depend on the scale of the features."""
 
     def _agrees_with_itself(self) -> None:
-        once((feature.column for feature in self.features), "features")
         once(self.not_needed_for, "not_needed_for")
         deviations = [feature.std for feature in self.features]
         if deviations and min(deviations) > 0:
             spread = max(deviations) / min(deviations)
             if abs(self.spread - spread) > 0.1 * spread:
                 raise ValueError("spread contradicts the standard deviations of features")
-
-
-def recommend(document: ScalingAnalysis, dataset: Dataset) -> list[str]:
-    """Return the recommendation, one line per item."""
-    return by_choice(((item.column, item.scaler) for item in document.features), dataset)

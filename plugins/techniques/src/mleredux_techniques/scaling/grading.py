@@ -121,9 +121,8 @@ class Scalings(OfColumns):
     def quick(self, instance: Instance) -> Sequence[Treatments]:
         return [_every(instance, scalers.QuantileTransformer(name="QuantileTransformer", output_distribution="normal"))]
 
-    def given(self, document: ScalingAnalysis, instance: Instance) -> Treatments:
-        unchanged = _every(instance, scalers.NoScaler(name="none"))
-        return {**unchanged, **{one.column: one.scaler for one in document.features if one.column in unchanged}}
+    def unlisted(self, instance: Instance) -> Treatments:
+        return _every(instance, scalers.NoScaler(name="none"))
 
 
 def _every(instance: Instance, scaler: scalers.Scaler) -> dict[str, scalers.Scaler]:

@@ -41,7 +41,6 @@ class ShiftAnalysis(Document):
     """The share of the training rows to use, those with the largest values of the feature `changes`; 1 for all."""
 
     def _agrees_with_itself(self) -> None:
-        once((one.column for one in self.features), "features")
         once(self.drop, "drop")
         if isinstance(self.target, dict) and abs(sum(self.target.values()) - 1) > 0.02:
             raise ValueError("target: the shares of the classes do not add up to 1")

@@ -93,7 +93,8 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
     for frame, truth in ((train, train), (test, labels)):
         cells = {name: columns.normalised(frame[name], kinds[name]) for name in (*ids, *features)}
         cells |= {name: truth[name] for name in targets}
-        cells[target] = _target(truth[target], problem)
+        numeric = problem == "regression"
+        cells[target] = truth[target].astype(float) if numeric else columns.as_classes(truth[target])
         frames.append(frame_of(cells))
     if problem != "regression":
         frames[1][target] = columns.same_spelling(frames[1][target], set(frames[0][target]))
@@ -121,10 +122,6 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
         source = DESCRIBED
     falling = found.time in found.falling
     return replace(draft, group=found.group, time=found.time, falling=falling, known_leaks=declared), source
-
-
-def _target(values: Series, problem: Problem) -> Series:
-    return values.astype(float) if problem == "regression" else columns.as_classes(values)
 
 
 def _wanted(task: Task, public: Path) -> tuple[str, ...]:

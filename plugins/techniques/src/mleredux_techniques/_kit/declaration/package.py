@@ -21,7 +21,7 @@ Reason = Callable[[Task, bool], str | None]
 Plant = Callable[[Dataset, np.random.Generator], Dataset]
 PARTS = {
     "document": ("recommend",),
-    "grading": ("truth", "mark", "files", "measure", "reference", "gap", "solution"),
+    "grading": ("truth", "mark", "files", "measure", "recommend", "reference", "gap", "solution"),
 }
 """Maps each module to the fields of a `TechniqueSpec` that it may define; those of its `STUDY` are the default. Instead
 of `assess`, it defines `mark(sheet, document, truth)`, which fills the sheet."""

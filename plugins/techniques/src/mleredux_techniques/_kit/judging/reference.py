@@ -107,13 +107,12 @@ def _trees(x: Array, y: Array, others: Array, classes: bool, seed: int, weights:
         share = drawn if weights is None else drawn * weights
         rows = np.flatnonzero(share > 0)
         options: dict[str, Any] = {"min_samples_leaf": LEAF_ROWS, "random_state": int(rng.integers(2**31))}
+        kind, features = (DecisionTreeClassifier, "sqrt") if classes else (DecisionTreeRegressor, 1 / 3)
+        tree = kind(max_features=features, **options)
+        tree.fit(x[rows], codes[rows], sample_weight=share[rows], check_input=False)
         if classes:
-            tree = DecisionTreeClassifier(max_features="sqrt", **options)
-            tree.fit(x[rows], codes[rows], sample_weight=share[rows], check_input=False)
             total[:, tree.classes_] += tree.predict_proba(others, check_input=False)
         else:
-            tree = DecisionTreeRegressor(max_features=1 / 3, **options)
-            tree.fit(x[rows], codes[rows], sample_weight=share[rows], check_input=False)
             total[:, 0] += tree.predict(others, check_input=False)
     return total / trees
 

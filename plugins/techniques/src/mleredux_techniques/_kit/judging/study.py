@@ -26,6 +26,7 @@ from mleredux_techniques._kit.judging.reference import MODELS, NAMES, Model
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.vocabulary.document import Part
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
+from mleredux_techniques._kit.vocabulary.recommendation import by_choice
 
 Option = TypeVar("Option")
 Stage = Literal["scored", "chosen", "quick"]
@@ -141,7 +142,26 @@ class OfColumns(OnRows[Treatments]):
     """Treatments of columns: imputations, encodings or scalers."""
 
     kind: Literal["imputation", "encoding", "scaler"]
-    """The field of `Preprocessing` that the choices set."""
+    """The field of `Preprocessing` that the choices set, also of the columns in documents."""
+    columns = "features"
+    """The field of documents that lists columns."""
+
+    def unlisted(self, instance: Instance) -> Treatments:
+        """Return the treatments of columns that are not listed in a document; others can't be treated."""
+        return self.naive(instance)
+
+    def listed(self, document: Any) -> Treatments:
+        """Return the treatments in a document."""
+        return {one.column: getattr(one, self.kind) for one in getattr(document, self.columns)}
+
+    def given(self, document: Any, instance: Instance) -> Treatments:
+        """Return the treatments of all columns that can be treated."""
+        unlisted = self.unlisted(instance)
+        return {**unlisted, **{name: how for name, how in self.listed(document).items() if name in unlisted}}
+
+    def recommend(self, document: Any, dataset: Dataset) -> list[str]:
+        """Return the recommendation, one line per treatment."""
+        return by_choice(self.listed(document).items(), dataset)
 
     def reference(self, instance: Instance) -> dict[str, Any]:
         """Return the index of the strong choice in the panel, for tables so large that grading would take long."""

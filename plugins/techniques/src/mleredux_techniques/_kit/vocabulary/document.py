@@ -39,6 +39,9 @@ class Document(Part):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
+        for name, items in self:
+            for key in ("column", "model") if isinstance(items, list) else ():
+                once((getattr(item, key) for item in items if hasattr(item, key)), name)
         self._agrees_with_itself()
         return self
 
