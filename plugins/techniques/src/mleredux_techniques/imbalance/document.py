@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -20,6 +19,13 @@ SEVERITIES: tuple[tuple[float, Severity], ...] = (
     (float("inf"), "extreme"),
 )
 """Upper bounds (exclusive) of the ratio of the largest class to the smallest, and their names."""
+
+
+def severity_of(ratio: float) -> Severity:
+    """Return the name of a ratio of the largest class to the smallest."""
+    return next(word for bound, word in SEVERITIES if ratio < bound)
+
+
 SamplingStrategy = (
     Literal["auto", "minority", "majority", "not minority", "not majority", "all"] | Annotated[float, Field(gt=0, le=1)]
 )
@@ -109,13 +115,8 @@ class ImbalanceAnalysis(Document):
             ratio = max(counts.values()) / min(counts.values())
             if abs(self.imbalance_ratio - ratio) > 0.05 * ratio:
                 raise ValueError("imbalance_ratio contradicts class_counts")
-        words = {word for bound, word in SEVERITIES if self.imbalance_ratio < bound * 1.02}
-        words &= {"balanced"} | {word for bound, word in _LOWEST if self.imbalance_ratio >= bound * 0.98}
-        if self.severity not in words:
+        if self.severity not in {severity_of(self.imbalance_ratio / near) for near in (0.98, 1.02)}:
             raise ValueError("severity contradicts imbalance_ratio")
-
-
-_LOWEST = tuple((bound, word) for (bound, _), (_, word) in itertools.pairwise(SEVERITIES))
 
 
 def recommend(document: ImbalanceAnalysis, dataset: Dataset) -> list[str]:

@@ -69,7 +69,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         "target": dataset.target,
         "counts": counts,
         "ratio": ratio,
-        "severity": next(word for bound, word in forms.SEVERITIES if ratio < bound),
+        "severity": forms.severity_of(ratio),
     }
 
 
