@@ -133,10 +133,7 @@ def run(
 @json_option
 @click.pass_context
 def retry(ctx: click.Context, experiment: str, jobs: int, runs_dir: str | None, as_json: bool) -> None:
-    """Repeat runs that failed because of the environment or the task, and runs without a result.
-
-    Earlier attempts are kept.
-    """
+    """Repeat runs that failed because of the environment or the task, or have no result; earlier attempts are kept."""
     if server_of(ctx) is not None:
         told(ctx, experiment, "retry", None, as_json)
         return
