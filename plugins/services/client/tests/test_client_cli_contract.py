@@ -91,7 +91,7 @@ def test_a_run_is_asked_for_watched_and_shown_as_a_local_one(there: StandIn) -> 
     ]
     assert there.asked[0].headers["authorization"] == f"Bearer {TOKEN}"
     assert there.asked[0].headers["idempotency-key"]
-    for words in ("queued: a free slot", "running the agent", "done"):
+    for words in ("queued: waiting for a free slot", "running the agent", "done"):
         assert f"digits · dummy · {words}" in told.err
     assert "0.98000 (accuracy)" in told.out and "9.5 s" in told.out and f"mleredux artifacts {RUN['id']}" in told.out
 

@@ -44,7 +44,7 @@ def words_of(run: dict[str, Any]) -> str:
     """Describe the progress of a run in a few words."""
     status = str(run["status"])
     if status == "queued" and run.get("waiting_for"):
-        return f"queued: {run['waiting_for']}"
+        return f"queued: waiting for {run['waiting_for']}"
     return _ACTIVITIES.get(status, status)
 
 
