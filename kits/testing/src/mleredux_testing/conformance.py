@@ -21,9 +21,7 @@ from mleredux_testing.graders import NONE_FIT
 from mleredux_testing.suite import check, registered
 
 _MARKS = {"passed": ("✓", "green"), "failed": ("✗", "red"), "not checked": ("-", "yellow")}
-_OWN_ANSWERS = (
-    "it accepts none of the toy answers; pass some: `mleredux_testing.check_grader(…, answers=…, options=…)`."
-)
+_OWN_ANSWERS = "it rejects the toy answers; pass others: `mleredux_testing.check_grader(…, answers=…, options=…)`."
 _SKIPPED = "not checked: "
 
 

@@ -173,9 +173,7 @@ def _prepared(data: DataStore) -> Diagnosis:
     some = f"{', '.join(older[:3])}{' and others' if older[3:] else ''}"
     message = f"The inodes of {some} may reveal classes, because they were prepared by another program or version."
     remedy = "Prepare them again: `mleredux prepare TASK --force`."
-    return Diagnosis(
-        "data", Finding("files", not older, message if older else "The inodes of files do not reveal classes.", remedy)
-    )
+    return Diagnosis("data", Finding("files", not older, message if older else "Inodes do not reveal classes.", remedy))
 
 
 def _memory() -> Diagnosis:

@@ -123,8 +123,7 @@ def _row(run: RunView) -> dict[str, Any]:
         "score": "-",
         **{name: safe(value) for name, value in found.items()},
         **({"medal": Text(medal, style=_MEDALS.get(medal, ""))} if medal else {}),
-        "time": duration(run.seconds)
-        + (f", {duration(down)} of them paused because no model provider responded" if down else ""),
+        "time": duration(run.seconds) + (f", {duration(down)} of it paused: no model provider" if down else ""),
         "artifacts": Text(run.artifacts),
         **({"report": Text(run.page)} if run.page else {}),
     }

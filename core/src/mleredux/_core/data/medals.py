@@ -149,7 +149,5 @@ def _score(text: str | None, path: Path, line: int) -> float:
     except ValueError:
         score = math.nan
     if math.isnan(score):
-        raise DataError(
-            f"Leaderboard {path}, line {line}: {text!r} is not a score.", hint="Write a number in each row."
-        )
+        raise DataError(f"Leaderboard {path}, line {line}: {text!r} is not a score.", hint="Write a number there.")
     return score

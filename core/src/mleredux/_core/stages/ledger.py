@@ -140,9 +140,7 @@ def _holds(path: Path, wanted: bytes) -> bool:
         return data.find(wanted) >= 0
 
 
-_CHANGED = (
-    "The task's prepared files changed while the agent was running; they will be prepared again for the next run."
-)
+_CHANGED = "The task's prepared files changed during the run; they will be prepared again for the next one."
 
 
 def note_data(run: Run, prepared: Path, *, going_on: bool) -> None:

@@ -76,9 +76,7 @@ def refresh_leaderboard(task: Task, data: DataStore) -> Path:
         task.fetch_leaderboard(fresh)
         scores = read_leaderboard(fresh)
         if scores != sorted(scores, reverse=task.direction == "maximize"):
-            raise DataError(
-                f"The fetched leaderboard of {task.id} is not sorted from best to worst.", hint="The old one was kept."
-            )
+            raise DataError(f"The fetched leaderboard of {task.id} is not sorted.", hint="The old one was kept.")
         fresh.replace(path)
     finally:
         fresh.unlink(missing_ok=True)

@@ -299,8 +299,7 @@ class Replica:
 
     def _incomplete(self) -> StoreError:
         return StoreError(
-            f"Objects of run {self.folder.name} are missing from {self._objects.url}.",
-            hint="They may have been deleted.",
+            f"Objects of run {self.folder.name} are missing from {self._objects.url}.", hint="Submit it again."
         )
 
     def _wishes(self) -> dict[str, Any]:

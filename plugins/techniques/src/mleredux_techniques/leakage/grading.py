@@ -197,9 +197,7 @@ def _assess_strengths(sheet: Sheet, document: LeakageAnalysis, told: dict[str, f
 def _assess_risks(
     sheet: Sheet, document: LeakageAnalysis, true: list[dict[str, Any]], unjudged: set[str], measured: bool
 ) -> None:
-    share, note = (
-        (1.0, "") if measured else (GUESSED, " Scored at one third, because too few column strengths are correct.")
-    )
+    share, note = (1.0, "") if measured else (GUESSED, " Counts one third: too few column strengths are correct.")
     credit, handled, met, count = 0.0, 0.0, set[int](), 0
     claims = _claims(document.risks, true)
     for risk, columns, place in claims:

@@ -83,9 +83,7 @@ def check_header_groups(truth: Truth, files: list[PublicFile], notes: list[str])
             try:
                 header = _dicom(file.read(HEADER_BYTES))
             except ImportError:
-                notes.append(
-                    "Headers of dicom files were not read; to enable: pip install 'mleredux-audit-leaks[all]'."
-                )
+                notes.append("DICOM headers were not read; to enable: pip install 'mleredux-audit-leaks[all]'.")
                 return
             except (OSError, ValueError, KeyError, AttributeError, struct.error):
                 continue

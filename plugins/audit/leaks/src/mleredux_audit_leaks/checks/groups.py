@@ -128,8 +128,7 @@ def _judge(
             return AuditFinding(
                 kind="groups",
                 severity=severity,
-                message=f"Rows of {source.table.name} with the same {name!r} as a test row show its "
-                f"{source.target.name!r}.",
+                message=f"Rows of {source.table.name} with a test row's {name!r} show its {source.target.name!r}.",
                 statistic=judged.statistic("skill", LEAST),
                 figures=figures,
                 examples=places,

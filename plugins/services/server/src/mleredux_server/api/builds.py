@@ -57,9 +57,7 @@ async def get_build_log(
     missing = Problem(
         "not-yet" if unfinished else "not-found",
         f"Build {row.id} is {row.status} and has no log{' yet' if unfinished else ''}.",
-        hint="Try again later, or follow the log."
-        if unfinished
-        else "Nothing was built; its message may have the reason.",
+        hint="Retry later, or follow it." if unfinished else "Nothing was built; its message may have the reason.",
     )
     folder = service.job_dir("build", row.id)
     return await log_answer(request, caller, folder, LOG_FILE.encode(), over, row.project_id, after, missing)

@@ -61,9 +61,7 @@ def change_project(project_id: str, asked: ProjectChange, caller: Keeper, servic
     with service.database.writing() as session:
         project = _owned(session, caller, project_id)
         if asked.quota is not None and not caller.all_projects:
-            raise Problem(
-                "forbidden", "Only admins can change quotas.", hint="Ask the server administrator to change them."
-            )
+            raise Problem("forbidden", "Only admins can change quotas.", hint="Ask an administrator for more.")
         if asked.name is not None and asked.name != project.name:
             if session.scalar(select(Project.id).where(Project.name == asked.name)):
                 raise Problem("conflict", f"Project {asked.name!r} already exists.")

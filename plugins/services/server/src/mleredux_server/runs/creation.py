@@ -156,9 +156,7 @@ def project_for(session: Session, caller: Caller, asked: str | None) -> Project:
         return visible_project(session, caller, asked)
     mine = default_project(session, caller)
     if mine is None:
-        raise Problem(
-            "forbidden", "You are not a member of any project.", hint="Ask the server administrator to add you."
-        )
+        raise Problem("forbidden", "You are not a member of any project.", hint="Ask an administrator to add you.")
     return mine
 
 
