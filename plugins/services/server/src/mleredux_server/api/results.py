@@ -81,6 +81,6 @@ def _document(run: SeenRun, name: str, what: str, request: Request) -> Response:
 
 def _missing(run: SeenRun, what: str) -> Problem:
     if run.ended:
-        hint = "Its message has the reason."
+        hint = "See its message for the reason."
         return Problem("not-found", f"Run {run.id} ended ({run.status}) without {what}.", hint=hint)
     return Problem("not-yet", f"Run {run.id} is {run.status} and has no {what} yet.", hint="Try again when it is done.")

@@ -66,7 +66,7 @@ def send_file(
         request: The request, whose ranges and conditions apply.
         file: The open file.
         path: Its path.
-        media_type: Media type of its content. Active content is sent as text, as a download.
+        media_type: Media type of its content. Active content is sent as plain text, as a download.
         sha256: SHA-256 of its content, if known.
         ours: Whether mleredux wrote it; if so, a page may be displayed, in a sandbox without scripts.
 
