@@ -53,7 +53,7 @@ CONTRADICTIONS: list[tuple[str, dict[str, Any], str]] = [
     ("eda", {"columns": [{**COLUMN, "actions": ["mark_missing"]}]}, "has no sentinel"),
     ("eda", {"columns": [{**COLUMN, "relation": "nonmonotone", "actions": ["add_distance"]}]}, "no center"),
     ("metric", {"constant": {"adelie": 1.0}}, "`constant` does not match `asks`"),
-    ("metric", {"steps": ["none", "round"]}, "none can't be combined with other steps"),
+    ("metric", {"steps": ["none", "round"]}, "`none` can't be combined with other steps"),
     ("ensembling", {"copies": [["forest", "pine"]]}, "not among models"),
     ("calibration", {"models": [calibrated(), calibrated()]}, "twice"),
     ("calibration", {"models": [calibrated(verdict="underconfident")]}, "contradicts its accuracy"),

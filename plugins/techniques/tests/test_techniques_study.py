@@ -82,7 +82,7 @@ def test_harm_is_named_by_task_and_registration_is_read_from_git(cli: Any, tmp_p
     plan.write_text(PLAN.replace('question = "Do', 'question = "Why do'))
     changed = json.loads(cli(*call, "--json").stdout)
     assert len(changed["registered"]) == 2
-    assert "is not committed as it is now" in changed["registration"]
+    assert "has uncommitted changes" in changed["registration"]
 
 
 @pytest.mark.parametrize(
