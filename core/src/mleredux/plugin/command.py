@@ -36,9 +36,6 @@ from mleredux._core.cli.interrupts import cancelling as cancelling
 from mleredux._core.cli.options import SERVER_VARIABLE as SERVER_VARIABLE
 from mleredux._core.cli.options import Duration as Duration
 from mleredux._core.cli.options import Megabytes as Megabytes
-from mleredux._core.cli.options import Number as Number
-from mleredux._core.cli.options import NumberRange as NumberRange
-from mleredux._core.cli.options import Pair as Pair
 from mleredux._core.cli.options import data_dir_option as data_dir_option
 from mleredux._core.cli.options import json_option as json_option
 from mleredux._core.cli.options import runs_dir_option as runs_dir_option

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.options import Place, elsewhere, place_of, works
+from mleredux._core.cli.options import Place, check_values, elsewhere, place_of, works
 from mleredux._core.cli.output import echo
 from mleredux._core.moved import GOES, OPTIONS
 
@@ -79,6 +79,8 @@ class CommandGroup(click.Group):
         """Resolve a command as click does; an unknown command is rejected with one sentence."""
         try:
             found = super().resolve_command(ctx, args)
+            if found[1] is not None:
+                check_values(found[1])
             if ctx.resilient_parsing and found[1] is not None:  # for completion
                 from mleredux._core.cli.completion import complete
 

@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import click
@@ -207,43 +208,42 @@ class Megabytes(click.ParamType[int]):
         self.fail(f"{value!r} is too small; the minimum is {self.least} MB.", param, ctx)
 
 
-class Number(click.types.FloatParamType):
-    """A finite number."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the number."""
-        if not math.isfinite(number := super().convert(value, param, ctx)):
-            self.fail(f"{value!r} is not a finite number.", param, ctx)
-        return number
-
-
-class NumberRange(click.FloatRange, Number):
-    """A finite number within bounds."""
-
-
 class Pair(click.ParamType[str]):
     """A name and a value, written as `NAME=VALUE`.
 
     Args:
-        names: Returns the names allowed; None: any.
-        kind: The type of the values; None: any text.
+        names: Returns the names allowed.
+        kind: The type of the values.
     """
 
     name = "pair"
     """The type's name in messages."""
 
-    def __init__(
-        self, names: Callable[[], Sequence[str]] | None = None, kind: click.ParamType[Any] | None = None
-    ) -> None:
+    def __init__(self, names: Callable[[], Sequence[str]], kind: click.ParamType[Any]) -> None:
         self.names, self.kind = names, kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text."""
-        name, equals, rest = value.partition("=")
-        if not equals or not name.strip():
-            self.fail(f"{value!r} is not of the form {param.metavar if param else 'NAME=VALUE'}.", param, ctx)
-        if self.names is not None:
-            click.Choice(self.names()).convert(name, param, ctx)
-        if self.kind is not None:
-            self.kind.convert(rest, param, ctx)
+        name, _, rest = value.partition("=")
+        click.Choice(self.names()).convert(name, param, ctx)
+        self.kind.convert(rest, param, ctx)
         return str(value)
+
+
+def check_values(command: click.Command) -> None:
+    """Make a command refuse numbers that are not finite, and texts that should be `NAME=VALUE`, as usage errors."""
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        check_values(each)
+    for param in command.params:
+        if getattr(param.callback, "func", None) is not _checked:
+            param.callback = partial(_checked, param.callback)
+
+
+def _checked(callback: Callable[..., Any] | None, ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+    for item in value if isinstance(value, tuple) else (value,):
+        if isinstance(item, float) and not math.isfinite(item):
+            raise click.BadParameter(f"{item} is not a finite number.", ctx, param)
+        pair = isinstance(item, str) and str(param.metavar).endswith("=VALUE")
+        if pair and not re.match(r"\s*[^\s=].*?=", item, re.DOTALL):
+            raise click.BadParameter(f"{item!r} is not of the form {param.metavar}.", ctx, param)
+    return callback(ctx, param, value) if callback else value

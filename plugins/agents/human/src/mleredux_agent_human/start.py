@@ -16,8 +16,6 @@ from mleredux import MlereduxError, Run
 from mleredux.plugin.command import (
     Duration,
     Megabytes,
-    NumberRange,
-    Pair,
     RunRequest,
     backend,
     closing_table,
@@ -71,12 +69,10 @@ class Feedback(click.ParamType[Any]):
 @click.option("--name", metavar="NAME", help="Your name; the agent of the run is `human:NAME`.")
 @click.option("--sandbox", metavar="ID", help="Sandbox to work in.  [default: process]")
 @click.option("--time-limit", type=Duration(), help="Time limit: 90s, 30m, 2h.  [default: 2h]")
-@click.option("--cpus", type=NumberRange(min=0, min_open=True), help="CPUs.")
+@click.option("--cpus", type=click.FloatRange(min=0, min_open=True), help="CPUs.")
 @click.option("--memory", "memory_mb", type=Megabytes(16), help="Memory: 512m, 4g.")
 @click.option("--disk", "disk_mb", type=Megabytes(1), help="Disk space: 512m, 10g.")
-@click.option(
-    "-O", "--option", "options", type=Pair(), multiple=True, metavar="KEY=VALUE", help="An option of the agent `human`."
-)
+@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent `human`.")
 @click.option("--jupyter", is_flag=True, help="Also open JupyterLab in the sandbox, on this machine's loopback.")
 @click.option("--feedback", type=Feedback(), default="now", show_default=True, help="When the run is graded.")
 @click.option("--detach", "-d", is_flag=True, help="Open the workspace and return; no shell in this terminal.")

@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 import click
-from mleredux.plugin.command import NumberRange
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import RunStore
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 @click.argument("run")
 @click.option("--entry", metavar="FILE", help="The file of output/code that creates the submission.")
 @click.option(
-    "--tolerance", type=NumberRange(0), default=1e-6, show_default=True, help="Maximum difference between numbers."
+    "--tolerance", type=click.FloatRange(0), default=1e-6, show_default=True, help="Maximum difference between numbers."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from mleredux.plugin.command import NumberRange
 
 if TYPE_CHECKING:
     from mleredux.plugin.artifact import RunStore
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--judge-cost",
     "cost",
-    type=NumberRange(min=0, min_open=True),
+    type=click.FloatRange(min=0, min_open=True),
     envvar="MLEREDUX_JUDGE_COST",
     metavar="USD",
     help="Budget of the judge for each run.",

@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mleredux.plugin.command import Number, Pair, catalogue, json_option, print_json, read_options, runs_dir_option
+from mleredux.plugin.command import catalogue, json_option, print_json, read_options, runs_dir_option
 
 
 @click.command("export")
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--to", "to", required=True, metavar="FORMAT", help="A format from `mleredux list formats`.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="Output file or folder.  [required]")
-@click.option(
-    "-O", "--option", "options", type=Pair(), multiple=True, metavar="KEY=VALUE", help="Set an option of the format."
-)
-@click.option("--min-score", type=Number(), help="Only runs with this score or a better one.")
+@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the format.")
+@click.option("--min-score", type=float, help="Only runs with this score or a better one.")
 @click.option("--verified", is_flag=True, help="Only results whose verdict is `verified`.")
 @click.option("--license", "licenses", multiple=True, metavar="SPDX", help="Only tasks whose data has this license.")
 @click.option("--all", "everything", is_flag=True, help="Include runs that are omitted by default.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 from mleredux.models.formats import plain
-from mleredux.plugin.command import Duration, Number, data_dir_option
+from mleredux.plugin.command import Duration, data_dir_option
 from mleredux_agents import REWARDS, rule_of
 
 
@@ -19,7 +19,7 @@ from mleredux_agents import REWARDS, rule_of
 @click.option("--image", default="python:3.13-slim", show_default=True, help="Image with Python and pip to build from.")
 @click.option("--time-limit", type=Duration(), help="Time limit of agents: 90s, 30m, 2h.  [default: the task's, or 1h]")
 @click.option("--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Reward rule.")
-@click.option("--invalid", type=Number(), help="Reward for an invalid submission.  [default: 0; `score` requires one]")
+@click.option("--invalid", type=float, help="Reward for an invalid submission.  [default: 0; `score` requires one]")
 @data_dir_option
 def command(task: str, output: Path, reward: str, invalid: float | None, **how: Any) -> None:
     """Write TASK as a Harbor task directory (schema 1.4).

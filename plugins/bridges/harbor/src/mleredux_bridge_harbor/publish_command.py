@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
-from mleredux.plugin.command import NumberRange, current, data_dir_option, echo
+from mleredux.plugin.command import current, data_dir_option, echo
 
 
 class _Range(click.ParamType[range]):
@@ -32,7 +32,7 @@ class _Range(click.ParamType[range]):
 @click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="The output folder; it must not exist.")
 @click.option("--name", help="Name of the set.  [default: that of the folder]")
 @click.option(
-    "--evaluation", type=NumberRange(0, 1), default=0.2, show_default=True, help="Share of seeds for evaluation."
+    "--evaluation", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="Share of seeds for evaluation."
 )
 @click.option(
     "--certify",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 from mleredux import MlereduxError
-from mleredux.plugin.command import Duration, Number, current, data_dir_option, runs_dir_option
+from mleredux.plugin.command import Duration, current, data_dir_option, runs_dir_option
 from mleredux_agents import REWARDS, rule_of
 
 
@@ -21,7 +21,7 @@ from mleredux_agents import REWARDS, rule_of
     help="Maximum number of concurrent sessions, which share the CPUs and the memory of this machine equally.",
 )
 @click.option("--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Reward rule.")
-@click.option("--invalid", type=Number(), help="Reward for an invalid submission.  [default: 0; `score` requires one]")
+@click.option("--invalid", type=float, help="Reward for an invalid submission.  [default: 0; `score` requires one]")
 @click.option("--sandbox", metavar="ID", help="Sandbox for episodes.  [default: the best one here]")
 @click.option("--time-limit", type=Duration(), help="Time limit of an episode: 90s, 30m, 2h.  [default: 1h]")
 @runs_dir_option

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
-from mleredux.plugin.command import NumberRange, backend, json_option, print_json, runs_dir_option, server_of
+from mleredux.plugin.command import backend, json_option, print_json, runs_dir_option, server_of
 
 from mleredux_experiments.analysis.analysis import Analysis
 from mleredux_experiments.commands.options import measure_option, where_option
@@ -22,8 +22,8 @@ def _options(command: _Command) -> _Command:
         json_option,
         runs_dir_option,
         where_option,
-        click.option("--alpha", type=NumberRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default."),
-        click.option("--margin", type=NumberRange(min=0), help="Largest negligible difference."),
+        click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default."),
+        click.option("--margin", type=click.FloatRange(min=0), help="Largest negligible difference."),
         click.option("--baseline", metavar="ARM", help="The arm to compare the others with; the first by default."),
         measure_option,
         click.argument("results", metavar="PLAN_OR_DIR"),  # with a server: also an experiment's id

@@ -9,8 +9,6 @@ import click
 from mleredux.errors import NotFound
 from mleredux.plugin.command import (
     Duration,
-    NumberRange,
-    Pair,
     catalogue,
     data_dir_option,
     json_option,
@@ -28,15 +26,13 @@ from mleredux_experiments.execution.bisection import Bisection, commit_of
 @click.argument("bad")
 @click.option("--task", "tasks", multiple=True, required=True, metavar="ID", help="A task to run; can be repeated.")
 @click.option("--measure", "chosen", default="score", show_default=True, help="The measure to compare, task by task.")
-@click.option("--alpha", type=NumberRange(0.0001, 0.5), default=0.05, show_default=True, help="Error probability.")
+@click.option("--alpha", type=click.FloatRange(0.0001, 0.5), default=0.05, show_default=True, help="Error probability.")
 @click.option(
     "--seeds", "most", type=click.IntRange(2, 1000), default=8, show_default=True, help="Maximum number of seeds."
 )
 @click.option("--sandbox", metavar="ID", help="Sandbox to run in.")
 @click.option("--time-limit", type=Duration(), help="Time limit for the agent: 90s, 30m, 2h.")
-@click.option(
-    "-O", "--option", "options", type=Pair(), multiple=True, metavar="KEY=VALUE", help="Set an option of the agent."
-)
+@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the agent.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Concurrent runs.")
 @runs_dir_option
 @data_dir_option

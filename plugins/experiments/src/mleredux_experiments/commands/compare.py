@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
-from mleredux.plugin.command import NumberRange, json_option, print_json
+from mleredux.plugin.command import json_option, print_json
 
 from mleredux_experiments.commands.options import measure_option, note, plan_of, results_of, source_options
 
@@ -24,8 +24,8 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @click.argument("b")
 @source_options
 @measure_option
-@click.option("--margin", type=NumberRange(min=0), help="The largest negligible difference.")
-@click.option("--alpha", type=NumberRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
+@click.option("--margin", type=click.FloatRange(min=0), help="The largest negligible difference.")
+@click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option("--equivalence", is_flag=True, help="Test whether they differ by less than the margin.")
 @click.option(
     "--ci",
@@ -110,14 +110,14 @@ def _show(shown: Comparison) -> None:
 
 @click.command("power")
 @click.argument("arms", nargs=-1, metavar="[A B]")
-@click.option("--difference", type=NumberRange(min=0, min_open=True), help="Difference to detect, in points.")
+@click.option("--difference", type=click.FloatRange(min=0, min_open=True), help="Difference to detect, in points.")
 @click.option("--tasks", type=click.IntRange(min=1), help="Number of tasks; by default, as in the runs of A and B.")
 @click.option("--seeds", type=click.IntRange(min=1), help="Runs per task and arm; by default, as in the runs.")
-@click.option("--between", type=NumberRange(min=0), help="SD of the difference between tasks, in points.")
-@click.option("--within", type=NumberRange(min=0), help="SD of an arm's runs on the same task, in points.")
-@click.option("--alpha", type=NumberRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
+@click.option("--between", type=click.FloatRange(min=0), help="SD of the difference between tasks, in points.")
+@click.option("--within", type=click.FloatRange(min=0), help="SD of an arm's runs on the same task, in points.")
+@click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option(
-    "--power", type=NumberRange(0.01, 0.999), default=0.8, show_default=True, help="Probability of detecting it."
+    "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Probability of detecting it."
 )
 @source_options
 @measure_option

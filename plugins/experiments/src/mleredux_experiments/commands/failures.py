@@ -10,7 +10,6 @@ from mleredux.models.formats import plain, short_reference
 from mleredux.plugin.artifact import Report, RunStore
 from mleredux.plugin.command import (
     DataStore,
-    NumberRange,
     catalogue,
     data_dir_option,
     json_option,
@@ -24,7 +23,7 @@ from mleredux.plugin.host import regrade
 @click.command("failures")
 @click.argument("names", metavar="[RUN]...", nargs=-1)
 @click.option("--judge", metavar="MODEL", help="Also judge with this gateway model, and measure agreement.")
-@click.option("--judge-cost", type=NumberRange(min=0, min_open=True), metavar="USD", help="Budget of the judge.")
+@click.option("--judge-cost", type=click.FloatRange(min=0, min_open=True), metavar="USD", help="Budget of the judge.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_obj
 def failures_command(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from mleredux.plugin.artifact import default_runs_dir
-from mleredux.plugin.command import Pair, backend, runs_dir_option, server_of
+from mleredux.plugin.command import backend, runs_dir_option, server_of
 
 from mleredux_experiments.results.grading_reports import PUBLISHED_FOLDER, load_reports
 from mleredux_experiments.results.sources import from_records, load
@@ -22,7 +22,6 @@ _MOST_RUNS = 20_000
 
 where_option = click.option(
     "--where",
-    type=Pair(),
     multiple=True,
     metavar="FIELD=VALUE",
     help="Only runs with this value, e.g. seed=0 or category=Tabular.",

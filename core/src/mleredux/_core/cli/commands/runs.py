@@ -19,7 +19,6 @@ from mleredux._core.cli.commands.run import read_labels
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import (
-    Pair,
     Since,
     json_option,
     local_option,
@@ -59,7 +58,7 @@ _ALL = 10**9
 @server_option("--project", metavar="NAME", help="Only runs of this project.")
 @click.option("--experiment", metavar="NAME", help="Only runs of this experiment; on a server its id.")
 @local_option("--arm", metavar="NAME", help="Only runs of this arm.", why="use `mleredux experiment status`.")
-@server_option("--label", "labels", type=Pair(), multiple=True, metavar="KEY=VALUE", help="Only runs with this label.")
+@server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Only runs with this label.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of runs to list."
 )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 import click
-from mleredux.plugin.command import Duration, Megabytes, NumberRange, json_option, print_json, print_table
+from mleredux.plugin.command import Duration, Megabytes, json_option, print_json, print_table
 
 from mleredux_client.calls import Call, create, known, segment
 from mleredux_client.cli.service import Service, service
@@ -219,7 +219,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 @_name
 @click.option("--concurrent-runs", type=click.IntRange(min=0), help="Maximum number of concurrent runs.")
 @click.option("--queued-runs", type=click.IntRange(min=0), help="Maximum number of queued runs.")
-@click.option("--cpus", type=NumberRange(min=0), help="Maximum number of CPUs across all its runs.")
+@click.option("--cpus", type=click.FloatRange(min=0), help="Maximum number of CPUs across all its runs.")
 @click.option("--memory", "memory_mb", type=Megabytes(), help="Maximum memory of all its runs: 16g.")
 @click.option("--gpus", type=click.IntRange(min=0), help="Maximum number of GPUs across all its runs.")
 @click.option("--disk", "disk_mb", type=Megabytes(), help="Maximum disk space of all its runs: 100g.")
@@ -233,7 +233,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
     type=click.Choice(("none", "gateway", "open")),
     help="An allowed network.",
 )
-@click.option("--weight", type=NumberRange(min=0, min_open=True), help="Share relative to other projects.")
+@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Share relative to other projects.")
 @click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Remove this limit.")
 @_telling
 def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:

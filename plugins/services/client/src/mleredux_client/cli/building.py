@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import click
-from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, Pair, json_option, print_json, read_options
+from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, json_option, print_json, read_options
 
 from mleredux_client._sync.uploads import uploaded
 from mleredux_client.calls import create, known
@@ -19,9 +19,7 @@ _POLL_SECONDS = 1.0
 @click.command(cls=ServerCommand, place="server")
 @click.argument("agent", metavar="AGENT|repo:REFERENCE")
 @click.option("--sandbox", metavar="ID", help="Sandbox to build the image for.  [default: the best isolated one]")
-@click.option(
-    "-O", "--option", "options", type=Pair(), multiple=True, metavar="KEY=VALUE", help="Set an option of the agent."
-)
+@click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the agent.")
 @click.option(
     "--secret", "secrets", multiple=True, metavar="NAME", help="Name of a secret, yours or the project's: GIT_TOKEN."
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from mleredux.plugin.command import Pair, json_option, print_json, read_labels, see_through
+from mleredux.plugin.command import json_option, print_json, read_labels, see_through
 
 from mleredux_client.calls import Call, create, known, segment
 from mleredux_client.cli.records import record_of
@@ -54,9 +54,7 @@ def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
 
 @click.command(cls=ServerCommand, place="server")
 @click.argument("runs", nargs=-1, required=True)
-@click.option(
-    "--label", "labels", type=Pair(), multiple=True, metavar="KEY=VALUE", help="Set a label; KEY= removes it."
-)
+@click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set a label; KEY= removes it.")
 @click.option("--note", "notes", metavar="TEXT", help="Replace the notes; an empty text removes them.")
 @click.option("--priority", type=click.IntRange(-100, 100), help="Priority among your own queued runs.")
 @click.option("--pin/--no-pin", "pinned", default=None, help="Exempt the run from the retention rules, or no longer.")
