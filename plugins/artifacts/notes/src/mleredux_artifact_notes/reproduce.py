@@ -21,8 +21,8 @@ from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.artifact import Artifact, Run, RunStore, State
 from mleredux.plugin.command import Catalogue
 
-from mleredux_artifact_notes.rerun import RUNNER
-from mleredux_artifact_notes.solutions import entry_of, final_code, read_code
+from mleredux_artifact_notes.rerun import RUNNER, write_code
+from mleredux_artifact_notes.solutions import entry_of, final_code
 
 _MAX_CELL = 1 << 24
 
@@ -177,10 +177,7 @@ def reproduce(
     [planned] = plan(Request.single(spec.task, reference, sandbox=spec.sandbox, seed=spec.seed), catalogue)
     data = DataStore(spec.data_dir)
     again = store.create(planned, spec.data_dir)
-    for name, text in read_code(run.output_dir / "code").items():
-        place = again.output_dir / "code" / name
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(text, encoding="utf-8", errors="replace")
+    write_code(final_code(run), again.output_dir / "code")
     Pipeline(store, catalogue, data, progress=progress).execute([again])
     result = {"run": run.id, "repetition": again.id, "entry": unquote(planned.agent.rpartition("#")[2]) or spec.agent}
     result |= _verdict(run, again, tolerance)

@@ -69,17 +69,20 @@ def copy_programs(run: Run, output: Path, entry: str) -> str:
     Returns:
         The file to run; for a notebook, a script that executes it as Jupyter does.
     """
-    code = output / "code"
-    for name, text in read_code(run.output_dir / "code").items():
-        if _is_program(name, text):
-            place = code / name
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_text(text, encoding="utf-8", errors="replace")
+    code, files = output / "code", read_code(run.output_dir / "code")
+    write_code({name: text for name, text in files.items() if _is_program(name, text)}, code)
     if not entry.endswith(".ipynb"):
         return entry
     script = entry.removesuffix(".ipynb") + ".py"
     (code / script).write_text(_NOTEBOOK.format(name=Path(entry).name, runner=notebook_runner()), encoding="utf-8")
     return script
+
+
+def write_code(files: dict[str, str], folder: Path) -> None:
+    """Write text files, by path, into a folder."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8", errors="replace")
 
 
 def _is_program(name: str, text: str) -> bool:

@@ -41,6 +41,7 @@ class Relabelling:
         folders: Folders with a subfolder for each class, relative to the public folder.
         new: The new value of each class, set when they are written; empty if numbers are reflected.
         old: The original targets: the class of each row, or columns of numbers.
+        keeps: Whether a sixth of the rows keep their classes.
     """
 
     targets: tuple[str, ...]
@@ -49,6 +50,7 @@ class Relabelling:
     folders: tuple[Path, ...] = ()
     new: dict[str, str] = field(default_factory=dict)
     old: Sequence[Sequence[str]] = ()
+    keeps: bool = True
     _few: bool = True
 
     def write(self, public: Path, random: Random) -> None:
@@ -78,6 +80,7 @@ class Relabelling:
 
     def _changed(self, columns: list[list[str]], fixed: list[bool], random: Random) -> list[list[str]]:
         """Change the cells of columns; classes are not changed in rows that are kept."""
+        fixed = [stays and self.keeps for stays in fixed]
         self._few = all(len(set(column)) <= MOST_CLASSES for column in columns)
         numbers = [[_number(cell) for cell in column] for column in columns]
         one_hot = len(columns) > 1 and all(
@@ -105,14 +108,20 @@ class Relabelling:
         pairs = zip(self._columns(first), self._columns(second), strict=True)
         return fmean(_correlation(*pair) for pair in pairs) <= -FOLLOWS
 
-    def renames(self, first: Path, second: Path) -> bool:
-        """Return whether a second submission has exactly the classes of the first under other names."""
+    def renames(self, first: Path, second: Path, other: Path | None = None) -> bool:
+        """Return whether a second submission has the classes of the first under other names: in all rows or, if there
+        is another submission for data in which no row keeps its class, in as many rows as this one."""
+        share = self._renamed(first, second) if self._few else 0.0
+        return 0 < share >= ALL * (self._renamed(first, other) if other else 1)
+
+    def _renamed(self, first: Path, second: Path) -> float:
+        """Return the share of rows whose class has the name that most rows of its class have in the second."""
         before, after = self._labels(first), self._labels(second)
         classes: dict[str, list[str]] = {}
         for label, renamed in zip(before, after, strict=True):
             classes.setdefault(label, []).append(renamed)
         most = sum(Counter(cells).most_common(1)[0][1] for cells in classes.values())
-        return self._few and len(classes) * FEWEST < len(before) and most >= ALL * len(before)
+        return most / len(before) if len(classes) * FEWEST < len(before) else 0.0
 
     def write_back(self, changed: Path, target: Path) -> None:
         """Write a submission for the changed data with its predictions mapped back to the original targets."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Literal
@@ -18,12 +19,16 @@ from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, en
 from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mleredux_artifact_notes.trial import Trial
 
 REPETITIONS = 3
 """Maximum number of executions; one is sufficient if it achieves the score."""
 ERRORS, MOST_ERRORS = 2.0, 3.0
 """Minimum and maximum tolerance in standard errors of the score, regardless of how much repetitions differ."""
+_Again = tuple[float, list[str]]
+"""The score of a repetition, and doubts about its data."""
 Status = Literal["verified", "not reproducible", "not attempted"]
 RETAINED = {"classes": 0.5, "chances": 0.1, "numbers": 0.7}
 """Minimum share of the submission's skill that remains with other training targets, for code that learns."""
@@ -147,29 +152,35 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     return Verification(status=status, why=f"{why}. {more}".strip(), tolerance=allowed, **facts)
 
 
-def _nudged(code: _Code, report: Report, restored: Path) -> tuple[tuple[float, list[str]] | None, str]:
+def _nudged(code: _Code, report: Report, restored: Path) -> tuple[_Again | None, str]:
     """Execute on slightly different test rows, like `_repeat`; if the score is clearly worse, as it is for a lookup,
     return None and a sentence that says how.
+    """
+    code.trial.say("executing the program again, on slightly different test rows")
+    try:
+        worse, again = _compared(code.trial, report, restored, partial(_repeat, code, restored, nudge=SystemRandom()))
+    except NotPermutable as error:
+        return None, str(error)
+    return (None, f"It achieves {plain(again[0], 6)}.") if worse else (again, "")
+
+
+def _compared(trial: Trial, report: Report, repeated: Path, repeat: Callable[[], _Again]) -> tuple[bool, _Again]:
+    """Return whether repetitions are clearly worse than the submission, and the last one.
 
     A score that is worse by `ERRORS` to `MOST_ERRORS` standard errors may be so by chance, but hardly twice.
     """
-    trial, score = code.trial, report.score or 0.0
-    submission = trial.run.path / report.submission_path
+    score, submission = report.score or 0.0, trial.run.path / report.submission_path
     for limit in (MOST_ERRORS, ERRORS):
-        trial.say("executing the program again, on slightly different test rows")
-        try:
-            again, doubts = _repeat(code, restored, nudge=SystemRandom())
-        except NotPermutable as error:
-            return None, str(error)
-        worse = again - score if report.is_lower_better else score - again
+        again = repeat()
+        worse = again[0] - score if report.is_lower_better else score - again[0]
         if worse <= UNKNOWN * abs(score):
             break
-        deviation, paired = trial.standard_error(submission), trial.standard_error(submission, restored)
+        deviation, paired = trial.standard_error(submission), trial.standard_error(submission, repeated)
         if deviation == 0 or (paired is not None and worse > limit * paired):
-            return None, f"It achieves {plain(again, 6)}."
+            return True, again
         if paired is None or worse <= ERRORS * paired:
             break
-    return (again, doubts), ""
+    return False, again
 
 
 def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
@@ -203,7 +214,7 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
         same = "its predictions do not change: it does not learn, so the code may contain the answers"
     elif relabelling.renames(restored, changed):
         same = "it predicts exactly the same classes under other names: it may know them without learning"
-    elif not (same := _loss(trial, report, relabelling, changed)):
+    elif not (same := _loss(trial, report, relabelling, changed) or _gain(code, report, relabelling, restored)):
         return "verified", "With other training targets, it predicts other values."
     return "not attempted", f"With other training targets {same}."
 
@@ -225,10 +236,27 @@ def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path)
     return ""
 
 
+def _gain(code: _Code, report: Report, relabelling: Relabelling, restored: Path) -> str:
+    """Return a sentence if the program is better with the original classes than with the same classes under other
+    names, between which code that learns does not distinguish, or does not learn that some rows kept their classes;
+    else an empty text."""
+    if not relabelling.new:
+        return ""
+    code.trial.say("executing the program again, with other names of the classes")
+    relabelling.keeps, back = False, restored.with_name("back.csv")
+    worse, again = _compared(code.trial, report, back, partial(_repeat, code, back, relabelling))
+    if worse:
+        return f"it achieves only {plain(again[0], 6)}: it may know answers without learning"
+    if relabelling.renames(restored, restored.with_name("changed.csv"), back):
+        return "it predicts the same classes under other names: it may know them without learning"
+    return ""
+
+
 def _repeat(
     code: _Code, restored: Path, relabelling: Relabelling | None = None, nudge: SystemRandom | None = None
-) -> tuple[float, list[str]]:
-    """Execute once; return the score and doubts about the data, and store the submission as `restored`.
+) -> _Again:
+    """Execute once; return the score and doubts about the data, and store the submission as `restored`, with the
+    original classes if none of the training rows kept theirs.
 
     Raises:
         NotPermutable: The program did not run as before, or created no valid submission.
@@ -247,6 +275,8 @@ def _repeat(
             raise NotPermutable(f"The program did not behave as before: {submission}")
         latest = restored.with_name("latest.csv")
         permutation.restore(submission, latest)
+        if relabelling is not None and not relabelling.keeps:
+            relabelling.write_back(latest, latest)
     [score] = trial.scores([latest])
     if score is None:
         raise NotPermutable("It created no valid submission.")
