@@ -22,6 +22,7 @@ from mleredux_support.commands import mleredux as mleredux_command
 from mleredux_testing.names import ODD_NAME
 
 FOLDERS = ("runs", "data", "agents", "home", "tmp")
+KINDS = ("dummy", "script", "shell", "notebook", "folder")
 LONG_NAME = "/".join(letter * 200 for letter in "abc")
 _PYTHON = """\
 import multiprocessing, os, pathlib, shutil, subprocess, sys
@@ -35,7 +36,7 @@ if __name__ == "__main__":
 """
 _SHELL = """\
 set -eu
-ls $HOME $TMPDIR $PWD
+ls $HOME ${TMPDIR:-/tmp} $PWD
 cp $MLEREDUX_DATA_DIR/sample_submission.csv $MLEREDUX_SUBMISSION
 sh $MLEREDUX_TASK_DIR/validate.sh
 """
@@ -131,7 +132,7 @@ def _run(top: Path, sandbox: str, kind: str) -> Run:
     return run
 
 
-@pytest.mark.parametrize("kind", ["dummy", "script", "shell", "notebook", "folder"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_an_agent_of_any_kind_works_in_any_folder(top: Path, kind: str) -> None:
     log = _run(top, "process", kind).agent_log.read_text()
     assert ("managed [1]" in log) == (kind in ("script", "folder"))
@@ -144,8 +145,11 @@ def test_packages_of_a_script_are_installed_in_any_folder(top: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.engines("docker", "podman", "apptainer")
-@pytest.mark.parametrize("top", ["odd"], indirect=True)
-@pytest.mark.parametrize("kind", ["dummy", "script", "folder"])
+@pytest.mark.parametrize(
+    ("top", "kind"),
+    [*(("odd", kind) for kind in KINDS), ("long", "shell"), ("long", "notebook"), ("link", "script")],
+    indirect=["top"],
+)
 def test_containers_work_in_any_folder(engine: str, top: Path, kind: str) -> None:
     _run(top, engine, kind)
 
