@@ -25,7 +25,7 @@ INSIDE = {
 LOOPBACK = {"kits/agentkit/src/mleredux_agentkit/task.py"}
 SENDS = re.compile(
     r"\b(?:httpx\.(?:Async)?Client\(|httpx\.(?:get|post|stream)\(|requests\.(?:get|post|Session)\(|urlopen\("
-    r"|build_opener\(|HTTPS?Connection\(|aiohttp\.ClientSession\(|OAuth\(\)|MlflowClient\()"
+    r"|build_opener\(|HTTPS?Connection\(|aiohttp\.ClientSession\(|OAuth\(\)|MlflowClient\(|S3Store\()"
 )
 CHILD = """
 import sys
@@ -106,6 +106,7 @@ FETCHERS: dict[str, tuple[str, Callable[[str], None]]] = {
 ALIKE = {
     "plugins/competitions/mlebench/src/mleredux_competition_mlebench/kaggle/transfer.py",  # only in Kaggle's process
     "plugins/audit/conduct/src/mleredux_audit_conduct/rules.py",  # patterns
+    "plugins/stores/s3/src/mleredux_store_s3/bucket.py",  # its library follows redirects (object-store.md)
 }
 """git: see `test_repo_redirects.py`."""
 
