@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
+import mleredux
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux_agent_repo import sources, trees
@@ -61,6 +63,32 @@ def test_a_folder_is_copied_and_named_by_its_content(write_agent: Any) -> None:
     (folder / "solve.py").write_text("print('changed')\n")
     second = got(f"repo:{folder}")
     assert second.commit != first.commit and "changed" not in (first.folder / "solve.py").read_text()
+
+
+@pytest.mark.parametrize("state", ["prepared", "downloaded", "moved here"])
+@pytest.mark.parametrize("kind", ["folder", "script"])
+@pytest.mark.attack
+def test_data_and_runs_beside_an_agent_are_not_in_it(
+    kind: str, state: str, write_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An agent is written where its author works: often, that is where the answers are."""
+    folder = write_agent(**{"solve.py": "print(open('work/data/wine/train.csv'), 'answers.csv', 'data', 'again')\n"})
+    work = folder / "work"
+    run = mleredux.run("wine", "dummy", data_dir=work / "data", runs_dir=work / "runs", sandbox="process")
+    answers = next((work / "data").glob("*/prepared/private/answers.csv")).read_bytes()
+    (work / "again").symlink_to("data/wine/prepared")
+    (work / "deep").mkdir()
+    (work / "data" / "wine").replace(work / "deep" / "renamed")
+    (data,) = (work / "deep").iterdir()
+    if state == "downloaded":
+        shutil.copy(data / "prepared" / "private" / "answers.csv", data)
+        shutil.rmtree(data / "prepared")
+    if state == "moved here":
+        (data / ".raw-lock").unlink()
+    source = got(f"repo:{folder if kind == 'folder' else folder / 'solve.py'}")
+    given = {path.read_bytes() for path in source.root.rglob("*") if path.is_file()}
+    assert (folder / "solve.py").read_bytes() in given
+    assert answers not in given and (run.output_dir / "submission.csv").read_bytes() not in given
 
 
 def test_a_work_tree_is_its_commit_until_it_is_changed(repository: Path, tmp_path: Path, git: Any) -> None:

@@ -89,14 +89,21 @@ def _entries(
         handle = os.open(base, _FLAGS, dir_fd=parent)
         try:
             mode = os.fstat(handle).st_mode  # it may have been replaced in the meantime
-            if stat.S_ISDIR(mode) and left_out and set(os.listdir(handle)) >= _OF_RUNS:  # noqa: PTH208
-                continue  # otherwise, files of earlier runs would change the agent each time
-            if stat.S_ISDIR(mode):
-                yield from _entries(handle, f"{name}/", shown, left_out, depth - 1)
-            elif stat.S_ISREG(mode):
+            if stat.S_ISREG(mode):
                 yield Entry(name, handle=handle)
+            elif stat.S_ISDIR(mode) and not (left_out and _is_ours(handle)):
+                yield from _entries(handle, f"{name}/", shown, left_out, depth - 1)
         finally:
             os.close(handle)
+
+
+def _is_ours(folder: int) -> bool:
+    """Return whether an open folder contains runs, or a task's data.
+
+    With these, an agent would have the answers, and would be another after each run.
+    """
+    has_data = any(os.access(name, os.F_OK, dir_fd=folder) for name in (".raw-lock", "prepared/private"))
+    return has_data or set(os.listdir(folder)) >= _OF_RUNS
 
 
 def copy(
