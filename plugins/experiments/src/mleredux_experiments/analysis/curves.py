@@ -255,7 +255,7 @@ def time_to_medal(rows: Sequence[Row]) -> Survival | None:
         return None
     from scipy import stats
 
-    first = [_first_medal(row) for row in known]
+    first = [next((v.seconds / 3600 for v in row.versions if v.valid and row.medal_of(v.score)), None) for row in known]
     events = [hours for hours in first if hours is not None]
     censored = [row.hours or 0.0 for row, hours in zip(known, first, strict=True) if hours is None]
     function = stats.ecdf(stats.CensoredData(uncensored=events, right=censored)).cdf
@@ -276,10 +276,6 @@ def time_to_medal(rows: Sequence[Row]) -> Survival | None:
 def _with_versions(rows: Sequence[Row]) -> list[Row]:
     """Return the runs with known submission times."""
     return [row for row in rows if row.counts and row.hours is not None and (row.versions or not row.valid)]
-
-
-def _first_medal(row: Row) -> float | None:
-    return next((v.seconds / 3600 for v in row.versions if v.valid and row.medal_of(v.score) is not None), None)
 
 
 def medals_per_dollar(rows: Sequence[Row]) -> tuple[float, float | None] | None:

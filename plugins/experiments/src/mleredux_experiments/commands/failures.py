@@ -152,12 +152,8 @@ def regrade_command(
 
 
 def _facts(report: Report) -> dict[str, Any]:
-    return {
-        "score": report.score,
-        "medal": report.medal,
-        "valid": report.valid_submission,
-        "task_version": report.task_version,
-    }
+    facts = {name: getattr(report, name) for name in ("score", "medal", "task_version")}
+    return {**facts, "valid": report.valid_submission}
 
 
 def _text(facts: dict[str, Any]) -> str:

@@ -302,12 +302,8 @@ def analysis_tables(found: Analysis) -> list[Table]:
     if found.ranking:
         ranks = tuple(
             (
-                one.rank,
-                one.arm,
-                f"{one.low}–{one.high}",
-                one.best and 100 * one.best,
-                *(one.strength, one.iqm),
-                one.ability,
+                *(one.rank, one.arm, f"{one.low}–{one.high}", one.best and 100 * one.best),
+                *(one.strength, one.iqm, one.ability),
             )
             for one in found.ranking
         )

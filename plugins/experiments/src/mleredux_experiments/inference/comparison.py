@@ -9,7 +9,15 @@ from mleredux.errors import MlereduxError
 
 from mleredux_experiments.failures.counts import failure_differences
 from mleredux_experiments.inference.difference import Comparison, Outcome, Place, TaskDifference
-from mleredux_experiments.inference.errors import Array, Interval, benjamini_hochberg, means_of, student
+from mleredux_experiments.inference.errors import (
+    TIE,
+    Array,
+    Interval,
+    benjamini_hochberg,
+    improvement,
+    means_of,
+    student,
+)
 from mleredux_experiments.inference.power import Sample, Variance, variance_of
 from mleredux_experiments.inference.resampling import Evidence, Scale, paired_interval, shuffled, sign_flip
 from mleredux_experiments.results.measures import Measure, bounds_of, cells, check_metrics, deterministic, measure
@@ -17,7 +25,6 @@ from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.table import Results, Row, pairing, source
 from mleredux_experiments.results.uniformity import check_arms, check_limits, usual_measure
 
-_TIE = 1e-12
 _OF_SCORES = ("score", "reward", "gap_to_median", "gap_to_gold")
 """Measures that are undefined for a run with an infinite score."""
 
@@ -83,7 +90,7 @@ def compare(
         interval=interval,
         p=p,
         **_record_of(differences),
-        improvement=float(np.mean([_improvement(x, y) for x, y in zip(cells_a, cells_b, strict=True)])),
+        improvement=float(np.mean([improvement(x, y) for x, y in zip(cells_a, cells_b, strict=True)])),
         again=_again(cells_a, cells_b, alpha, what.reach or np.inf),
         by_source=_by_source(tasks, differences, scale, alpha),
         equivalence=within,
@@ -131,15 +138,8 @@ def _paired(
 
 
 def _record_of(differences: Array) -> dict[str, int]:
-    wins, losses = int(np.sum(differences > _TIE)), int(np.sum(differences < -_TIE))
+    wins, losses = int(np.sum(differences > TIE)), int(np.sum(differences < -TIE))
     return {"wins": wins, "ties": len(differences) - wins - losses, "losses": losses}
-
-
-def _improvement(a: Array, b: Array) -> float:
-    """Return U/(K_A·K_B), the probability that a run of B is better, counting ties half (Agarwal et al. 2021,
-    arXiv:2108.13264)."""
-    delta = b[:, None] - a[None, :]
-    return float(np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE)))
 
 
 def _by_source(tasks: Sequence[str], differences: Array, scale: Scale, alpha: float) -> Interval | None:

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+TIE = 1e-12
+"""Smaller differences are rounding errors."""
 Cells = Sequence[Array]
 """For each task, an array with one value per run."""
 
@@ -30,6 +32,13 @@ def means_of(cells: Cells) -> Array:
     """Return the mean of each task."""
     sizes = np.array([len(values) for values in cells])
     return np.asarray(np.add.reduceat(np.concatenate(cells), np.concatenate([[0], np.cumsum(sizes)[:-1]])) / sizes)
+
+
+def improvement(a: Array, b: Array) -> float:
+    """Return U/(K_A·K_B), the probability that a run of B is better, counting ties half (Agarwal et al. 2021,
+    arXiv:2108.13264)."""
+    delta = b[:, None] - a[None, :]
+    return float(np.mean((delta > TIE) + 0.5 * (np.abs(delta) <= TIE)))
 
 
 def normal(probability: float) -> float:

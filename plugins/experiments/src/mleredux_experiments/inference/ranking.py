@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_experiments.inference.errors import Array, Cells
+from mleredux_experiments.inference.errors import Array, Cells, improvement
 from mleredux_experiments.inference.power import least_tasks
 
 _BOOTSTRAPS = 200
 _MOST_RUNS = 2_000
 """Maximum number of runs for the hierarchical model, whose matrices grow with the square."""
-_TIE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ def _duels(values: Sequence[Array]) -> Array:
     wins = np.zeros((len(values), len(values)))
     for i, own in enumerate(values):
         for j, other in enumerate(values[:i]):
-            delta = own[:, None] - other[None, :]
-            wins[i, j] = np.mean((delta > _TIE) + 0.5 * (np.abs(delta) <= _TIE))
+            wins[i, j] = improvement(other, own)
             wins[j, i] = 1 - wins[i, j]
     return wins
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from mleredux.plugin.page import Visit
 from mleredux.plugin.task import Task
 
 from mleredux_experiments.figures.tables import cell
-from mleredux_experiments.inference.errors import mean_interval
+from mleredux_experiments.inference.errors import Array, mean_interval
 from mleredux_experiments.pages.compare import readable, results_of, stamps_of
 from mleredux_experiments.results.measures import MEASURES, Measure, cells, deterministic
 from mleredux_experiments.results.table import Results, Row
@@ -42,8 +43,8 @@ def agents(visit: Visit, task: Task) -> dict[str, Any] | None:
     measures = [MEASURES[name] for name in ("score", "percentile", "any_medal") if task.kind == "competition"]
     measures = measures or [MEASURES["reward"]]
     sign = -1 if task.direction == "minimize" and measures[0].name == "score" else 1
-    means = {arm: _mean(rows, measures[0]) for arm, rows in results.arms.items()}
-    order = sorted(means, key=lambda arm: (means[arm] is None, -sign * (means[arm] or 0.0)))
+    values = {arm: _values(rows, measures[0]) for arm, rows in results.arms.items()}
+    order = sorted(values, key=lambda arm: (not len(values[arm]), -sign * values[arm].sum() / (len(values[arm]) or 1)))
     standings = [_standing(results, arm, measures) for arm in order]
     return {"standings": standings, "titles": [measure.title for measure in measures], "runs": len(results.rows)}
 
@@ -55,14 +56,13 @@ def _standing(results: Results, arm: str, measures: list[Measure]) -> Standing:
     return Standing(arm, rows[0].agent, sum(row.counts for row in rows), figures, left_out)
 
 
-def _mean(rows: tuple[Row, ...], chosen: Measure) -> float | None:
-    values = next(iter(cells(rows, chosen).values()), None)
-    return None if values is None else float(values.mean())
+def _values(rows: tuple[Row, ...], chosen: Measure) -> Array:
+    return next(iter(cells(rows, chosen).values()), np.array([]))
 
 
 def _figure(rows: tuple[Row, ...], chosen: Measure) -> Figure:
-    values = next(iter(cells(rows, chosen).values()), None)
-    if values is None:
+    values = _values(rows, chosen)
+    if not len(values):
         return Figure("–", "")
     limits = None if deterministic(rows) else mean_interval(values, chosen.bounds)
     value = (

@@ -130,8 +130,11 @@ def import_reports(
 
 def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the grading reports in a file or folder."""
+    from mleredux.plugin.host import read_jsonl
+
     if path.is_file() and path.suffix == ".jsonl":
-        yield path, _graded(path, data_dir)
+        listed = read_jsonl(path)
+        yield path, _grade([(one.competition_id, one.submission_path) for one in listed], data_dir)
     elif path.is_file():
         yield path, {"competition_reports": read_report(path)}
     elif submissions := sorted(path.glob("*/submission.csv")):
@@ -145,12 +148,6 @@ def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str
             )
         for one in found:
             yield one, {"competition_reports": read_report(one)}
-
-
-def _graded(path: Path, data_dir: str | None) -> dict[str, Any]:
-    from mleredux.plugin.host import read_jsonl
-
-    return _grade([(one.competition_id, one.submission_path) for one in read_jsonl(path)], data_dir)
 
 
 def _grade(submissions: Sequence[tuple[str, str | None]], data_dir: str | None) -> dict[str, Any]:

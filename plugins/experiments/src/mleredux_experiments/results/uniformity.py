@@ -6,7 +6,7 @@ Also the measure by which runs are compared if none is chosen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -106,7 +106,10 @@ def check_limits(results: Results) -> tuple[str, ...]:
         told = f"{name} {' and '.join(f'{limit_text(key, value)} ({arm})' for arm, value in own.items())}"
         if any(name in results.planned.get(arm, ()) for arm in own):
             origin = ", by plan"
-        elif all(_is_declared(declared[arm], key, value) for arm, value in own.items()):
+        elif all(
+            value == (most := declared[arm].get(key, value)) or (key in _REDUCED and value < most)
+            for arm, value in own.items()
+        ):
             origin = ", as the agents declare them" + " or the machine allows" * (key in _REDUCED)
         elif all(row.experiment is not None for row in arms.values()):
             origin = ""
@@ -123,12 +126,6 @@ def check_limits(results: Results) -> tuple[str, ...]:
 def limit_text(key: str, value: Any) -> str:
     """Return a limit as text, a time in suitable units."""
     return duration(value) if key.endswith("time_limit") and value is not None else text_of(value)
-
-
-def _is_declared(declared: Mapping[str, Any], key: str, value: Any) -> bool:
-    """Return whether a limit is that of its agent, which a small machine may have reduced."""
-    own = declared.get(key, value)
-    return bool(value == own or (key in _REDUCED and value < own))
 
 
 def differing_limits(results: Results) -> dict[str, dict[str, Any]]:
