@@ -23,6 +23,7 @@ from mleredux_experiments.results import uniformity
 from mleredux_experiments.results.measures import measure
 from mleredux_experiments.results.sources import load, runs_below
 from mleredux_experiments.results.table import Results, Row, source
+from mleredux_experiments.sdk import analysed
 
 AddRun = Callable[..., Path]
 
@@ -232,6 +233,7 @@ def test_arms_of_an_experiment_may_differ_on_purpose(add_run: AddRun, tmp_path: 
         plan = Plan.model_validate({"experiment": experiment, "arms": arms})
         (note,) = compare(results.under(plan), "short", "long").notes
         assert note == f"Limits differ{origin}: time_limit 1 min (short) and 10 min (long)."
+        assert note in analysed(results, plan).remarks, "also of an analysis, in the terminal and in its report"
 
 
 @pytest.mark.parametrize(("cpus", "refused"), [((2.0, 1.0), False), ((4.0, 1.0), False), ((8.0, 1.0), True)])

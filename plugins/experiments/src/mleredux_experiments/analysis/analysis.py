@@ -92,6 +92,12 @@ class Analysis:
         """Return one sentence per comparison that states its result."""
         return [one.sentence for one in self.comparisons]
 
+    @property
+    def remarks(self) -> list[str]:
+        """Return changes of the plan, and notes on runs and on differences between arms other than the agent."""
+        of_arms = (note for one in self.comparisons for note in one.notes)
+        return list(dict.fromkeys((*self.changes, *self.notes, *of_arms)))
+
     def arm(self, name: str) -> ArmAnalysis:
         """Return an arm by name."""
         return next(one for one in self.arms if one.name == name)

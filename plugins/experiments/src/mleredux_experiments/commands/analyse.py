@@ -65,7 +65,7 @@ def analyse_command(ctx: click.Context, /, as_json: bool, **selected: Any) -> No
         return
     for sentence in analysis.sentences:
         click.echo(click.style(sentence, bold=True))
-    for note in (*analysis.changes, *analysis.notes):
+    for note in analysis.remarks:
         click.echo(note)
     for table in analysis_tables(analysis):
         click.echo()

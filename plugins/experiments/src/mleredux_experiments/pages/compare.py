@@ -148,11 +148,9 @@ def _leader(analysis: Analysis, scores: Sequence[TaskScores]) -> str | None:
 
 def shown(analysis: Analysis, whole: bool = True) -> dict[str, Any]:
     """Return the values for `analysis.html.j2`; without plots and tables unless the analysis is whole."""
-    of_pairs = (note for comparison in analysis.comparisons for note in comparison.notes)
-    notes = [*analysis.changes, *analysis.notes, *of_pairs]
     return {
         "analysis": analysis,
-        "notes": list(dict.fromkeys(notes)),
+        "notes": analysis.remarks,
         "pictures": _pictures(analysis) if whole else [],
         "tables": analysis_tables(analysis) if whole else [],
         "cell": cell,
