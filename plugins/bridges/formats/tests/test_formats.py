@@ -16,6 +16,8 @@ from click.testing import CliRunner
 from mleredux import Run
 from mleredux._core.cli.root import root
 from mleredux.plugin.artifact import Evidence
+from mleredux_bridge_formats.inspect_log import _usage
+from mleredux_rollout import Trajectory
 from mleredux_testing.pytest_plugin import validator
 
 PLUGIN = '''
@@ -182,6 +184,34 @@ def test_inspect_reads_the_logs_with_the_same_score(home: Path, runs: dict[int, 
             assert log.results.scores[0].metrics["mean"].value == report.score
         else:
             assert (name, score.value, score.explanation) == ("valid_submission", 0, report.message)
+
+
+@pytest.mark.parametrize("models", [("a",), ("a", "b"), ("a", "b", None), ("a", "b", "a", "c")])
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("priced", [True, False])
+def test_the_use_of_each_model_adds_up_to_that_of_the_run(
+    models: tuple[str | None, ...], own: bool, priced: bool
+) -> None:
+    steps, total = [], {"total_prompt_tokens": 0, "total_completion_tokens": 0, "total_cached_tokens": 0}
+    cost = 0.0
+    for number, model in enumerate(models, 1):
+        metrics = {"prompt_tokens": 100 * number, "completion_tokens": number, "cached_tokens": 10 * number}
+        metrics |= {"cost_usd": 0.1 * number} if priced else {}
+        steps.append({"step_id": number, "source": "agent", "message": "x", "model_name": model, "metrics": metrics})
+        cost += 0.1 * number
+        for name in total:
+            total[name] += int(metrics[name.removeprefix("total_")])
+    document = {"schema_version": "ATIF-v1.8", "agent": {"name": "x", "version": "1"}, "steps": steps}
+    extra = {} if own else {"total_prompt_tokens": 10**6}  # calls that no step has
+    final = {**total, **extra, **({"total_cost_usd": cost} if priced else {})}
+    usage = _usage(Trajectory.model_validate({**document, "final_metrics": final}), "a")
+    assert usage.keys() == ({one or "a" for one in models} if own else {"a"})
+    sums = {name: sum(one[name] for one in usage.values()) for name in ("output_tokens", "input_tokens_cache_read")}
+    assert sums == dict(zip(sums, (final["total_completion_tokens"], final["total_cached_tokens"]), strict=True))
+    prompt = sum(one["input_tokens"] + one["input_tokens_cache_read"] for one in usage.values())
+    assert prompt == final["total_prompt_tokens"]
+    costs = [one["total_cost"] for one in usage.values()]
+    assert sum(costs) == pytest.approx(cost) if priced else set(costs) == {None}
 
 
 def test_scout_reads_the_logs_with_the_same_score(home: Path, runs: dict[int, Run]) -> None:

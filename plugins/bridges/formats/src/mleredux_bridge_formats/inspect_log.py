@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from mleredux.plugin.artifact import State
-from mleredux_rollout import ExportedRun, FinalMetrics, Format
+from mleredux_rollout import ExportedRun, Format, Trajectory
 
 from mleredux_bridge_formats.messages import Message, chat
 
@@ -31,16 +31,12 @@ def _members(exported: ExportedRun) -> Iterable[tuple[str, Any]]:
     events = run.events()
     started, ended = (events[0].time, events[-1].time) if events else (run.spec.created_at, run.spec.created_at)
     model = rollout.agent.model_name or f"none/{run.spec.agent}"
-    usage = {model: _usage(rollout.final_metrics)} if rollout.final_metrics else {}
+    usage = _usage(rollout, model)
     before, after = chat(rollout)
     scores = _scores(exported)
     error = {"message": run.message or str(run.cause), "traceback": "", "traceback_ansi": ""} if run.cause else None
-    about = {
-        "agent": run.spec.agent,
-        "seed": run.spec.seed,
-        "sandbox": run.spec.sandbox,
-        "task_data": run.use.task_data,
-    }
+    about = {**run.spec.model_dump(include={"agent", "seed", "sandbox"}), "task_data": run.use.task_data}
+    about |= {"replay": llm.replay} if report and report.ledger and (llm := report.ledger.llm) and llm.replay else {}
     spec = {
         "eval_id": run.id,
         "run_id": run.id,
@@ -127,15 +123,28 @@ def _message(message: Message) -> Message:
     return {**message, "tool_calls": calls} if calls else message
 
 
-def _usage(metrics: FinalMetrics) -> dict[str, Any]:
-    prompt, completion = metrics.total_prompt_tokens or 0, metrics.total_completion_tokens or 0
-    cached = metrics.total_cached_tokens or 0
+def _usage(rollout: Trajectory, default: str) -> dict[str, Any]:
+    """Return tokens and cost by model; those of the whole rollout count for the default if its steps have others."""
+    if (total := rollout.final_metrics) is None:
+        return {}
+    models: dict[str, list[Any]] = {}
+    for step in rollout.steps:
+        if (own := step.metrics) is not None:
+            values = own.prompt_tokens, own.completion_tokens, own.cached_tokens, own.cost_usd
+            before = models.get(step.model_name or default, [0] * 4)
+            models[step.model_name or default] = [a + (b or 0) for a, b in zip(before, values, strict=True)]
+    whole = [total.total_prompt_tokens or 0, total.total_completion_tokens or 0, total.total_cached_tokens or 0]
+    if [sum(column) for column in zip(*models.values(), strict=True)][:3] != whole:
+        models = {default: [*whole, total.total_cost_usd]}
     return {
-        "input_tokens": prompt - cached,
-        "output_tokens": completion,
-        "total_tokens": prompt + completion,
-        "input_tokens_cache_read": cached,
-        "total_cost": metrics.total_cost_usd,
+        name: {
+            "input_tokens": prompt - cached,
+            "output_tokens": completion,
+            "total_tokens": prompt + completion,
+            "input_tokens_cache_read": cached,
+            "total_cost": None if total.total_cost_usd is None else round(cost, 10),
+        }
+        for name, (prompt, completion, cached, cost) in models.items()
     }
 
 

@@ -59,6 +59,8 @@ def _spans(exported: ExportedRun) -> Iterable[dict[str, Any]]:
             "error.type": str(run.cause) if run.cause else None,
             "mleredux.task": run.spec.task,
             "mleredux.seed": run.spec.seed,
+            "mleredux.cost_usd": total.total_cost_usd if (total := rollout.final_metrics) else None,
+            "mleredux.replay": (total.extra or {}).get("replay") if total else None,
         }
     )
     if run.cause:
