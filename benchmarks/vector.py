@@ -161,11 +161,14 @@ def cpu() -> float:
 
 
 def memory() -> float:
-    """Return the proportional set size of this process and its descendants in MB."""
+    """Return the proportional set size of this process and its descendants in MB, without servers that are forked:
+    all episodes share them, and they end when idle.
+    """
     total = 0.0
     for process in family():
         with contextlib.suppress(psutil.Error):
-            total += process.memory_full_info().pss / 2**20
+            if process.ppid() != os.getpid() or "forkserver" not in " ".join(process.cmdline()):
+                total += process.memory_full_info().pss / 2**20
     return total
 
 
