@@ -70,9 +70,9 @@ def loaded(folder: Path) -> dict[str, Any]:
     return config
 
 
-def rewarded(folder: Path, submission: Path, logs: Path) -> dict[str, float]:
+def rewarded(folder: Path, submission: Path, logs: Path, python: Path) -> dict[str, float]:
     """The reward of Harbor's verifier for a submission, or for none."""
-    env = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SUBMISSION": str(submission)}
+    env = {"PATH": f"{python}:{os.environ['PATH']}", "SUBMISSION": str(submission)}
     if (folder / "solution").is_dir() and submission.name == "oracle":
         subprocess.run([folder / "solution" / "solve.sh"], check=True, env=env)
     test = [folder / "tests" / "test.sh"]
@@ -107,15 +107,19 @@ def test_a_derived_task_withholds_what_its_base_does(home: Path) -> None:
 
 
 @pytest.mark.parametrize("task", KINDS)
-def test_the_oracle_has_the_best_reward_and_nothing_none(home: Path, task: str, tmp_path: Path) -> None:
+def test_the_oracle_has_the_best_reward_and_nothing_none(
+    home: Path, task: str, tmp_path: Path, bare_python: Path
+) -> None:
     if not (home / task).exists():
         assert export(home, task)[0] == 0
     assert loaded(home / task)["task"]["name"].startswith("mleredux/")
-    assert rewarded(home / task, tmp_path / "nothing", tmp_path / "none") == {"reward": 0, "valid": 0}
-    assert rewarded(home / task, tmp_path / "oracle", tmp_path / "logs") == {"reward": 1, "valid": 1}
+    assert rewarded(home / task, tmp_path / "nothing", tmp_path / "none", bare_python) == {"reward": 0, "valid": 0}
+    assert rewarded(home / task, tmp_path / "oracle", tmp_path / "logs", bare_python) == {"reward": 1, "valid": 1}
 
 
-def test_data_that_may_not_be_given_away_are_fetched_by_who_builds_the_images(home: Path, tmp_path: Path) -> None:
+def test_data_that_may_not_be_given_away_are_fetched_by_who_builds_the_images(
+    home: Path, tmp_path: Path, bare_python: Path
+) -> None:
     code, output = export(home, "diabetes")
     folder = home / "diabetes"
     assert code == 0 and "does not include the data" in output and "license" in output and loaded(folder)
@@ -126,7 +130,7 @@ def test_data_that_may_not_be_given_away_are_fetched_by_who_builds_the_images(ho
     subprocess.run(
         ["sh", "-euc", words], check=True, cwd=folder, env={**os.environ, "MLEREDUX_DATA_ROOT": str(tmp_path)}
     )
-    assert rewarded(folder, tmp_path / "oracle", tmp_path / "logs") == {"reward": 1, "valid": 1}
+    assert rewarded(folder, tmp_path / "oracle", tmp_path / "logs", bare_python) == {"reward": 1, "valid": 1}
     assert loaded(folder)
 
 

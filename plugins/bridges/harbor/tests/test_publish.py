@@ -65,11 +65,11 @@ def test_harbor_reads_the_registry_and_every_task(folder: Path) -> None:
     assert json.loads(ended.stdout) == {"micro-set-train": allowed, "micro-set-evaluation": allowed}
 
 
-def test_the_verifier_of_a_packed_task_gives_the_reward(folder: Path, tmp_path: Path) -> None:
+def test_the_verifier_of_a_packed_task_gives_the_reward(folder: Path, tmp_path: Path, bare_python: Path) -> None:
     copy = tmp_path / "task"
     shutil.copytree(folder / "tasks" / "train" / "synthetic-micro-hard-public-3", copy)
     assert not (copy / "tests" / "packages").exists() and (copy / "certificate.json").is_file()
-    env = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "SUBMISSION": str(tmp_path / "oracle")}
+    env = {"PATH": f"{bare_python}:{os.environ['PATH']}", "SUBMISSION": str(tmp_path / "oracle")}
     for reward in (0, 1):
         subprocess.run(
             [copy / "tests" / "test.sh"], check=True, env={**env, "LOGS": str(tmp_path)}, capture_output=True

@@ -18,7 +18,7 @@ from mleredux_bridge_harbor.contents import WORK, fill
 from mleredux_bridge_harbor.packages import copy_packages, graders_of
 
 DATA = "/data"
-_TIME_LIMIT, _OWN = 3600, "mleredux-bridge-harbor"
+_TIME_LIMIT, _OWN, _KIT = 3600, "mleredux-bridge-harbor", "mleredux-agents"  # `grade.py` imports the kit
 _STANDING = rule_of("standing")
 _INSTALL, _AGENT, _VERIFIER, _WITHHOLD, _TEST, _FETCH, _INSTRUCTION, _CONFIG = (
     (Path(__file__).with_name("templates") / name).read_text(encoding="utf-8")
@@ -116,7 +116,7 @@ def _withheld(task: Task) -> set[str]:
 
 def _write_verifier(task: Task, folder: Path, image: str, rule: RewardRule, owners: set[str]) -> None:
     folder.mkdir()
-    pinned = copy_packages(owners, folder / "packages")
+    pinned = copy_packages({*owners, _KIT}, folder / "packages")
     (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in pinned), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("grade.py"), folder)
     arguments = {"submission": _submission(task), "task": shlex.quote(task.id), "rule": rule.name}

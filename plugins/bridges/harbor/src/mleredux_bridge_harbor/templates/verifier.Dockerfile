@@ -1,7 +1,7 @@
 FROM {image}
 ENV PIP_BREAK_SYSTEM_PACKAGES=1
 WORKDIR /tests
-COPY . .
-{install}RUN if [ -e packages.tar.xz ]; then python3 -m tarfile -e packages.tar.xz . && rm packages.tar.xz; fi \
+{install}COPY . .
+RUN if [ -e packages.tar.xz ]; then python3 -m tarfile -e packages.tar.xz . && rm packages.tar.xz; fi \
     && rm -rf wheels && chmod 700 /tests
 WORKDIR {work}
