@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import mleredux
-from mleredux._core.checks.gpus import PROBE, diagnose_gpus, faults
+from mleredux._core.checks.machine import PROBE, diagnose_gpus, faults
 from mleredux._core.plugins import current
 from mleredux._core.sandboxes.slots import gpu_uuids, machine
 from mleredux.errors import MlereduxError

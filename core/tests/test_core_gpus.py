@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.checks.gpus import PROBE, faults
+from mleredux._core.checks.machine import PROBE, faults
 from mleredux_support.commands import mleredux
 
 FRAMEWORKS = {

@@ -22,8 +22,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.run import INTERRUPTED
+from mleredux._core.store.sparse import remove_tree
 from mleredux._core.store.states import STAGES, TRANSITIONS
-from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import Cause, Limits, RunPlan, State
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.checks.gpus import diagnose_gpus
+from mleredux._core.checks.machine import diagnose_gpus
 from mleredux._core.plugins import current
 from mleredux.errors import SandboxError
 from mleredux_containers import gpus

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from mleredux._core.protocols import BuildRequest, Built, Exit, Launch, Sandbox
 from mleredux.models import Agent, Build
-from mleredux_containers import withheld
+from mleredux_containers import folders
 
 pytestmark = pytest.mark.engines("docker", "podman", "apptainer")
 DIGITS = ("sklearn.datasets.load_digits",)
@@ -76,8 +76,8 @@ def test_known_answers_of_the_task_are_read_nowhere(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if layers == "hidden":  # as with an engine on another machine, or in a virtual one
-        monkeypatch.setattr(withheld, "_shown", lambda _layers: [])
-    withheld._found.clear()
+        monkeypatch.setattr(folders, "_shown", lambda _layers: [])
+    folders._found.clear()
     launch = dataclasses.replace(make_launch("python3", "-c", LOOK), built=with_answers, known_answers=DIGITS)
     launch = change_build(launch, writable_root=writable)
     ended, log = run(launch)

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
         Technique,
         Verification,
     )
+    from mleredux.models.agent import Tool
     from mleredux.models.export import Format
-    from mleredux.models.tool import Tool
 
 CONTRACT_VERSION = 2
 """The current version of the hooks; a plugin declares the version it was written for as `mleredux_contract`."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from mleredux._core.known_files import KnownFiles
 from mleredux_programs import confined, run_confined
-from mleredux_programs.hidden import hidden_paths
+from mleredux_programs.confined import hidden_paths
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 SECRET = b"0.0,5.0,13.0,secret\n"

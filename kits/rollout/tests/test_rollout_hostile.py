@@ -10,7 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mleredux_rollout.documents import (
+    MAX_PROBLEMS,
     InvalidRollout,
+    Problem,
     check_rollout,
     dump_rollout,
     parse_rollout,
@@ -18,7 +20,6 @@ from mleredux_rollout.documents import (
     read_rollout,
 )
 from mleredux_rollout.extras import StepExtra, run_extra, step_extra
-from mleredux_rollout.validation import MAX_PROBLEMS, Problem
 
 pytestmark = pytest.mark.attack
 

@@ -6,8 +6,8 @@ nothing else.
 - `base`: the class of all models: frozen, without unknown fields
 - `formats`, `units`: durations, sizes and scores as text for people; durations and sizes from text
 - `paths`: paths of any bytes as text
-- `schema`, `grader`, `execution`, `task`: the declarations of tasks: submissions, metrics, environments
-- `tool`, `agent`, `grants`: the declarations of agents, and the access they are granted
+- `schema`, `grader`, `task`: the declarations of tasks: submissions, metrics, environments
+- `agent`: the declarations of agents and their tools, and the access they are granted
 - `request`, `experiment`: requested runs: tasks, arms, seeds; the plan of an experiment
 - `run`, `events`: a run's specification, states, outcome and artifacts; the lines of its log
 - `verdict`, `report`: whether a result can be trusted; a graded submission
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from mleredux.models.agent import Agent as Agent
     from mleredux.models.agent import AgentFolder as AgentFolder
     from mleredux.models.agent import Build as Build
+    from mleredux.models.agent import Grants as Grants
     from mleredux.models.agent import Limits as Limits
     from mleredux.models.agent import Smoke as Smoke
     from mleredux.models.base import Model as Model
     from mleredux.models.base import first_problem as first_problem
     from mleredux.models.base import read as read
     from mleredux.models.events import Event as Event
-    from mleredux.models.execution import Execution as Execution
+    from mleredux.models.grader import Execution as Execution
     from mleredux.models.grader import FormInput as FormInput
     from mleredux.models.grader import Grader as Grader
     from mleredux.models.grader import GradingInput as GradingInput
     from mleredux.models.grader import Score as Score
-    from mleredux.models.grants import Grants as Grants
     from mleredux.models.report import DiskLimit as DiskLimit
     from mleredux.models.report import HostUse as HostUse
     from mleredux.models.report import Ledger as Ledger
@@ -73,12 +73,10 @@ if TYPE_CHECKING:
     from mleredux.models.verdict import Verification as Verification
 
 _HOME = {
-    "agent": "Agent AgentFolder Build Limits Smoke",
+    "agent": "Agent AgentFolder Build Grants Limits Smoke",
     "base": "Model first_problem read",
     "events": "Event",
-    "execution": "Execution",
-    "grader": "FormInput Grader GradingInput Score",
-    "grants": "Grants",
+    "grader": "Execution FormInput Grader GradingInput Score",
     "report": "DiskLimit HostUse Ledger LlmUse Report VersionScore",
     "run": "CAUSES Artifact Attempts Cause CausePolicy Manifest NotSubmitted Outcome RunPlan RunRecord RunSpec RunUse "
     "Sample State Submitted Unusable",

@@ -1,15 +1,57 @@
-"""Models of agents."""
+"""Models of agents, of their tools (MCP servers and skills), and of grants: what agents that are not installed request,
+and what the person who runs them allows.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from mleredux.models.base import ID_PATTERN, Model
-from mleredux.models.tool import ToolKind
+
+ToolKind = Literal["mcp", "skill"]
+"""An MCP server, or a skill: a folder with SKILL.md."""
+
+
+class Tool(Model):
+    """An MCP server, given by its command or its URL, or a skill: a folder with the file SKILL.md."""
+
+    id: str = Field(pattern=ID_PATTERN)
+    """The name that `--tool` takes."""
+    version: str = "1"
+    """The version of the tool."""
+    title: str
+    """A short description for lists."""
+    command: tuple[str, ...] = ()
+    """The command of an MCP server that uses standard input and output: the agent starts it in its own sandbox, with
+    its own network. `{folder}` stands for the location of the server's files there."""
+    env: dict[str, str] = {}
+    """Environment variables of the command. They are stored with the run; pass keys from the caller's environment with
+    `--pass-env` instead."""
+    url: str | None = Field(default=None, pattern=r"^https?://[^/\s@]+(/\S*)?$")
+    """The URL of an MCP server over HTTP, whose host must be granted."""
+    headers: dict[str, str] = {}
+    """Headers of requests to that server; they are stored with the run as well."""
+    folder: Path | None = None
+    """Files given to the agent, read-only."""
+
+    @property
+    def kind(self) -> ToolKind:
+        """The kind of the tool."""
+        return "mcp" if self.command or self.url else "skill"
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Tool:
+        if self.command and self.url:
+            raise ValueError("an MCP server has either a command or a URL")
+        if self.kind == "skill" and self.folder is None:
+            raise ValueError("give the command or the URL of an MCP server, or the folder of a skill")
+        return self
+
 
 Network = Literal["none", "gateway", "open"]
 """The network access of an agent: none, LLMs through the gateway, or the internet."""
@@ -193,3 +235,58 @@ class Agent(Model):
     """For an agent that is not registered: its exact reference (`repo:…@<commit>`), stored in the run."""
     remarks: tuple[str, ...] = ()
     """Remarks for the user, printed when a run is created."""
+
+
+_HOST = re.compile(
+    r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?(=[0-9a-f.:\[\]]+)?(:[0-9]{1,5})?|\[[0-9a-f:.]+\](:[0-9]{1,5})?",
+    re.IGNORECASE,
+)
+
+
+def _name(holds: Callable[[str], object], fault: str) -> AfterValidator:
+    """Return a validator for names that satisfy `holds`."""
+
+    def check(name: str) -> str:
+        if not holds(name):
+            raise ValueError(f"{name[:80]!r} is not {fault}")
+        return name
+
+    return AfterValidator(check)
+
+
+VariableName = Annotated[str, _name(re.compile("[A-Za-z_][A-Za-z0-9_]*").fullmatch, "a valid variable name")]
+HostName = Annotated[
+    str, _name(_HOST.fullmatch, "a host: write NAME, NAME:PORT or *.DOMAIN"), AfterValidator(str.lower)
+]
+"""`NAME`, `NAME:PORT` or `*.DOMAIN`; without a port, ports 80 and 443. `NAME=ADDRESS` or a plain address reaches
+exactly that address, even a private one."""
+_A_FIELD = "a request field: write its name as in the refusal"
+FieldName = Annotated[str, _name(re.compile(r"[\w$:.*?\[\]-]{1,128}").fullmatch, _A_FIELD)]
+"""A field of LLM requests, as named in the gateway's error messages, or a pattern: `tools.web_search*`."""
+
+ModelName = Annotated[str, _name(re.compile(r"[\w./:@*?\[\]+-]{1,200}").fullmatch, "the name of a language model")]
+"""A language model, or a pattern: `gpt-5*`. Models that search the web are granted only by their exact name."""
+
+
+ToolName = Annotated[str, _name(lambda name: name.isprintable() and 0 < len(name) <= 4096, "the name of a tool")]
+"""The id of a tool, or the path of a skill folder or of a file of MCP servers."""
+
+
+class Grants(Model):
+    """What an agent gets beyond a sandbox without network or, as returned by `Agent.asks`, what an agent requests."""
+
+    variables: tuple[VariableName, ...] = ()
+    """Names of variables of the caller's environment; their values are masked in all stored files."""
+    hosts: tuple[HostName, ...] = ()
+    """Hosts that the agent can reach while it runs."""
+    build_hosts: tuple[HostName, ...] = ()
+    """Hosts that its build can reach, besides package registries."""
+    images: tuple[str, ...] = ()
+    """Images that its build may use besides the base image: names, or patterns (`ghcr.io/team/*`)."""
+    llm_fields: tuple[FieldName, ...] = ()
+    """Additional fields that the gateway allows in requests to language models; a manifest cannot request them."""
+    llm_models: tuple[ModelName, ...] = ()
+    """Language models in addition to those in the gateway's configuration; a manifest cannot request them."""
+    tools: tuple[ToolName, ...] = ()
+    """MCP servers and skills: ids from `mleredux list tools` or, on the user's own machine, paths; a manifest cannot
+    request them."""

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, SupportsI
 
 from pydantic import BeforeValidator, Field, ValidationError, create_model, field_validator
 
-from mleredux.models.agent import Limits, Network
+from mleredux.models.agent import Grants, Limits, Network
 from mleredux.models.base import ID_PATTERN, AnyModel, Model, first_problem
-from mleredux.models.grants import Grants
 from mleredux.models.units import MAX_SEED, megabytes, seconds
 
 SET = "set:"

@@ -7,9 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from mleredux.models.agent import Limits, Network
+from mleredux.models.agent import Grants, Limits, Network
 from mleredux.models.base import Model
-from mleredux.models.grants import Grants
 
 
 class State(StrEnum):

@@ -10,8 +10,7 @@ from pydantic import BaseModel, Field, field_serializer
 
 from mleredux.models.agent import Build
 from mleredux.models.base import ID_PATTERN, Model
-from mleredux.models.execution import Execution
-from mleredux.models.grader import Direction, Grader
+from mleredux.models.grader import Direction, Execution, Grader
 from mleredux.models.schema import ColumnType
 
 TASK_ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?(@[A-Za-z0-9][A-Za-z0-9._-]*(\+[a-z0-9-]+)?)?$"

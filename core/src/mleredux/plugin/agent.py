@@ -26,8 +26,8 @@ from mleredux.models import Agent as Agent
 from mleredux.models import Build as Build
 from mleredux.models import Grants as Grants
 from mleredux.models import Limits as Limits
+from mleredux.models.agent import HostName as HostName
 from mleredux.models.agent import Network as Network
-from mleredux.models.grants import HostName as HostName
 
 summary_of = _summaries.check_and_summarise
 

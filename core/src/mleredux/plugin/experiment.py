@@ -20,8 +20,8 @@ from mleredux._core.data.debug_sample import sample_name as sample_name
 from mleredux._core.data.debug_sample import sampled as sampled
 from mleredux._core.planning.names import agent_reference as agent_reference
 from mleredux._core.planning.names import resolved as resolved
+from mleredux._core.planning.plans import other_sandboxes as other_sandboxes
 from mleredux._core.planning.plans import plan as plan
-from mleredux._core.planning.sandboxes import other_sandboxes as other_sandboxes
 from mleredux.models import RunPlan as RunPlan
 from mleredux.models.experiment import Design as Design
 from mleredux.models.experiment import Plan as Plan

@@ -17,5 +17,5 @@ A plugin registers them; users select them with `mleredux run … --tool NAME`::
         ]
 """
 
-from mleredux.models.tool import Tool as Tool
-from mleredux.models.tool import ToolKind as ToolKind
+from mleredux.models.agent import Tool as Tool
+from mleredux.models.agent import ToolKind as ToolKind

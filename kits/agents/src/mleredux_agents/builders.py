@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mleredux.models import Agent, Build, Limits
-from mleredux.models.tool import ToolKind
+from mleredux.models.agent import ToolKind
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from mleredux_agents.options import libraries, read_options

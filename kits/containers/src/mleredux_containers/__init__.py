@@ -12,7 +12,7 @@ An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and 
 | `host` | the engine's host: registries, mirrors, users |
 | `egress` | the proxy through which containers reach allowed hosts |
 | `building`, `disk`, `download_cache`, `watch` | limits, disk and network of builds, and their download cache |
-| `folders`, `withheld` | folders mounted according to the container contract, and known files that are hidden in them |
+| `folders` | folders mounted according to the container contract, and known files that are hidden in them |
 | `gpus` | devices and driver files of GPUs and MIG slices, from CDI or the driver |
 | `profile` | a launch as a hardened container |
 | `inside` | programs that run in the container |
@@ -38,6 +38,7 @@ from mleredux_containers.download_cache import DOWNLOADS_VARIABLE as DOWNLOADS_V
 from mleredux_containers.download_cache import downloads as downloads
 from mleredux_containers.download_cache import downloads_size as downloads_size
 from mleredux_containers.egress import FiltersHosts as FiltersHosts
+from mleredux_containers.folders import FIND as FIND
 from mleredux_containers.folders import Bind as Bind
 from mleredux_containers.folders import agent_user as agent_user
 from mleredux_containers.folders import prepare_folders as prepare_folders
@@ -64,4 +65,3 @@ from mleredux_containers.profile import exit_of as exit_of
 from mleredux_containers.profile import labels as labels
 from mleredux_containers.recipe import Recipe as Recipe
 from mleredux_containers.watch import Watch as Watch
-from mleredux_containers.withheld import FIND as FIND

@@ -1,4 +1,6 @@
-"""The mounts of a container, and its user's permissions on them."""
+"""The mounts of a container, and its user's permissions on them; files of an image with a task's known answers are
+hidden by an unreadable file mounted over each of them.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,12 @@ import os
 import shlex
 import shutil
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from mleredux._core.known_files import KnownFiles, tree_files
 from mleredux._core.sandboxes.volume import UNLIMITED, find_disk
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import open_below, plain_path
@@ -271,3 +274,35 @@ def _readable(status: os.stat_result, user: tuple[int, int]) -> bool:
     shift = 6 if status.st_uid == user[0] else 3 if status.st_gid == user[1] else 0
     needed = 5 if stat.S_ISDIR(status.st_mode) else 4
     return (status.st_mode >> shift) & needed == needed
+
+
+FIND = ("/bin/sh", "-c", "command -v find >/dev/null || exit 127; find / -xdev -type f 2>/dev/null; exit 0")
+"""The command that lists an image's files from inside a container."""
+_found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+
+
+def withheld_binds(launch: Launch, image: str, layers: Sequence[Path], listed: Callable[[], str]) -> Iterator[Bind]:
+    """Yield mounts that hide the files of an image that contain known answers of a launch's task.
+
+    Args:
+        launch: The launch of the agent.
+        image: The image's id.
+        layers: The engine's folders of its layers, the uppermost first.
+        listed: Returns the output of `FIND` in the image, if the engine does not show its layers here.
+    """
+    if not launch.known_answers:
+        return
+    empty = (launch.staging_dir or launch.control_dir) / "withheld"
+    empty.touch()
+    empty.chmod(0)
+    key = image, launch.known_answers
+    if key not in _found:
+        shown = {path for layer in _shown(layers) for path in tree_files(layer)}
+        _found[key] = KnownFiles(launch.known_answers).within(shown or listed().splitlines())
+    for path in _found[key]:
+        yield Bind(empty, path)
+
+
+def _shown(layers: Sequence[Path]) -> Sequence[Path]:
+    """Return the layers if all of them can be read here, else nothing."""
+    return layers if all(os.access(layer, os.R_OK | os.X_OK) for layer in layers) else []

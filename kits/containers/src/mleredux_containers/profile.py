@@ -14,8 +14,7 @@ from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import Capabilities, Exit, Launch, Layout
 
-from mleredux_containers.folders import INSIDE, Bind, prepare_folders, user_entries, written_binds
-from mleredux_containers.withheld import withheld_binds
+from mleredux_containers.folders import INSIDE, Bind, prepare_folders, user_entries, withheld_binds, written_binds
 
 CAPABILITIES = Capabilities(
     isolated=True,

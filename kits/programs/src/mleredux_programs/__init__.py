@@ -2,11 +2,11 @@
 
 | module | contents |
 |---|---|
-| `declaration`, `contract` | how a task declares programs; the instructions for agents |
+| `declaration` | how a task declares programs; the instructions for agents |
 | `execute` | confined execution of a program on inputs |
 | `runner`, `load` | the program that is started in the sandbox; requests to a service, from outside its processes |
 | `returns` | the score of a policy |
-| `confined`, `confined_child`, `control_group`, `hidden` | execution of untrusted code in namespaces, with limits |
+| `confined`, `confined_child`, `control_group` | execution of untrusted code in namespaces, with limits |
 
 A task declares how programs are executed; `run_confined` executes untrusted code, for graders::
 

@@ -3,8 +3,7 @@
 | module | content |
 |---|---|
 | `models` | an agent's trajectory, as an ATIF document |
-| `documents` | reading, checking and writing of rollouts |
-| `validation` | the rules of a valid rollout |
+| `documents` | reading, checking and writing of rollouts; the problems of a document |
 | `extras` | mleredux's additions to rollouts: facts about a run and its steps |
 | `native` | safe reading of agents' own logs |
 | `texts` | programs, actions and log of a run as texts |

@@ -16,12 +16,12 @@ All names exported here are stable. This package does not import pandas, and imp
 
 Modules:
 
-- `plugin`, `conformance`, `scaffolds`: the registered commands and the agent `oracle`; `mleredux conformance`;
-  `mleredux new` and its templates
-- `suite`, `findings`: all checks of a plugin as parameters for pytest; problems, collected and raised together
+- `plugin`, `scaffolds`: the registered commands and the agent `oracle`; `mleredux new` and its templates
+- `conformance`, `findings`: all checks of a plugin, as parameters for pytest and as `mleredux conformance`; problems,
+  collected and raised together
 - `plugins`, `tasks`, `techniques`, `graders`, `agents`, `sandboxes`, `executors`: the checks, by role
-- `malformed`, `answers`, `leaks`, `programs`: for tasks: malformed submissions; the answers as a submission; answers in
-  public files; programs as submissions
+- `malformed`, `answers`, `leaks`: for tasks: malformed submissions; the answers as a submission; answers in public
+  files
 - `launches`, `sandbox_agents`, `names`: for sandboxes: started agents; their programs; an unusual folder name
 - `toys`: a toy task and toy agents
 - `pytest_plugin`: fixtures for pytest
@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mleredux_testing.agents import check_agent as check_agent
+    from mleredux_testing.conformance import checks as checks
     from mleredux_testing.executors import check_executor as check_executor
     from mleredux_testing.findings import Findings as Findings
     from mleredux_testing.findings import NotConforming as NotConforming
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from mleredux_testing.graders import check_grader as check_grader
     from mleredux_testing.plugins import check_plugin as check_plugin
     from mleredux_testing.sandboxes import check_sandbox as check_sandbox
-    from mleredux_testing.suite import checks as checks
     from mleredux_testing.tasks import check_task as check_task
     from mleredux_testing.techniques import check_technique as check_technique
     from mleredux_testing.toys import TOY_PLUGIN as TOY_PLUGIN
@@ -54,7 +54,7 @@ _HOME = {
     **dict.fromkeys(("TOY_PLUGIN", "toy_agent", "toy_task"), "toys"),
     **{f"check_{kind}": f"{kind}s" for kind in ("agent", "executor", "plugin", "task", "technique")},
     "check_sandbox": "sandboxes",
-    "checks": "suite",
+    "checks": "conformance",
 }
 __all__ = sorted(_HOME)
 

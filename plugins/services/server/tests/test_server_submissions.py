@@ -19,7 +19,7 @@ import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import current
 from mleredux._core.stages.prepare import prepare
-from mleredux._core.store.trees import remove_tree
+from mleredux._core.store.sparse import remove_tree
 from mleredux_server.database.tables import Job, Project, Submission
 from mleredux_server.files import uploads
 from mleredux_support.server import ServerProcess

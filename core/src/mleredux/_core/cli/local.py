@@ -225,7 +225,7 @@ class LocalBackend:
 
     def _not_isolated(self, plans: list[RunPlan], request: Request) -> Iterator[str]:
         """Yield a sentence on each agent that runs without isolation because no isolated sandbox works."""
-        from mleredux._core.planning.sandboxes import fell_back
+        from mleredux._core.planning.plans import fell_back
 
         if any(arm.sandbox is not None for arm in request.arms.values()):
             return

@@ -18,12 +18,12 @@ from mleredux._core.plugins.capabilities import all_of
 from mleredux._core.sandboxes.tools import is_path
 from mleredux._core.sandboxes.variables import is_foreign, is_protected
 from mleredux.errors import MlereduxError, NotGranted
+from mleredux.models.agent import Grants
 from mleredux.models.base import first_problem
-from mleredux.models.grants import Grants
 
 if TYPE_CHECKING:
     from mleredux.models import Agent
-    from mleredux.models.tool import Tool
+    from mleredux.models.agent import Tool
 
 _SEARCHING = re.compile(
     r"(?i)(^|[/:@._-])(online|sonar|perplexity|search|deep-?research|compound|preset|auto)([/:@._-]|$)"

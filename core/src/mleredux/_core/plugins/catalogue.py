@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mleredux._core.plugins.capabilities import Capabilities
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique
-    from mleredux.models.tool import Tool
+    from mleredux.models.agent import Tool
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
 TECHNIQUES = "techniques"

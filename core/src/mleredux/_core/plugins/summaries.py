@@ -33,8 +33,8 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     from mleredux._core.plugins.discovery import Scheme
     from mleredux._core.protocols import Sandbox
     from mleredux.models import Agent, Grader, Task, Technique
+    from mleredux.models.agent import Tool
     from mleredux.models.export import Format
-    from mleredux.models.tool import Tool
 
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         place = {"place": item.place} if hasattr(item, "place") else {}

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from mleredux._core.store.trees import remove_tree
+from mleredux._core.store.sparse import remove_tree
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models.agent import Tool
 from mleredux.models.base import first_problem
-from mleredux.models.tool import Tool
 
 if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue

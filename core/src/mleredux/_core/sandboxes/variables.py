@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from mleredux._core.loans import caller_variables, lent_values
 from mleredux.errors import MlereduxError
-from mleredux.models.grants import Grants
+from mleredux.models.agent import Grants
 
 if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue

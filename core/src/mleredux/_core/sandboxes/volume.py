@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import Literal
 
 from mleredux._core.sandboxes.mounts import mount_bind, mount_image, mount_shown, mount_writable, unmount
-from mleredux._core.store.sparse import copy, move_contents
-from mleredux._core.store.trees import remove_tree
+from mleredux._core.store.sparse import copy, move_contents, remove_tree
 from mleredux.errors import SandboxError
 
 VARIABLE = "MLEREDUX_DISK_LIMIT"

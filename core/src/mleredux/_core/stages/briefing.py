@@ -13,8 +13,8 @@ from mleredux._core.sandboxes.tools import told
 from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux._core.store import Run
 from mleredux.models import Agent, Task
+from mleredux.models.agent import Tool
 from mleredux.models.formats import plain
-from mleredux.models.tool import Tool
 
 _NETWORK = {
     "none": "no access",

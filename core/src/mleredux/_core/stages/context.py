@@ -15,7 +15,7 @@ from mleredux._core.protocols import Built, Sandbox
 from mleredux._core.sandboxes.slots import Slots
 from mleredux._core.sandboxes.task_images import placed
 from mleredux._core.store import Run, RunStore
-from mleredux._core.store.trees import remove_tree
+from mleredux._core.store.sparse import remove_tree
 from mleredux.errors import Cancelled
 from mleredux.models import Agent, Task
 

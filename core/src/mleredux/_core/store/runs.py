@@ -17,8 +17,8 @@ from typing import Any
 from mleredux._core.plain import recorded_path
 from mleredux._core.store.files import FileLock
 from mleredux._core.store.run import Run
+from mleredux._core.store.sparse import remove_tree
 from mleredux._core.store.states import STAGES
-from mleredux._core.store.trees import remove_tree
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import Event, RunPlan, RunSpec
 

@@ -1,5 +1,5 @@
-"""Copy and move files of a hostile program: holes remain holes, and a file being moved never occupies its space
-twice.
+"""Copy, move and remove files of a hostile program: holes remain holes, a file being moved never occupies its space
+twice, and trees are removed of any depth, with any names, and with folders without permissions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ import ctypes
 import errno
 import os
 import stat
+import subprocess
 from pathlib import Path
+
+from mleredux._core.sandboxes.mounts import unmount_below
 
 _PART = 1 << 20
 _PAGE = 4096
@@ -202,3 +205,20 @@ def move_file(source: Path, target: Path) -> None:
     with source.open("r+b") as before, target.open("r+b") as kept:
         copy(before.fileno(), kept.fileno(), os.fstat(before.fileno()).st_size, move=True)
         before.truncate(0)
+
+
+def remove_tree(path: Path) -> bool:
+    """Remove a folder and its content without following links; this never raises because of the content.
+
+    Anything mounted there, as in the run directory of a killed program, is unmounted first.
+
+    `shutil.rmtree` is limited to a thousand levels, and paths to 4,096 bytes; `chmod` and `rm` have neither limit.
+
+    Returns:
+        Whether the folder was removed.
+    """
+    if path.is_dir() and not path.is_symlink():
+        unmount_below(path)
+        for command in (["chmod", "-R", "u+rwx"], ["rm", "-rf"]):
+            subprocess.run([*command, "--", os.fspath(path)], capture_output=True)
+    return not os.path.lexists(path)

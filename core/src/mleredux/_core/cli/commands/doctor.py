@@ -61,7 +61,7 @@ def command(
     else:
         diagnoses = [] if gpu else diagnose(plugins, RunStore(runs_dir), data)
     if gpu:
-        from mleredux._core.checks.gpus import diagnose_gpus
+        from mleredux._core.checks.machine import diagnose_gpus
 
         diagnoses += diagnose_gpus(plugins, [sandbox] if sandbox else (), *agents[:1])
     works = healthy(diagnoses)

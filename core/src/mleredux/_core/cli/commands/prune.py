@@ -31,7 +31,7 @@ def command(ctx: click.Context, unused_since: datetime, dry_run: bool, as_json: 
     """
     from mleredux._core.disuse import remove
     from mleredux._core.disuse import unused_since as find
-    from mleredux._core.planning.sandboxes import problem_of
+    from mleredux._core.planning.plans import problem_of
 
     plugins = catalogue(ctx)
     known = plugins.entries("sandboxes")
