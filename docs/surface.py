@@ -57,7 +57,7 @@ def names_of(module: str) -> list[str]:
     loaded = importlib.import_module(module)
     defined = [name for name, value in vars(loaded).items() if getattr(value, "__module__", "") == module]
     public = getattr(loaded, "__all__", None) or exported(loaded) or defined
-    return sorted((name for name in public if name[0] != "_"), key=str.lower)
+    return sorted((name for name in public if name[0] != "_"), key=lambda name: (name.lower(), name))
 
 
 def exported(module: ModuleType) -> list[str]:
