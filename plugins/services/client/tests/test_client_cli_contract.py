@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -278,7 +279,7 @@ def test_a_log_is_copied_whole_however_often_the_connection_breaks(fake: Any, pa
         "/v1/runs/run-1/logs/agent.log",
     )
     fake.serve_file(path, content, cut=150, tag=False)
-    with Service(fake.url, fake.token) as service:
+    with closing(Service(fake.url, fake.token)) as service:
         assert b"".join(service.content(path)) == content
     assert fake.times(f"GET {path}") > 10, "more breaks than tries, but something new before each"
 

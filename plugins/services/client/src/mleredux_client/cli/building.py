@@ -6,9 +6,10 @@ import time
 from typing import Any
 
 import click
-from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, json_option, print_json, read_options
+from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, json_option, print_json, read_options, write_log
 
 from mleredux_client._sync.uploads import uploaded
+from mleredux_client.answers import log_text_of
 from mleredux_client.calls import create, known
 from mleredux_client.cli.service import ServerCommand, Service, server, service_option
 
@@ -61,16 +62,11 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
 
 def _wait(there: Service, told: dict[str, Any], *, follow: bool, quiet: bool) -> dict[str, Any]:
     """Wait for a build and return it; meanwhile, print its log or its states to stderr."""
-    import json
-
-    from mleredux.plugin.command import write_log
-
     path = f"/v1/builds/{told['id']}"
     said = None
     if follow:
         for message in there.events(f"{path}/log"):
-            if message.event == "log":
-                write_log(str(json.loads(message.data)["text"]).encode())
+            write_log(log_text_of(message).encode())
     while True:
         told = there.get(path)
         if told["status"] in _ENDED:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import closing
 
 import click
 from mleredux.plugin.command import SERVER_VARIABLE, json_option, print_facts, print_json, server_of
@@ -35,7 +36,7 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
         raise click.UsageError("The token can't be entered without a terminal; pass it with --token-stdin.")
     token = servers.check_token(text)
     try:
-        with Service(there, token) as asked:
+        with closing(Service(there, token)) as asked:
             me = asked.get("/v1/me")
     except MlereduxApiError as error:
         raise explained(error, named) from error

@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -33,8 +32,6 @@ from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, Settings
 
 if TYPE_CHECKING:
-    from typing import Self
-
     from mleredux_client.cli.backend import ServerBackend
 
 _LOOKED_AT = 2000
@@ -70,14 +67,6 @@ class Service:
 
         agent = f"mleredux/{__version__}"
         return Http(self._settings, timeout=DEFAULT_TIMEOUT, policy=policy, user_agent=agent)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all connections."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import threading
 import time
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from mleredux.errors import MlereduxError
 
+from mleredux_client.answers import log_text_of
 from mleredux_client.cli.records import words_of
 from mleredux_client.cli.service import Service
 from mleredux_client.errors import MlereduxApiError, NotFound, TooManyRequests, Unavailable
@@ -130,9 +130,7 @@ def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | No
     while stop is None or not stop.is_set():
         ended = there.get(f"/v1/runs/{run_id}")["status"] in FINAL
         try:
-            for message in there.events(path):
-                if message.event == "log":
-                    yield str(json.loads(message.data)["text"])
+            yield from map(log_text_of, there.events(path))
             return
         except NotFound:  # the log begins when the agent starts
             if ended:
