@@ -18,6 +18,8 @@ from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import Current
+from mleredux_server.streams.frames import LogText
+from mleredux_server.streams.tail import Followed
 from mleredux_server.work.build import LOG_FILE
 
 router = APIRouter(prefix="/v1/builds", tags=["builds"])
@@ -59,5 +61,5 @@ async def get_build_log(
         f"Build {row.id} is {row.status} and has no log{' yet' if unfinished else ''}.",
         hint="Retry later, or follow it." if unfinished else "Nothing was built; its message may have the reason.",
     )
-    folder = service.job_dir("build", row.id)
-    return await log_answer(request, caller, folder, LOG_FILE.encode(), over, row.project_id, after, missing)
+    followed = Followed(service.job_dir("build", row.id), LOG_FILE.encode(), LogText(), over, row.project_id)
+    return await log_answer(request, caller, followed, after, missing)

@@ -17,9 +17,10 @@ from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.schemas.pages import Page, Pages, Paging
 from mleredux_server.service import Current
 from mleredux_server.streams.frames import DamagedLog, EventLines
-from mleredux_server.streams.hub import Followed, hub_of
+from mleredux_server.streams.hub import hub_of
 from mleredux_server.streams.pages import events_after
 from mleredux_server.streams.parameters import resumed_at, wants_stream
+from mleredux_server.streams.tail import Followed
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["events"])
 

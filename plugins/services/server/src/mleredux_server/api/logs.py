@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +13,7 @@ from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.files import path_of_readable, readable_path
 
 from mleredux_server.accounts.security import Caller, Reader
-from mleredux_server.files.access import Cover, open_inside
+from mleredux_server.files.access import open_inside
 from mleredux_server.files.masks import masks_of
 from mleredux_server.files.responses import send_file
 from mleredux_server.protocol.problems import Problem
@@ -23,9 +22,9 @@ from mleredux_server.schemas.artifacts import LogView
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import Current
 from mleredux_server.streams.frames import LogText
-from mleredux_server.streams.hub import Followed, hub_of
+from mleredux_server.streams.hub import hub_of
 from mleredux_server.streams.parameters import resumed_at, wants_stream
-from mleredux_server.streams.tail import Over
+from mleredux_server.streams.tail import Followed
 
 router = APIRouter(prefix="/v1/runs/{run_id}", tags=["logs"])
 
@@ -70,34 +69,25 @@ async def get_log(
         raise _no_log(run, name)
     over = partial(run_is_over, service, run.id)
     cover = await run_in_threadpool(masks_of(request).cover, run)
-    folder, missing = run.path / "logs", _no_log(run, name)
-    return await log_answer(request, caller, folder, path, over, run.project, after, missing, cover)
+    followed = Followed(run.path / "logs", path, LogText(), over, run.project, cover)
+    return await log_answer(request, caller, followed, after, _no_log(run, name))
 
 
 async def log_answer(
-    request: Request,
-    caller: Caller,
-    folder: Path,
-    name: bytes,
-    over: Callable[[], Over | None],
-    project: str,
-    after: int | None,
-    missing: Problem,
-    cover: Cover | None = None,
+    request: Request, caller: Caller, followed: Followed, after: int | None, missing: Problem
 ) -> Response:
-    """Return a log as a stream or as text, as requested; `cover` masks secrets.
+    """Return a log as a stream or as text, as requested.
 
     Raises:
         Problem: It does not exist and will not appear.
     """
     if wants_stream(request):
-        followed = Followed(folder, name, LogText(), over, project, cover)
         return hub_of(request).answer(request, caller, followed, offset=resumed_at(request, after) or 0)
     try:
-        file = await run_in_threadpool(open_inside, folder, name, cover)
+        file = await run_in_threadpool(open_inside, followed.root, followed.name, followed.cover)
     except OSError:
         raise missing from None
-    return send_file(request, file, path=readable_path(name), media_type="text/plain")
+    return send_file(request, file, path=readable_path(followed.name), media_type="text/plain")
 
 
 def _logs(run: SeenRun) -> list[LogView]:

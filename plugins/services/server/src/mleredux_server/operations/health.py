@@ -5,8 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import anyio
 from anyio.to_thread import run_sync
@@ -40,12 +39,6 @@ class Readiness(BaseModel):
     checks: list[Check]
 
 
-@dataclass(frozen=True)
-class _Known:
-    until: float
-    checks: Sequence[Check]
-
-
 def lacking_space(service: Service) -> str | None:
     """Return why no job may be started on the server's disks; None if they have enough free space."""
     least = max(1, service.settings.min_free_mb)
@@ -68,17 +61,17 @@ class Health:
 
     def __init__(self, service: Service) -> None:
         self._service = service
-        self._known = _Known(0.0, ())
+        self._until, self._checks = 0.0, list[Check]()
         self._looking = anyio.Lock()
 
     async def ready(self) -> Readiness:
         """Return the state, at most one second old."""
         async with self._looking:
-            if time.monotonic() >= self._known.until:
-                found = await run_sync(self.look)
-                self._known = _Known(time.monotonic() + _FRESH_SECONDS, found)
-        checks = self._known.checks
-        return Readiness(status="ok" if all(check.ok for check in checks) else "failing", checks=list(checks))
+            if time.monotonic() >= self._until:
+                self._checks = await run_sync(self.look)
+                self._until = time.monotonic() + _FRESH_SECONDS
+            checks = self._checks
+        return Readiness(status="ok" if all(check.ok for check in checks) else "failing", checks=checks)
 
     def look(self) -> list[Check]:
         """Run all checks now."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator
 from functools import partial
 from pathlib import Path
 
@@ -14,36 +13,13 @@ from fastapi import FastAPI, Request
 from fastapi.concurrency import run_in_threadpool
 
 from mleredux_server.accounts.security import Caller, Tokens, bearer_of
-from mleredux_server.files.access import Cover
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.streams.answer import Pieces
-from mleredux_server.streams.frames import Framing
-from mleredux_server.streams.tail import Over, Tail
+from mleredux_server.streams.tail import Followed, Tail
 
 MOST_STREAMS = 1000
 MOST_OF_ONE = 200
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "X-Content-Type-Options": "nosniff"}
-
-
-@dataclass(frozen=True)
-class Followed:
-    """The file that a stream follows.
-
-    Attributes:
-        root: A trusted directory.
-        name: Name of the file in it.
-        framing: Splits it into messages.
-        over: Returns whether its writer has ended; called in a thread.
-        project: Id of its project.
-        cover: How to read it, if it may hold secrets.
-    """
-
-    root: Path
-    name: bytes
-    framing: Framing
-    over: Callable[[], Over | None]
-    project: str
-    cover: Cover | None = None
 
 
 class Hub:
@@ -84,7 +60,7 @@ class Hub:
         key = (followed.root, followed.name)
         tail = self._tails.get(key)
         if tail is None or tail.ended:
-            tail = Tail(followed.root, followed.name, followed.framing, followed.over, followed.cover)
+            tail = Tail(followed)
             self._tails[key] = tail
         if self._stopped:
             return

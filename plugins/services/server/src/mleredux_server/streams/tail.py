@@ -52,27 +52,36 @@ class Over:
     status: str | None
 
 
+@dataclass(frozen=True)
+class Followed:
+    """The file that a stream follows.
+
+    Attributes:
+        root: A trusted directory.
+        name: Name of the file in it.
+        framing: Splits it into messages.
+        over: Returns whether its writer has ended; called in a thread.
+        project: Id of its project.
+        cover: How to read it, if it may hold secrets.
+    """
+
+    root: Path
+    name: bytes
+    framing: Framing
+    over: Callable[[], Over | None]
+    project: str
+    cover: Cover | None = None
+
+
 class Tail:
     """The end of a file, for all its followers.
 
     Args:
-        root: A trusted directory.
-        name: Name of the file in it; it may not exist yet.
-        framing: Splits it into messages.
-        over: Returns whether the file's writer has ended; called in a thread.
-        cover: How to read the file until it is over, if it may hold secrets.
+        followed: The file, which may not exist yet.
     """
 
-    def __init__(
-        self,
-        root: Path,
-        name: bytes,
-        framing: Framing,
-        over: Callable[[], Over | None],
-        cover: Cover | None = None,
-    ) -> None:
-        self._root, self._name, self._framing, self._ask_over, self._cover = root, name, framing, over, cover
-        self._path = root / os.fsdecode(name)
+    def __init__(self, followed: Followed) -> None:
+        self._followed, self._path = followed, followed.root / os.fsdecode(followed.name)
         self._frames: dict[int, Frame] = {}
         self._kept = 0
         self._end = 0
@@ -167,16 +176,16 @@ class Tail:
 
     def _open(self) -> Opened:
         """Open the file; while more may follow, a possible beginning of a secret at its end is held back."""
-        cover = self._cover
+        cover = self._followed.cover
         if cover is not None and self._over is not None:
             cover = replace(cover, growing=False)
-        return open_inside(self._root, self._name, cover)
+        return open_inside(self._followed.root, self._followed.name, cover)
 
     def _read_open(self, file: Opened, offset: int, end: int, *, last: bool) -> list[Frame]:
         most = BLOCK
         while True:
             data = file.read(offset, min(most, end - offset))
-            frames = self._framing.frames(data, offset, last=last and offset + len(data) >= end)
+            frames = self._followed.framing.frames(data, offset, last=last and offset + len(data) >= end)
             if frames or len(data) < most:
                 return frames
             most *= 2
@@ -207,7 +216,7 @@ class Tail:
 
     def _is_over(self) -> Over | None:
         try:
-            return self._ask_over()
+            return self._followed.over()
         except SQLAlchemyError:
             return None  # checked again soon
 
@@ -250,7 +259,7 @@ class Tail:
         with self._open() as file:
             if file.size < self._end:
                 self._shrunk()
-            if not self._framing.appends_only and file.size - self._end > KEPT:
+            if not self._followed.framing.appends_only and file.size - self._end > KEPT:
                 self._frames, self._kept, self._end = {}, 0, file.size - KEPT
             return self._read_open(file, self._end, file.size, last=False)
 
@@ -258,7 +267,7 @@ class Tail:
         """Handle a file that was truncated or belongs to a new attempt: followers start again. Masking keeps a file's
         length.
         """
-        if self._framing.appends_only:
+        if self._followed.framing.appends_only:
             raise DamagedLog("it was truncated")
         self._frames, self._kept, self._end = {}, 0, 0
         self._generation += 1
