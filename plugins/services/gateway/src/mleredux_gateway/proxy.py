@@ -130,14 +130,11 @@ class Proxy:
             fields = [refusal.field for refusal in screened.refusals]
             return self._refuse(kind, family, body, "not_offered", screened.refusals[0].why, fields=fields)
         if upstream is None:
-            return self._refuse(
-                kind,
-                family,
-                body,
-                "model",
+            said = (
                 f"The gateway does not offer the model {body['model']!r} for this protocol: choose another, "
-                "or grant it: --allow-llm-model.",
+                "or grant it: --allow-llm-model."
             )
+            return self._refuse(kind, family, body, "model", said)
         if kind is None and self._replay is not None:
             return error(family, 404, "not_found_error", "No tokens are counted in a replay.")
         if kind is None:
