@@ -11,7 +11,6 @@ from mleredux.plugin.agent import Agent, Grants
 from mleredux.plugin.artifact import Run, RunSpec
 from mleredux.plugin.experiment import SET, Cell, Request, RunPlan, other_sandboxes, plan, resolved
 from mleredux.plugin.host import Slots
-from mleredux.plugin.sandbox import Capabilities
 from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -213,7 +212,13 @@ def make_runs(
     admitted: list[Planned] = []
 
     def rows(session: Session, project: Project) -> list[RunRow]:
-        admitted[:] = _admitted(session, project, caller, planned, experiment, installed)
+        quota = Quota.model_validate(project.quota)
+        owner = {"project": project.id, "experiment": experiment.id if experiment else None}
+        fitted = [fit_to_quota(quota, one.plan, one.request, one.sandboxes, installed) for one in planned]
+        admitted[:] = [
+            replace(one, request=_kept(one.request, caller), plan=plan.model_copy(update=owner))
+            for one, plan in zip(planned, check_quota(session, project, fitted, installed), strict=True)
+        ]
         if experiment is not None:
             experiment.project_id = project.id
             there = session.get(Experiment, experiment.id, with_for_update=True, populate_existing=True)
@@ -242,29 +247,6 @@ def make_runs(
 
     ids = [one.id for one in planned]
     return make_jobs(service, caller, ids, how.project, rows=rows, folders=folders, answer=answer, claim=claim)
-
-
-def _admitted(
-    session: Session,
-    project: Project,
-    caller: Caller,
-    planned: Sequence[Planned],
-    experiment: Experiment | None,
-    installed: Mapping[str, Capabilities],
-) -> list[Planned]:
-    """Return the runs as admitted by their project, with the requests to store.
-
-    Raises:
-        Problem: Its quota does not allow them.
-    """
-    quota = Quota.model_validate(project.quota)
-    owner = {"project": project.id, "experiment": experiment.id if experiment else None}
-    fitted = [fit_to_quota(quota, one.plan, one.request, one.sandboxes, installed) for one in planned]
-    plans = check_quota(session, project, fitted, installed)
-    return [
-        replace(one, request=_kept(one.request, caller), plan=plan.model_copy(update=owner))
-        for one, plan in zip(planned, plans, strict=True)
-    ]
 
 
 def _check_free(session: Session, experiment: Experiment, planned: Sequence[Planned]) -> None:
