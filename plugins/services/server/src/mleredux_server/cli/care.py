@@ -18,7 +18,6 @@ from mleredux_server.database import REVISIONS
 from mleredux_server.database.tables import Secret, Webhook, now
 from mleredux_server.operations import backup as backups
 from mleredux_server.operations.audit import Changes, changes
-from mleredux_server.operations.retention import expired, read_rules, remove
 
 
 @click.command()
@@ -102,6 +101,8 @@ def audit(at: Place, user_name: str | None, action: str | None, since: float | N
 @placed
 def retention(at: Place, rules: tuple[str, ...], dry_run: bool, store: str | None) -> None:
     """Delete runs that ended long ago: `90d team=30d lab=forever`; pinned runs are kept."""
+
+    from mleredux_server.operations.retention import expired, read_rules, remove  # slow to import
 
     wanted = read_rules(rules)
     with at.opened() as found:

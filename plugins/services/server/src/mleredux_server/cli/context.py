@@ -19,7 +19,6 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import find_user
-from mleredux_server.app import make_service
 from mleredux_server.database import REVISIONS, Database
 from mleredux_server.database.tables import Project, User
 from mleredux_server.operations.address import alone
@@ -43,6 +42,8 @@ class Place:
 
     def service(self, **fields: Any) -> Service:
         """Return the service, for work on its files and database."""
+        from mleredux_server.app import make_service  # slow to import
+
         return make_service(settings_of(self.runs_dir, database=self.database, **fields), Catalogue())
 
     @contextmanager
