@@ -65,9 +65,8 @@ def _split(dataset: Dataset) -> dict[str, Any]:
     keys.
     """
     if dataset.planted:
-        times = [dataset.time] if dataset.time else []
-        found = Structure(dataset.group, dataset.time, tuple(times), tuple(times) if dataset.falling else ())
-        found = replace(found, groups=(dataset.group,) if dataset.group else ())
+        times, groups = (dataset.time,) if dataset.time else (), (dataset.group,) if dataset.group else ()
+        found = Structure(dataset.group, dataset.time, times, times if dataset.falling else (), groups=groups)
     else:
         found = structure_of(dataset)
     return {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     order = [str(name) for name in rng.permutation(usable)]
     driver, rest = (order[0] if order else names[0]), order[1:]
     chosen = rest[: int(rng.integers(1, 3))]
-    train, test = whole.train.copy(), whole.test.copy()
+    made = whole
     facts: list[dict[str, Any]] = []
     for name in (*names, *chosen):
         mechanism = "MNAR" if name in names else str(rng.choice(MECHANISMS))
@@ -42,15 +41,14 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         level = _level(whole, cause)
         if mechanism.startswith("U") and level is not None:
             mechanism, level = "MAR", instances.standardised(np.abs(level))
-        gone = _gone(level, share, steepness, len(train) + len(test), rng)
+        gone = _gone(level, share, steepness, len(whole.train) + len(whole.test), rng)
         partners = [name]
         if mechanism == "MCAR" and rng.random() < 0.7:
             partners += [other for other in rest if other not in chosen][:1]
         for partner in partners:
-            train.loc[gone[: len(train)], partner] = np.nan
-            test.loc[gone[len(train) :], partner] = np.nan
+            values = instances.pooled(made)[partner].to_numpy(dtype=float)
+            made = instances.assigned(made, partner, np.where(gone, np.nan, values))
             facts.append({"column": partner, "mechanism": mechanism, "planted": True, **_rest(mechanism, cause)})
-    made = replace(whole, train=train, test=test)
     for fact in facts:
         if fact["mechanism"] == "MAR":
             fact["depends_on"] = _telling(made, fact["column"], driver)

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from mleredux_techniques._kit.data.columns import ORDER_METRICS
 from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
-from mleredux_techniques._kit.planting.instances import fresh_names, levels, merged, of_the_base, with_values
+from mleredux_techniques._kit.planting import instances
 
 KINDS = ("unit", "tail", "outliers", "as it is", "as it is")
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Add columns with very long tails; give numbers another unit, a long tail or outliers, or leave them unchanged."""
-    train, test = dataset.train.copy(), dataset.test.copy()
-    done = ["tail"]
-    for name in of_the_base(dataset):
+    made, done = dataset, ["tail"]
+    for name in instances.of_the_base(dataset):
         kind = str(rng.choice(KINDS))
-        ours, theirs = train[name].to_numpy(dtype=float), test[name].to_numpy(dtype=float)
+        both = instances.pooled(dataset)[name].to_numpy(dtype=float)
+        ours = both[: len(dataset.train)]
         middle, spread = float(np.nanmean(ours)), float(np.nanstd(ours)) or 1.0
-        both = np.concatenate([ours, theirs])
         if kind == "unit":
             both = both * 10.0 ** int(rng.choice([-4, -3, 3, 4, 5]))
         elif kind == "tail":
@@ -32,16 +29,15 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             far = spread * rng.choice([-1, 1], len(both)) * rng.uniform(15, 60, len(both))
             both = np.where(hit, np.round(middle + far, 3), both)
         done.append(kind)
-        train[name], test[name] = both[: len(ours)], both[len(ours) :]
+        made = instances.assigned(made, name, both)
     columns: dict[str, Array] = {}
     # a column has the same order as its logarithm, so for rank metrics many weak columns are added
     count, noise = (8, (2.5, 3.0)) if dataset.metric in ORDER_METRICS else (2, (0.4, 0.6))
-    for name in fresh_names(dataset, rng, count):
-        level = levels(dataset, rng, noise=float(rng.uniform(*noise)))
+    for name in instances.fresh_names(dataset, rng, count):
+        level = instances.levels(dataset, rng, noise=float(rng.uniform(*noise)))
         pace, unit = float(rng.uniform(3.0, 4.0)), 10.0 ** int(rng.choice([-2, 0, 2, 3]))
         columns[name] = np.array([float(f"{value:.5g}") for value in unit * np.exp(pace * level)])
-    made = with_values(replace(dataset, train=train, test=test), columns, rng)
-    return merged(made, sorted(set(done) - {"as it is"}))
+    return instances.merged(instances.with_values(made, columns, rng), sorted(set(done) - {"as it is"}))
 
 
 technique = declared(__package__, plant)

@@ -173,7 +173,7 @@ def with_level(dataset: Dataset, rng: np.random.Generator, noise: float = 0.0) -
     level = noisy_target(dataset, whole, rng)
     if noise:
         level = standardised(level + noise * rng.standard_normal(len(whole)))
-    return _assigned(dataset, LEVEL, level)
+    return assigned(dataset, LEVEL, level)
 
 
 def noisy_target(dataset: Dataset, frame: Frame, rng: np.random.Generator) -> Array:
@@ -201,7 +201,7 @@ def whole(dataset: Dataset, levels: int) -> Dataset:
     """Replace the target with integers in the same order, with about as many values as the levels."""
     values = pooled(dataset)[dataset.target].to_numpy(dtype=float)
     target = np.round(levels * (values - values.min()) / (np.ptp(values) or 1.0))
-    return _assigned(dataset, dataset.target, target)
+    return assigned(dataset, dataset.target, target)
 
 
 def skewed(dataset: Dataset, rng: np.random.Generator) -> Dataset:
@@ -212,10 +212,10 @@ def skewed(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     values = values + 1e-6 * rng.standard_normal(len(values)) * values.std()
     place = (np.argsort(np.argsort(values)) + 0.5) / len(values)
     target = np.round(float(10 ** rng.uniform(1, 3)) * np.exp(float(rng.uniform(0.5, 0.8)) * ndtri(place)), 3)
-    return _assigned(dataset, dataset.target, target)
+    return assigned(dataset, dataset.target, target)
 
 
-def _assigned(dataset: Dataset, name: str, values: Array) -> Dataset:
-    """Set a column that is not a feature: a value for each row of both tables."""
+def assigned(dataset: Dataset, name: str, values: Array) -> Dataset:
+    """Replace a column, or add one that is not a feature: a value for each row of both tables."""
     ours, theirs = np.split(values, [len(dataset.train)])
     return replace(dataset, train=dataset.train.assign(**{name: ours}), test=dataset.test.assign(**{name: theirs}))
