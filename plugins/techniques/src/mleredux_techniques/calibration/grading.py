@@ -16,7 +16,7 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need
 from mleredux_techniques._kit.data.splits import class_names
 from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.postprocessing import Known, applied
-from mleredux_techniques._kit.judging.predictions import KEY, each_model, out_of_fold
+from mleredux_techniques._kit.judging.predictions import KEY
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.judging.study import OnPredictions
 from mleredux_techniques.calibration.document import CalibrationAnalysis, Method
@@ -109,9 +109,6 @@ class Calibrations(OnPredictions[Choice]):
     """A method for each model, and a decision rule for their mean."""
 
     text = "{metric} of the mean of the calibrated predictions, on held-out training rows"
-
-    def predictions(self, dataset: Dataset) -> dict[str, Any]:
-        return each_model(out_of_fold(dataset), dataset)
 
     def alike(self, instance: Instance, method: Method, decision: str = "argmax") -> Choice:
         """Return a choice with the same method for all models."""

@@ -16,12 +16,12 @@ from typing import Any, Generic, Literal, TypeVar
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.splits import Pool, pool, sampled
+from mleredux_techniques._kit.judging import predictions
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge, undecided
 from mleredux_techniques._kit.judging.marks import Efficacy
 from mleredux_techniques._kit.judging.plans import QUICK, QUICK_ROWS, best_of, choosing_pool, losses
 from mleredux_techniques._kit.judging.postprocessing import Known
 from mleredux_techniques._kit.judging.predictions import FILE, KEY, OVERLAP, REPEATS, known_of, table
-from mleredux_techniques._kit.judging.predictions import losses as losses_of_predictions
 from mleredux_techniques._kit.judging.reference import MODELS, NAMES, Model
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.vocabulary.document import Part
@@ -199,9 +199,9 @@ def _name(how: Part) -> str:
 class OnPredictions(Study[Option]):
     """Choices that change given predictions (`KEY` in the truth), fitted and scored on different rows."""
 
-    @abstractmethod
     def predictions(self, dataset: Dataset) -> dict[str, Any]:
-        """Return the given predictions, to be stored in the truth."""
+        """Return the given predictions, to be stored in the truth: those of each model."""
+        return predictions.each_model(predictions.out_of_fold(dataset), dataset)
 
     @abstractmethod
     def carry(self, option: Option, fit: list[Known], held: list[Array], instance: Instance, split: str) -> Array:
@@ -234,7 +234,7 @@ class OnPredictions(Study[Option]):
 
         def find() -> Array:
             carry = partial(self.carry, option, instance=instance)
-            return losses_of_predictions(metric, models, carry, seed, repeats)
+            return predictions.losses(metric, models, carry, seed, repeats)
 
         values = remembered(instance.dataset, f"{type(self).__name__} {option} {seed}", find)
         return Losses(values, OVERLAP, instance.dataset.sample)
