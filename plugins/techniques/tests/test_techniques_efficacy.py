@@ -189,9 +189,10 @@ def test_class_weights_and_samplers_balance_classes() -> None:
     given = imbalance.ClassWeight(name="class_weight", class_weight={"yes": 5.0})
     assert set(row_weights(given, y, ("no", "yes"))) == {1.0, 5.0}
     for name, rows in (("RandomOverSampler", 180), ("SMOTE", 180), ("RandomUnderSampler", 20)):
-        more, classes = resample(getattr(imbalance, name)(name=name), x, y, 0)
+        sampler: Any = TypeAdapter(imbalance.ImbalanceStrategy).validate_python({"name": name})
+        more, classes = resample(sampler, x, y, 0)
         assert len(more) == rows and (classes == 1).mean() == 0.5
-    refused = imbalance.RandomOverSampler(name="RandomOverSampler", sampling_strategy=0.05)
+    refused = imbalance.RandomSampler(name="RandomOverSampler", sampling_strategy=0.05)
     assert len(resample(refused, x, y, 0)[0]) == 100
     few = np.repeat([0, 1], [98, 2])
     assert len(resample(imbalance.SMOTE(name="SMOTE"), x, few, 0)[0]) == 196
@@ -291,8 +292,8 @@ def test_strategies_are_judged_by_the_metric_of_the_competition(
     dataset = replace(rare(), metric=metric, direction=direction)
     scores = {}
     for name in (*right, *wrong):
-        strategy = {"none": "NoStrategy", "class_weight": "ClassWeight"}.get(name, name)
-        document = imbalance.ImbalanceAnalysis.model_construct(strategies=[getattr(imbalance, strategy)(name=name)])
+        strategy: Any = TypeAdapter(imbalance.ImbalanceStrategy).validate_python({"name": name})
+        document = imbalance.ImbalanceAnalysis.model_construct(strategies=[strategy])
         part = measure("imbalance", document, dataset)
         assert metric in part.parts[0].explanation
         scores[name] = part.score
@@ -302,7 +303,7 @@ def test_strategies_are_judged_by_the_metric_of_the_competition(
 def test_rows_that_are_dropped_without_need_get_a_share_of_their_effect() -> None:
     """A threshold does as much for a balanced accuracy, with all rows."""
     dataset = replace(rare(), metric="balanced-accuracy", direction="maximize")
-    strategy = imbalance.RandomUnderSampler(name="RandomUnderSampler")
+    strategy = imbalance.RandomSampler(name="RandomUnderSampler")
     part = measure("imbalance", imbalance.ImbalanceAnalysis.model_construct(strategies=[strategy]), dataset)
     assert 0.3 < part.score <= 0.4 and "An unnecessary action is worth 0.4 of the credit." in part.parts[0].explanation
 

@@ -47,17 +47,10 @@ class ClassWeight(Part):
     class_weight: Literal["balanced"] | dict[Name, Annotated[float, Field(ge=0)]] = "balanced"
 
 
-class RandomOverSampler(Part):
-    """imblearn.over_sampling.RandomOverSampler."""
+class RandomSampler(Part):
+    """imblearn.over_sampling.RandomOverSampler or imblearn.under_sampling.RandomUnderSampler."""
 
-    name: Literal["RandomOverSampler"]
-    sampling_strategy: SamplingStrategy = "auto"
-
-
-class RandomUnderSampler(Part):
-    """imblearn.under_sampling.RandomUnderSampler."""
-
-    name: Literal["RandomUnderSampler"]
+    name: Literal["RandomOverSampler", "RandomUnderSampler"]
     sampling_strategy: SamplingStrategy = "auto"
 
 
@@ -81,7 +74,7 @@ class TunedThresholdClassifierCV(Part):
 
 
 ImbalanceStrategy = Annotated[
-    NoStrategy | ClassWeight | RandomOverSampler | RandomUnderSampler | SMOTE | TunedThresholdClassifierCV,
+    NoStrategy | ClassWeight | RandomSampler | SMOTE | TunedThresholdClassifierCV,
     Field(discriminator="name"),
 ]
 

@@ -33,7 +33,7 @@ from mleredux_techniques.imbalance import document as forms
 from mleredux_techniques.imbalance.samplers import Sampler, resample, row_weights
 
 _NONE, _WEIGHTS = forms.NoStrategy(name="none"), forms.ClassWeight(name="class_weight")
-_UNDER = forms.RandomUnderSampler(name="RandomUnderSampler")
+_UNDER = forms.RandomSampler(name="RandomUnderSampler")
 PANEL: tuple[forms.ImbalanceStrategy, ...] = (
     _NONE,
     _WEIGHTS,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array
-from mleredux_techniques.imbalance.document import SMOTE, ClassWeight, RandomOverSampler, RandomUnderSampler
+from mleredux_techniques.imbalance.document import SMOTE, ClassWeight, RandomSampler
 
-Sampler = RandomOverSampler | RandomUnderSampler | SMOTE
+Sampler = RandomSampler | SMOTE
 
 
 def row_weights(strategy: ClassWeight, y: Array, names: tuple[str, ...] = ()) -> Array:
@@ -40,17 +40,14 @@ def resample(strategy: Sampler, x: Array, y: Array, seed: int) -> tuple[Array, A
 
     options: dict[str, Any] = {"sampling_strategy": strategy.sampling_strategy, "random_state": seed}
     rarest = int(np.unique(y, return_counts=True)[1].min())
-    sampler: Any
-    if isinstance(strategy, RandomUnderSampler):
-        sampler = under_sampling.RandomUnderSampler(**options)
-    elif isinstance(strategy, SMOTE) and rarest > 1:
-        sampler = over_sampling.SMOTE(**options, k_neighbors=min(strategy.k_neighbors, rarest - 1))
-    else:
-        sampler = over_sampling.RandomOverSampler(**options)
+    name: str = strategy.name if rarest > 1 or isinstance(strategy, RandomSampler) else "RandomOverSampler"
+    if name == "SMOTE" and isinstance(strategy, SMOTE):
+        options["k_neighbors"] = min(strategy.k_neighbors, rarest - 1)
+    home = under_sampling if name == "RandomUnderSampler" else over_sampling
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            more, classes = sampler.fit_resample(x, y)
+            more, classes = getattr(home, name)(**options).fit_resample(x, y)
     except ValueError:
         return x, y
     return np.asarray(more), np.asarray(classes)
