@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import os
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
+import mleredux
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +18,7 @@ from mleredux._core.cli.commands.runs import print_runs
 from mleredux._core.cli.output import print_facts, print_table
 from mleredux._core.cli.run_table import closing_table
 from mleredux.models import Report
-from mleredux.models.formats import Shown, facts, plain, text
+from mleredux.models.formats import Shown, counted, facts, plain, text
 
 
 class Richer(Report):
@@ -149,3 +152,42 @@ def test_thresholds_of_any_size_are_written_in_full() -> None:
     report = Richer(**{**GRADED, **{f"{name}_threshold": value for name, value in values.items()}})
     shown = " ".join(words for _, words in facts(report))
     assert all(one in shown for one in ("1234567", "10000000", "0.00005", "0.000025")), shown
+
+
+@pytest.mark.parametrize("noun", ["row", "entry", "day", "sandbox", "class", "batch", "more line", "GPU"])
+def test_a_number_agrees_with_its_noun(noun: str) -> None:
+    several = {"entry": "entries", "sandbox": "sandboxes", "class": "classes", "batch": "batches"}.get(noun, f"{noun}s")
+    assert [counted(number, noun) for number in (0, 1, 1200)] == [f"0 {several}", f"1 {noun}", f"1,200 {several}"]
+
+
+COUNTS = re.compile(r" (?:more )?(?:runs|rows|tasks|files|seeds|attempts|calls|lines|jobs|tokens)\b(?! or )")
+SEVERAL = {
+    "near",
+    "found[0][1].any_of",
+    "chosen",
+    "alive",
+    "labels",
+    "names",
+    "common",
+    "self.tasks",
+    "tasks",
+    "found.tasks",
+    "frame",
+    "rows",
+}
+"""Values whose length is more than one wherever it is displayed."""
+
+
+def test_messages_count_with_the_number_of_their_noun() -> None:
+    wrong = []
+    for path in Path(mleredux.__file__).parents[3].glob("*/**/src/*/**/*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            parts = node.values if isinstance(node, ast.JoinedStr) else []
+            for before, number, noun in zip([None, *parts], parts, parts[1:], strict=False):
+                share = isinstance(before, ast.Constant) and str(before.value).endswith((" of ", " all "))
+                if share or not isinstance(number, ast.FormattedValue) or not isinstance(noun, ast.Constant):
+                    continue
+                match = re.fullmatch(r"len\((.*)\)", ast.unparse(number.value))
+                if match and match[1] not in SEVERAL and COUNTS.match(str(noun.value)):
+                    wrong.append(f"{path}:{node.lineno} {match[0]}{noun.value}")
+    assert not wrong, "use `counted`: " + "\n".join(wrong)

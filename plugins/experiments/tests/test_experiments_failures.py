@@ -194,7 +194,7 @@ def test_a_judge_is_asked_through_the_gateway_and_its_agreement_measured(
         config.write_text(f"[upstreams.scripted]\n{upstream}[prices.scripted]\ninput = 1e6\noutput = 1e6\n")
         monkeypatch.setenv("MLEREDUX_GATEWAY_CONFIG", str(config))
         done = CliRunner().invoke(command, ["--judge", "scripted", "--judge-cost", "0.5"], obj=store)
-        assert "Its budget is used up: 9 runs were not judged." in done.stdout, done.output
+        assert "Its budget is used up; not judged: 9 runs." in done.stdout, done.output
     monkeypatch.delenv("MLEREDUX_GATEWAY_CONFIG")
     with ScriptedLlm({"rules": [{"reply": {"text": "Well done!"}}]}) as llm:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{llm.url}/v1")

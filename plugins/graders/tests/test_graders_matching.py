@@ -40,7 +40,7 @@ def test_rows_are_matched(how: str, mine: list[object], theirs: list[object], ma
     ("how", "mine", "theirs", "said"),
     [
         ("id", ["a"], ["a", "b"], "1 rows; 2"),
-        ("id", ["a", "c"], ["a", "b"], "1 of them are missing, 1 rows have unknown ids"),
+        ("id", ["a", "c"], ["a", "b"], "1 of them are missing, 1 row with unknown ids"),
         ("id", ["a", "a"], ["a", "b"], "1 of them are missing"),
         ("id", ["a", "b", "b"], ["a", "a", "b"], "repeats ids"),
         ("id", ["1", "x"], [1, 2], "2 of them are missing"),

@@ -149,6 +149,13 @@ def plain(value: float, digits: int = 12, *, grouped: bool = False, signed: bool
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def counted(number: int, noun: str) -> str:
+    """Format a number with its noun: `1 row`, `1,200 rows`, `0 entries`."""
+    if number != 1:
+        noun = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}{'e' * noun.endswith(('s', 'x', 'h'))}s"
+    return f"{number:,} {noun}"
+
+
 def moment(time: datetime) -> str:
     """Format a time: `2026-11-21 12:00:00 UTC`."""
     return f"{time:%Y-%m-%d %H:%M:%S} {time.tzname() or ''}".rstrip()

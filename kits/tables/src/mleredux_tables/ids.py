@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.models.formats import counted
 
 from mleredux_tables.columns import Array
 from mleredux_tables.table import Table, is_missing
@@ -81,7 +82,7 @@ class Ids:
         if self.unknown or self.missing:
             raise InvalidSubmission(
                 f"Column {self.name} must contain the ids of the sample: {self.missing} of them are missing, "
-                f"{self.unknown} rows have unknown ids."
+                f"{counted(self.unknown, 'row')} with unknown ids."
             )
 
 

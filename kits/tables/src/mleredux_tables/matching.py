@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.models.formats import counted
 
 from mleredux_tables.columns import Array
 from mleredux_tables.ids import Ids, compare_ids, is_text, same_ids, same_places, sorted_rows
@@ -84,7 +85,7 @@ def match_rows(
         shortest = np.arange(min(rows, expected))
         return shortest, shortest
     if how not in ("join", "sorted-covering") and rows != expected:
-        raise InvalidSubmission(f"The submission has {rows} rows; {expected} are expected.")
+        raise InvalidSubmission(f"The submission has {counted(rows, 'row')}; {expected} are expected.")
     if how == "position":
         return np.arange(rows), np.arange(expected)
     columns = ids[:1] if how == "group-position" else ids

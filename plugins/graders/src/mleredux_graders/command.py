@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 from mleredux.plugin.command import json_option, print_json
 
 
@@ -23,4 +23,4 @@ def command(metric: str, predictions: Path, answers: Path, as_json: bool) -> Non
         print_json(graded._asdict())
     else:
         matched = f"matched by {', '.join(graded.ids)}" if graded.ids else "matched by position"
-        click.echo(f"score  {plain(graded.score, 6)}  ({graded.metric}, {graded.rows:,} rows {matched})")
+        click.echo(f"score  {plain(graded.score, 6)}  ({graded.metric}, {counted(graded.rows, 'row')} {matched})")

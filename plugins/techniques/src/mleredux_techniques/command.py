@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
+from mleredux.models.formats import counted
 from mleredux.plugin.command import json_option, print_json, runs_dir_option
 
 
@@ -77,4 +78,4 @@ def command(
     else:
         runs = sum(len(lesson.runs) for lesson in lessons)
         made = "" if files == 1 else f" in {files} files"
-        click.echo(f"{output}: findings of {runs} runs of {len(lessons)} techniques{made}.")
+        click.echo(f"{output}: findings of {counted(runs, 'run')} of {counted(len(lessons), 'technique')}{made}.")

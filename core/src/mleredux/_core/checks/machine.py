@@ -25,7 +25,7 @@ from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux._core.store import RunStore
 from mleredux.errors import MlereduxError, one_line
 from mleredux.models import Agent, Limits
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 OLDEST_PYTHON = (3, 11)
 LOW_DISK_GB = 5.0
@@ -186,7 +186,7 @@ def _prepared(data: DataStore) -> Diagnosis:
 
 def _memory() -> Diagnosis:
     has = machine()
-    gpus = f"{len(has.gpus)} GPUs" if has.gpus else "no GPU"
+    gpus = counted(len(has.gpus), "GPU") if has.gpus else "no GPU"
     message = f"{plain(has.cpus)} CPUs, {has.memory_mb:,} MB of memory and {gpus} for agents."
     remedy = f"Below {LOW_MEMORY_MB:,} MB, agents that train models may fail; request less with --memory."
     if broken := None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]:
@@ -240,7 +240,7 @@ def faults(seen: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]
         yield "No device node of a GPU is visible."
     for name, count in seen["frameworks"].items():
         if count != gpus:
-            yield f"{name} {f'finds {count} GPUs' if isinstance(count, int) else f'fails ({count})'}."
+            yield f"{name} {'finds ' + counted(count, 'GPU') if isinstance(count, int) else f'fails ({count})'}."
 
 
 def _why_none() -> str:

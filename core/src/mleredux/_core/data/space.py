@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from mleredux._core.data.archives import unpacked_size
 from mleredux.errors import DataError
 from mleredux.models import Task
+from mleredux.models.formats import counted
 from mleredux.models.formats import size as size_text
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def check(
     needed = max(sum(peaks[:jobs]), sum(stays) + sum(peaks[:jobs]) - sum(sorted(stays, reverse=True)[:jobs]))
     free = shutil.disk_usage(place).free
     if needed > free:
-        what = tasks[0].id if len(tasks) == 1 else f"{len(tasks)} tasks"
+        what = tasks[0].id if len(tasks) == 1 else counted(len(tasks), "task")
         raise DataError(
             f"Preparing {what} needs about {size_text(needed)} in {store.path}; {size_text(free)} is free there: "
             f"{size_text(needed - free)} more is needed.",

@@ -24,7 +24,7 @@ from mleredux._core.sandboxes.processes import birth
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux.errors import SandboxError, one_line
 from mleredux.models import Limits
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 CPUS_VARIABLE = "MLEREDUX_CPUS"
 MEMORY_VARIABLE = "MLEREDUX_MEMORY_MB"
@@ -129,7 +129,7 @@ class Slots:
             lacking.append(f"{limits.memory_mb} MB memory of {self.has.memory_mb}")
         if limits.gpus > len(self.has.gpus):
             why = None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]
-            lacking.append(f"{limits.gpus} GPUs of {len(self.has.gpus)}{f' ({why})' if why else ''}")
+            lacking.append(f"{counted(limits.gpus, 'GPU')} of {len(self.has.gpus)}{f' ({why})' if why else ''}")
         if lacking:
             raise SandboxError(
                 f"The run requests more than this machine has: {', '.join(lacking)}.",

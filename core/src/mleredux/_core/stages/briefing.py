@@ -14,7 +14,7 @@ from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux._core.store import Run
 from mleredux.models import Agent, Task
 from mleredux.models.agent import Tool
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 _NETWORK = {
     "none": "no access",
@@ -74,7 +74,9 @@ def write_briefing(
             cpus=plain(spec.limits.cpus),
             memory_mb=spec.limits.memory_mb,
             disk_mb=spec.limits.disk_mb,
-            gpus=f"{spec.limits.gpus} GPUs, listed in `CUDA_VISIBLE_DEVICES`" if spec.limits.gpus else "no GPU",
+            gpus=f"{counted(spec.limits.gpus, 'GPU')}, listed in `CUDA_VISIBLE_DEVICES`"
+            if spec.limits.gpus
+            else "no GPU",
             processes=spec.limits.processes,
             declared="" if "cpus" in sandbox.enforces else ". The CPU limit is not enforced; please respect it",
             grace=plain(spec.limits.grace),

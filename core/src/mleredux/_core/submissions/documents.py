@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails, from_json
 from mleredux._core.submissions.files import open_regular
 from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux.models.base import FieldTwice, read_json
+from mleredux.models.formats import counted
 
 MAX_DOCUMENT_BYTES = 1 << 20
 _SHOWN = 60
@@ -96,7 +97,7 @@ def _problems(error: ValidationError) -> str:
     errors = error.errors(include_url=False, include_input=False, include_context=False)
     told = [_problem(one) for one in errors[:_MOST_PROBLEMS]]
     more = len(errors) - len(told)
-    further = f" ({more:,} more problem{'s' if more > 1 else ''})" if more else ""
+    further = f" ({counted(more, 'more problem')})" if more else ""
     return f"{'; '.join(told)}{further}."
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mleredux._core.submissions.files import open_regular
 from mleredux.models import Artifact
+from mleredux.models.formats import counted
 from mleredux.models.paths import readable
 
 MEDIA_TYPES = {
@@ -142,7 +143,7 @@ def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[
         else:
             unnamed += 1
     if unnamed:
-        left_out.append({"path": prefix, "reason": f"{unnamed:,} more files were skipped"})
+        left_out.append({"path": prefix, "reason": f"{counted(unnamed, 'more file')} skipped"})
     return artifacts, left_out
 
 

@@ -17,6 +17,7 @@ from typing import BinaryIO
 from mleredux._core.submissions.files import MAX_BYTES, open_below, open_regular
 from mleredux.errors import InvalidSubmission, NotFound
 from mleredux.models import Column, FormInput, Grader, SubmissionSchema, Task, Verdict
+from mleredux.models.formats import counted
 
 MAX_ROW = 1 << 24
 CHECK_SECONDS = 120.0
@@ -224,7 +225,7 @@ def _check_table(
                 continue
             count += 1
             if schema.rows is not None and count > schema.rows:
-                raise _Malformed(f"Expected {schema.rows:,} rows, but there are more.")
+                raise _Malformed(f"Expected {counted(schema.rows, 'row')}, but there are more.")
             if not fine:
                 if len(row) != len(header):
                     raise _Malformed(f"Line {number} has {len(row)} cells; the header has {len(header)}.")
@@ -240,7 +241,7 @@ def _check_table(
                     raise _Malformed(f"The id in line {number} occurs {often}.")
         first += len(block)
     if schema.rows is not None and count != schema.rows:
-        raise _Malformed(f"Expected {schema.rows:,} rows, but there are {count:,}.")
+        raise _Malformed(f"Expected {counted(schema.rows, 'row')}, but there are {count:,}.")
 
 
 def _cells_are_fine(block: list[list[str]], width: int, positions: list[tuple[Column, int]]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn, Protocol
 import click
 from mleredux.errors import MlereduxError
 from mleredux.models.events import BuildEnded
-from mleredux.models.formats import duration, number, short_reference
+from mleredux.models.formats import counted, duration, number, short_reference
 from mleredux.plugin.agent import split_place
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import (
@@ -290,4 +290,4 @@ def _lines(console: Console, kind: str, lines: list[str], *, of: str = "") -> No
         style = {"+": "green", "-": "red"}.get(line[:1], "dim")
         console.print(Text(f"  {safe(line)}", style=style), overflow="ellipsis", no_wrap=True)
     if (omitted := len(lines) - _MOST_LINES[kind]) > 0:
-        console.print(Text(f"  … {omitted} more lines", style="dim"))
+        console.print(Text(f"  … {counted(omitted, 'more line')}", style="dim"))

@@ -11,6 +11,7 @@ from typing import Any
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import (
     TONES,
+    counted,
     duration,
     facts,
     megabytes,
@@ -223,7 +224,7 @@ def _verdict(report: Report | None) -> list[Fact]:
             else Fact("median", "Not above the median")
         )
     if report.percentile is not None:
-        entries = f" of {report.teams:,} entries" if report.teams else ""
+        entries = f" of {counted(report.teams, 'entry')}" if report.teams else ""
         words = f"{ordinal(report.percentile)} percentile{entries}"
         marks.append(Fact("percentile", words, "good" if report.percentile >= 50 else ""))
     return marks

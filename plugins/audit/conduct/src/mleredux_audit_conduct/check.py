@@ -11,6 +11,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.models import ResultVerdict
+from mleredux.models.formats import counted
 from mleredux.plugin.artifact import Artifact, Report, Run
 from mleredux_rollout import texts_of
 
@@ -105,7 +106,7 @@ def as_markdown(checked: dict[str, Any]) -> str:
             fence = "`" * max(3, _longest_run(item["evidence"]) + 1)
             lines += ["", fence, item["evidence"], fence]
         if item["more"]:
-            lines += ["", f"{item['more']:,} more lines match."]
+            lines += ["", f"{counted(item['more'], 'more line')} match."]
     return "\n".join(lines) + "\n"
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import counted
 from mleredux.plugin.artifact import Run, RunSpec, RunStore
 from mleredux.plugin.files import cache_dir, write_atomically
 from mleredux_rollout import MAX_TEXT, Text, code_of, plain_code
@@ -116,7 +117,7 @@ def similar(code: Sequence[Text], known: Sequence[Known], *, long: bool = False)
             lines = mine.raw_code.splitlines()
             evidence = lines[line - 1].strip()[:300] if line <= len(lines) else ""
             alike = f"{share:.0%} of it resembles" if share == own else f"It contains {share:.0%} of"
-            why = f"{alike} {item.name} ({int(tokens):,} tokens in common)."
+            why = f"{alike} {item.name} ({counted(int(tokens), 'token')} in common)."
             severity = "serious" if share >= SERIOUS else "suspicious"
             matches.append((share, Finding("copied", severity, text.where, line, evidence, why)))  # type: ignore[arg-type]
     yield from (finding for _, finding in sorted(matches, key=lambda pair: -pair[0])[:20])

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import mleredux
 from mleredux.errors import MlereduxError, NotApplicable, NotFound
+from mleredux.models.formats import counted
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Arm, Plan, Request, Seed, agent_reference, resolved
@@ -128,7 +129,7 @@ class Study:
         base = self.plan.model_dump(mode="json", exclude_unset=True, exclude={"findings"})
         arm = self.writer.model_dump(mode="json", exclude_unset=True, include=set(Arm.model_fields))
         questions = list(self._questions())
-        self.say(f"{len(questions)} technique tasks on {len(self.tasks)} tasks")
+        self.say(f"{counted(len(questions), 'technique task')} on {counted(len(self.tasks), 'task')}")
         design = {"name": f"{self.plan.experiment.name}.writer", "tasks": questions, "seeds": self.writer.seeds}
         self._experiment({**base, "experiment": design, "arms": {"writer": {"agent": self.writer.agent, **arm}}}, jobs)
         self._write_contexts()

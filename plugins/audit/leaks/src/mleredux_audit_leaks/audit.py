@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path, PurePosixPath
 
 import pandas as pd
+from mleredux.models.formats import counted
 from mleredux.plugin.task import Task
 
 from mleredux_audit_leaks.checks.columns import check_columns, check_train_columns
@@ -117,7 +118,7 @@ def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
             tables += readable
             notes += [f"Only the beginning of {table.name} was read." for table in readable if table.cut]
     if damaged:
-        notes.append(f"{len(damaged)} files can't be read as tables, the first {damaged[0]}.")
+        notes.append(f"{counted(len(damaged), 'file')} can't be read as tables, the first {damaged[0]}.")
     return _once(_whole(tables), notes)
 
 

@@ -19,6 +19,7 @@ from string import Template
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotApplicable
+from mleredux.models.formats import counted
 from mleredux.plugin.command import current
 
 from mleredux_bridge_harbor.directory import origin, write_task
@@ -174,7 +175,7 @@ def problems(folder: Path) -> Iterator[str]:
                 yield f"{row['task']} was not generated with the committed secret."
     contents = {part: set(_table_rows(folder / row["path"] for row in rows[part])) for part in PARTS}
     if shared := contents["train"] & contents["evaluation"]:
-        yield f"{len(shared)} rows of tables are in both parts."
+        yield f"Both parts contain {counted(len(shared), 'row')} of tables."
 
 
 def _table_rows(folders: Iterable[Path]) -> Iterator[str]:

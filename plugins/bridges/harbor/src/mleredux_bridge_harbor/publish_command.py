@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import counted
 from mleredux.plugin.command import current, data_dir_option, echo
 
 
@@ -67,5 +68,6 @@ def command(
         raise MlereduxError("The card requires huggingface_hub.", hint="Install it: `pip install huggingface_hub`.")
     facts = publish(plan(chosen, name or folder.name, seeds or range(0), evaluation), folder, certified, data_dir)
     for part, content in facts.items():
-        echo(f"{part}: {content['tasks']} tasks, {content['certified']} certified, {content['left_out']} left out")
+        total = counted(content["tasks"], "task")
+        echo(f"{part}: {total}, {content['certified']} certified, {content['left_out']} left out")
     echo(f"{folder} contains answers; nothing was uploaded.")

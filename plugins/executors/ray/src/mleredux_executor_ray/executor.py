@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import ExecutorError
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 from mleredux.plugin.executor import JobSpec, JobStatus, Node, job_environment
 from mleredux.plugin.sandbox import Finding
 
@@ -62,7 +62,7 @@ class RayExecutor:
         except ExecutorError as error:
             return [Finding("Ray", False, error.message, error.hint)]
         remedy = None if nodes else "Start nodes with `ray start`."
-        return [Finding("Ray", bool(nodes), f"{len(nodes)} nodes can run jobs.", remedy)]
+        return [Finding("Ray", bool(nodes), f"{counted(len(nodes), 'node')} can run jobs.", remedy)]
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes with the memory available to agents; custom resources and labels become labels."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from mleredux.errors import MlereduxError, one_line
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 from pydantic_core import from_json
 
 from mleredux_experiments.inference.errors import Interval, normal
@@ -45,8 +45,8 @@ class Familiarity:
         """Return the result in one sentence."""
         told = "related" if self.low > 0 or self.high < 0 else "no relation shown"
         return (
-            f"Familiarity and {self.measure} of {self.arm} over {self.tasks} tasks: Spearman's ρ = {self.rho:+.2f} "
-            f"({self.low:+.2f} to {self.high:+.2f}), p = {plain(self.p, 2)}: {told}."
+            f"Familiarity and {self.measure} of {self.arm} over {counted(self.tasks, 'task')}: Spearman's "
+            f"ρ = {self.rho:+.2f} ({self.low:+.2f} to {self.high:+.2f}), p = {plain(self.p, 2)}: {told}."
         )
 
     def record(self) -> dict[str, Any]:

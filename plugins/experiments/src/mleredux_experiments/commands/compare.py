@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from mleredux.errors import MlereduxError
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 from mleredux.plugin.command import json_option, print_json
 
 from mleredux_experiments.commands.options import measure_option, note, plan_of, results_of, source_options
@@ -180,7 +180,7 @@ def power_command(
         raise click.UsageError(
             f"Two runs differ in {what.name} by at most {plain(what.reach or 0)} {what.points}.", ctx
         )
-    here = f"{count} task{'s' * (count != 1)} with {repeats} seed{'s' * (repeats != 1)} detect{'s' * (count == 1)}"
+    here = f"{counted(count, 'task')} with {counted(repeats, 'seed')} detect{'s' * (count == 1)}"
     smallest = sample.detectable
     document: dict[str, object] = {
         "tasks": count,
@@ -192,15 +192,15 @@ def power_command(
     if smallest is None:
         text = [f"{here} {sample.goal}no possible difference with a power of {power:.0%}."]
     if count < sample.least:
-        text[0] += f" A decision at {plain(100 * sample.alpha, 3)} % needs {sample.least} tasks or more."
+        text[0] += f" A decision at {plain(100 * sample.alpha, 3)} % needs {counted(sample.least, 'task')} or more."
     if difference is not None:
         chance, enough = sample.chance(difference), sample.tasks_for(difference)
         more = sample.seeds_for(difference) if variance.separated else None
         document |= {"difference": difference, "power": chance, "needed": {"tasks": enough, "seeds": more}}
         text.append(f"They detect {sample.goal}{plain(difference)} {what.points} with a power of {chance:.0%}.")
         if chance < power:
-            ways = [f"{enough} tasks"] if enough else []
-            ways += [f"{more} seeds a task"] if more else []
+            ways = [counted(enough, "task")] if enough else []
+            ways += [f"{counted(more, 'seed')} a task"] if more else []
             text.append(f"{' or '.join(ways)} would detect it." if ways else "No plan would detect it.")
     if count >= sample.least and (certainty := sample.certainty(what.points, difference)):
         text.append(certainty)

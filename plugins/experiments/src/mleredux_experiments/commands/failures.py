@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
-from mleredux.models.formats import plain, short_reference
+from mleredux.models.formats import counted, plain, short_reference
 from mleredux.plugin.artifact import Report, RunStore
 from mleredux.plugin.command import (
     DataStore,
@@ -91,20 +91,21 @@ def failures_command(
     if len(findings_of_runs) > 1:
         click.echo()
         counts = counts_by_arm((run.spec.agent, findings) for run, findings in findings_of_runs)
-        for agent, counted in sorted(counts.items()):
-            parts = [f"{counted[name]} {name}" for name in (*CATEGORIES, "none") if counted[name]]
-            click.echo(f"{short_reference(agent)}: {', '.join(parts)} ({counted.total()} runs)")
+        for agent, categories in sorted(counts.items()):
+            parts = [f"{categories[name]} {name}" for name in (*CATEGORIES, "none") if categories[name]]
+            click.echo(f"{short_reference(agent)}: {', '.join(parts)} ({counted(categories.total(), 'run')})")
     for name, said_by_judge in opinions.items():
         if said_by_judge != primary[name]:
             click.echo(f"{name}: {judge} says {said_by_judge}.")
     if judged_by:
         kappa = "not defined: all runs are in one category" if agreement is None else f"{agreement:.2f}"
-        click.echo(f"Agreement of {judge} with the rules over {len(opinions)} runs: kappa {kappa}.")
+        click.echo(f"Agreement of {judge} with the rules over {counted(len(opinions), 'run')}: kappa {kappa}.")
         use = judgment.use
         cost = "unknown" if use.cost_usd is None else f"${plain(use.cost_usd, 4)}"
-        click.echo(f"{judge} used {use.prompt_tokens + use.completion_tokens} tokens; cost: {cost}.")
+        click.echo(f"{judge} used {counted(use.prompt_tokens + use.completion_tokens, 'token')}; cost: {cost}.")
         if len(opinions) < len(findings_of_runs):
-            click.echo(f"Its budget is used up: {len(findings_of_runs) - len(opinions)} runs were not judged.")
+            left = counted(len(findings_of_runs) - len(opinions), "run")
+            click.echo(f"Its budget is used up; not judged: {left}.")
 
 
 @click.command("regrade")

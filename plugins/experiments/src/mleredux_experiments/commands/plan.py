@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import click
-from mleredux.models.formats import duration, plain, text
+from mleredux.models.formats import counted, duration, plain, text
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import (
     EXIT_ENVIRONMENT_BROKE,
@@ -65,8 +65,8 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
         print_json(record)
         return
     click.echo(click.style(": ".join(filter(None, (record["name"], record["question"]))), bold=True))
-    sizes = [f"{len(record[key])} {key[:-1] if len(record[key]) == 1 else key}" for key in ("arms", "tasks", "seeds")]
-    click.echo(f"{' × '.join(sizes)} = {record['runs']} runs.\n")
+    sizes = [counted(len(record[key]), key[:-1]) for key in ("arms", "tasks", "seeds")]
+    click.echo(f"{' × '.join(sizes)} = {counted(record['runs'], 'run')}.\n")
     print_table(record["arms"], ("arm", "agent", "variant", "limits", "options"), ("options",))
     hours, cost = record["hours"], record["cost_usd"]
     took = f"{hours_text(hours)}, from {record['past']} past runs" if hours else None
@@ -167,7 +167,7 @@ def extend(
     if as_json:
         print_json(status)
     else:
-        click.echo(f"Added {' and '.join(words)}: {status['total']} runs, {status['ended']} of them ended.")
+        click.echo(f"Added {' and '.join(words)}: {counted(status['total'], 'run')}, {status['ended']} of them ended.")
         click.echo(f"Continue with `mleredux experiment run {experiment}`.")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
-from mleredux.models.formats import duration
+from mleredux.models.formats import counted, duration
 from mleredux.plugin.command import (
     Backend,
     RunRequest,
@@ -45,7 +45,9 @@ def show(record: dict[str, Any], as_json: bool) -> None:
             "paused": duration(3600 * record["paused_hours"]) if record.get("paused_hours") else None,
             "remaining": hours_text(left) if left else None,
             "cost": f"${record['cost_usd']:.2f}" if record["cost_usd"] else None,
-            "unpriced": f"{record['unpriced']} runs used a model without a known price" if record["unpriced"] else None,
+            "unpriced": f"{counted(record['unpriced'], 'run')} used a model without a known price"
+            if record["unpriced"]
+            else None,
             "failures": record["failures"],
             "folder": record["path"],
         }

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import counted
 from mleredux.plugin.command import Catalogue
 
 from mleredux_experiments.execution.experiment import start
@@ -170,7 +171,7 @@ class Bisection:
                 break
         else:
             raise MlereduxError(
-                f"GOOD and BAD do not differ in {self.chosen} after {self.most} seeds.",
+                f"GOOD and BAD do not differ in {self.chosen} after {counted(self.most, 'seed')}.",
                 hint="Add tasks or seeds, or choose another --measure.",
             )
         self._note(low, "good", good, seeds)
@@ -200,7 +201,7 @@ class Bisection:
         means = {task: float(np.mean(scores)) for task, scores in (values or {}).items()}
         runs = seeds * len(self.tasks)
         self.steps.append(Step(self.history[number], decided, runs, means))
-        self.tell(f"{commit_of(self.history[number])[:12]} is {decided or 'undecided'} after {runs} runs")
+        self.tell(f"{commit_of(self.history[number])[:12]} is {decided or 'undecided'} after {counted(runs, 'run')}")
 
     def _values(self, number: int, seeds: int) -> Values | None:
         """Return the values of a commit for this number of seeds, making missing runs; None if the runs of some task

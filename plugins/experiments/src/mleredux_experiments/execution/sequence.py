@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.power import Sample, Variance
@@ -58,8 +58,8 @@ def check_sequence(plan: Plan, tasks: int) -> None:
     first = replace(first, alpha=last_alpha(plan, _FIRST_LOOK), margin=margin)
     if plan.stop.rule == "sequential" and tasks < (least := first.least):
         raise MlereduxError(
-            f"stop.rule: with {tasks} task{'s' * (tasks != 1)}, the sequential rule can never stop this experiment.",
-            hint=f"Plan {least} tasks or more, or use the rule `fixed`.",
+            f"stop.rule: with {counted(tasks, 'task')}, the sequential rule can never stop this experiment.",
+            hint=f"Plan {counted(least, 'task')} or more, or use the rule `fixed`.",
         )
 
 
@@ -113,7 +113,7 @@ def decision(plan: Plan, results: Results, seeds: int) -> str | None:
             f"{comparison.b} {plain(comparison.difference, 3, signed=True)} {comparison.unit}, {comparison.verdict}"
             for comparison in comparisons
         )
-        return f"Decided after {seeds} seeds at level {plain(level, 2)}: {outcomes}."
+        return f"Decided after {counted(seeds, 'seed')} at level {plain(level, 2)}: {outcomes}."
     return None
 
 

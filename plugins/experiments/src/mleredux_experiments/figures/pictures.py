@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 from mleredux_experiments.failures import CATEGORIES
 from mleredux_experiments.figures.tables import cut
@@ -279,7 +279,7 @@ def _power(analysis: Analysis) -> Picture | None:
     own = max(round(sample.seeds), 1)
     for number, seeds in enumerate(sorted({own, 3 * own}) if sample.variance.separated else [own]):
         smallest = [(replace(sample, tasks=n, seeds=seeds).detectable or np.nan) * factor for n in tasks]
-        label = f"{seeds} seed{'s' if seeds > 1 else ''} a task"
+        label = f"{counted(seeds, 'seed')} a task"
         axes.plot(tasks, smallest, color=COLORS[number % len(COLORS)], label=label)
     here = sample.detectable
     if here is not None:
@@ -291,7 +291,7 @@ def _power(analysis: Analysis) -> Picture | None:
     axes.set_xticks(tasks, list(map(str, tasks)))
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8)
-    these = f"{count} task{'s' * (count != 1)}"
+    these = counted(count, "task")
     answer = f"These {these} detect {sample.goal}{plain((here or 0) * factor, 3)} {unit} with a power of 80 %."
     if here is None:
         answer = f"These {these} detect {sample.nothing} that is possible; a decision needs {least} tasks or more."

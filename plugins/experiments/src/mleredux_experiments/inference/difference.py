@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 from mleredux_experiments.inference.errors import Interval
 from mleredux_experiments.inference.power import Sample
@@ -124,7 +124,7 @@ class Comparison:
     def sentence(self) -> str:
         """Return the result in one sentence."""
         count = len(self.tasks)
-        head = f"{self.b} wins {self.wins} and loses {self.losses} of {count} task{'s' * (count != 1)}; "
+        head = f"{self.b} wins {self.wins} and loses {self.losses} of {counted(count, 'task')}; "
         head += f"{self.amount(self.difference, plus=True)} {self.shown_unit[0]}, {self.between(self.interval)}"
         return f"{head}: {self._told()}."
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 from mleredux_experiments.inference.errors import Array, Cells, bounded_limits, means_of, student
 from mleredux_experiments.inference.resampling import subsets, zeros
@@ -155,7 +155,7 @@ class Sample:
         """Return, as a sentence, how certain the detectable amount is, and the power for a difference."""
         if not (tasks := self.variance.tasks):
             return ""
-        basis = f"The variance is estimated from {tasks} tasks"
+        basis = f"The variance is estimated from {counted(tasks, 'task')}"
         if self.range is None:
             return (
                 f"{basis}{'' if self.variance.separated else ' with single runs'}, too few to tell how certain this is."

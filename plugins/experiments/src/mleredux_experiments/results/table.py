@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.models.formats import short_reference
+from mleredux.models.formats import counted, short_reference
 from mleredux.plugin.experiment import Plan, is_sample
 
 from mleredux_experiments.failures.categories import Finding, primary
@@ -237,18 +237,22 @@ class Results:
         """Return the results without runs on debug samples (`wine+debug-200`), unless there are only such runs: they
         are never mixed."""
         whole = tuple(row for row in self.rows if not is_sample(row.task)) or self.rows
-        return self._only(whole, "on debug samples are left out; they are not comparable")
+        return self._only(whole, "on debug samples, which are not comparable")
 
     def ranked(self) -> Results:
         """Return the results without runs whose test score was disclosed: the task is no longer a test for an agent
         that learned from it."""
         rows = tuple(row for row in self.rows if row.verdict != "score given")
-        return self._only(rows, "whose test score was revealed as a reward are left out")
+        return self._only(rows, "whose test score was revealed as a reward")
 
     def _only(self, rows: tuple[Row, ...], others: str) -> Results:
         """Return the results with these rows; a note counts the others."""
         left = len(self.rows) - len(rows)
-        return replace(self, rows=rows, notes=(*self.notes, f"{left} runs {others}.")) if left else self
+        return (
+            replace(self, rows=rows, notes=(*self.notes, f"Left out: {counted(left, 'run')} {others}."))
+            if left
+            else self
+        )
 
     def under(self, plan: Plan | None) -> Results:
         """Return the results with the names of the limits that their plan sets."""

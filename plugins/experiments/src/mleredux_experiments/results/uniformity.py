@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.models.formats import duration
+from mleredux.models.formats import counted, duration
 from mleredux.plugin.command import current
 
 from mleredux_experiments.results.measures import MEASURES
@@ -41,7 +41,7 @@ def check_arms(results: Results) -> None:
         for key in dict.fromkeys(key for setup in setups for key in setup):
             counter = Counter(text_of(setup.get(key)) for setup in setups)
             if len(counter) > 1:
-                values = " and ".join(f"{value} ({count} runs)" for value, count in counter.most_common(3))
+                values = " and ".join(f"{value} ({counted(count, 'run')})" for value, count in counter.most_common(3))
                 most = counter.most_common(1)[0][0]
                 raise MlereduxError(
                     f"The runs of {arm} differ in {key}: {values}.",

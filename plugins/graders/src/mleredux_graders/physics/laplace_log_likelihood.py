@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from mleredux.errors import InvalidSubmission
+from mleredux.models.formats import counted
 from mleredux_tables import Array, Options, Rows, Table, define, is_missing, match_rows, numbers
 
 
@@ -74,7 +75,9 @@ def _read(rows: Rows, options: LaplaceOptions) -> _Predictions:
     mine, theirs = rows.submission, rows.answers
     unknown = ~np.isin(mine[key].astype(object), theirs[key].astype(object)) | is_missing(mine[key])
     if unknown.any():
-        raise InvalidSubmission(f"Column {key!r} has {int(unknown.sum())} rows that the sample does not have.")
+        raise InvalidSubmission(
+            f"Column {key!r} has {counted(int(unknown.sum()), 'row')} that the sample does not have."
+        )
     for name in (value, confidence):
         if mine[name].dtype.kind == "O":
             raise InvalidSubmission(f"Column {name!r} must contain numbers only.")

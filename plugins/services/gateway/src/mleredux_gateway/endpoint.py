@@ -13,6 +13,7 @@ from pathlib import Path
 from aiohttp import web
 from mleredux.errors import SandboxError, one_line
 from mleredux.models.events import GatewayUse, Warned
+from mleredux.models.formats import counted
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.artifact import LlmUse, Run
 from mleredux.plugin.files import write_atomically
@@ -156,7 +157,7 @@ class RunGateway:
             return use
         differences = self._replay.differences
         if left := self._replay.left:
-            calls = "1 call" if left == 1 else f"{left} calls"
+            calls = counted(left, "call")
             differences.append(f"Not repeated: {calls} of {self._replay.source}.")
             _warn(self._run, differences[-1])
         told = tuple(differences[:_SHOWN_DIFFERENCES])

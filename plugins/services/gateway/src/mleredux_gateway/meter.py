@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.artifact import LlmUse
 from mleredux_llm_protocols import Tokens
@@ -208,8 +208,8 @@ class Meter:
         elif self._observes.get(ticket.host) is not False:
             self._observes[ticket.host] = False
             self._told_overrun(
-                f"{ticket.host or 'The provider'} wrote {excess:,} tokens more than the maximum of an answer, on which "
-                "the budget relies: from now on, calls are forwarded to it one at a time."
+                f"{ticket.host or 'The provider'} wrote {counted(excess, 'token')} more than the maximum of an answer, "
+                "on which the budget relies: from now on, calls are forwarded to it one at a time."
             )
 
     def refuse(self) -> None:

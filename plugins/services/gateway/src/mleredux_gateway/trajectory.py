@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
+from mleredux.models.formats import counted
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.artifact import Artifact, Run
 from mleredux_llm_protocols import Turn, reply_turn, request_turns, tools_of
@@ -85,7 +86,7 @@ def make_trajectory(
         return None
     steps = [_step(number, draft) for number, draft in enumerate(drafts, start=1)]
     if refused:
-        said = f"{len(refused)} calls were not forwarded; the first: {refused[0].get('error')}"
+        said = f"{counted(len(refused), 'call')} not forwarded; the first: {refused[0].get('error')}"
         steps.append(atif.Step(step_id=len(steps) + 1, timestamp=refused[0]["time"], source="system", message=said))
     model = next(draft.call["model"] for draft in drafts if draft.call)
     return atif.Trajectory(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import counted
 from mleredux.plugin.command import data_dir_option, runs_dir_option
 
 from mleredux_view.command import output_option
@@ -39,4 +40,4 @@ def command(runs: tuple[str, ...], folder: Path, runs_dir: str | None, data_dir:
             (Path(chosen) / path.name).symlink_to(path.resolve())
         export(LocalSource(RunStore(chosen), data_dir, place=str(store.path)), folder)
     index = folder / "index.html"
-    click.echo(f"Wrote the pages of {len(set(paths))} run{'' if len(set(paths)) == 1 else 's'}. Open {index}.")
+    click.echo(f"Wrote the pages of {counted(len(set(paths)), 'run')}. Open {index}.")

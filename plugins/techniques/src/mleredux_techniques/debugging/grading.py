@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from mleredux.errors import NotApplicable
+from mleredux.models.formats import counted
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
@@ -86,7 +87,8 @@ def measure(document: DebuggingAnalysis, instance: Instance) -> Efficacy:
         told = f"{changed} lines of the script were changed, more than {MOST_CHANGED}: that is not a repair."
         return Efficacy(0.0, 0.0, parts=[Figure("efficacy", changed, told, 0.0, 1.0)])
     found = results(instance, [document.script])[0]
-    told = f"the submitted script, with {changed} lines changed and results on {np.isfinite(found).sum()} variations"
+    results_on = counted(int(np.isfinite(found).sum()), "variation")
+    told = f"the submitted script, with {counted(changed, 'line')} changed and results on {results_on}"
     judged = replace(scorer(instance.dataset, instance.base), constant=1.0, perfect=0.0)
     made = judge(
         Choice(_left(np.array(known["naive"]), known), "the script that no longer crashes, with all other faults"),

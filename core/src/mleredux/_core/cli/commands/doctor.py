@@ -7,6 +7,7 @@ import click
 from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.options import data_dir_option, json_option, runs_dir_option
 from mleredux._core.cli.output import print_json, safe
+from mleredux.models.formats import counted
 
 _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "red")}
 
@@ -82,9 +83,5 @@ def command(
     errors = sum(diagnosis.level == "error" for diagnosis in diagnoses)
     able = "can" if works else "cannot"
     what = f"{', '.join(agents) or 'agents'}{' on these tasks' if chosen else ''}{' with GPUs' if gpu else ''}"
-    click.echo(f"\nThis machine {able} run {what}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}.")
+    click.echo(f"\nThis machine {able} run {what}: {counted(errors, 'error')}, {counted(warnings, 'warning')}.")
     ctx.exit(0 if works else 1)
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -79,5 +79,6 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
 
 def _counted(kind: str, count: int) -> str:
     from mleredux._core.plugins.discovery import SINGULAR
+    from mleredux.models.formats import counted
 
-    return f"{count} {SINGULAR[kind] if count == 1 else kind}"
+    return counted(count, SINGULAR[kind])

@@ -27,7 +27,7 @@ from mleredux._core.cli.options import (
     server_option,
 )
 from mleredux._core.cli.output import cell, print_json, print_table, safe
-from mleredux.models.formats import duration, short_reference
+from mleredux.models.formats import counted, duration, short_reference
 from mleredux.models.verdict import VerdictStatus
 
 COLUMNS = (
@@ -239,7 +239,7 @@ def cancel(ctx: click.Context, runs: tuple[str, ...], experiment: str | None) ->
 @click.pass_obj
 def reindex(store: Any) -> None:
     """Rebuild the index from the run directories."""
-    click.echo(f"Indexed {store.rebuild()} runs in {Path(store.path) / 'index.sqlite'}.")
+    click.echo(f"Indexed {counted(store.rebuild(), 'run')} in {Path(store.path) / 'index.sqlite'}.")
 
 
 def _backend(ctx: click.Context) -> Backend:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, Unpack
 
 import httpx
+from mleredux.models.formats import counted
 from pydantic import SecretStr
 
 from mleredux_client import calls
@@ -231,7 +232,9 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
                 del waiting[run.id]
                 yield run
             if waiting and until is not None and time.monotonic() > until:
-                raise WaitTimeout(f"{len(waiting)} runs are not finished yet.", hint="They continue; wait again.")
+                raise WaitTimeout(
+                    f"{counted(len(waiting), 'run')} not finished yet.", hint="They continue; wait again."
+                )
             if waiting:
                 await async_sleep(pause)
                 pause = min(pause * 1.4, 3.0)

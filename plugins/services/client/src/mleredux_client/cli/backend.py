@@ -13,6 +13,7 @@ from typing import Any
 import click
 from mleredux.errors import MlereduxError
 from mleredux.models import Event, NotSubmitted, Report, Unusable, Verdict
+from mleredux.models.formats import counted
 from mleredux.plugin.command import Batch, Progress, Record, RunPage, RunRequest, RunView
 from mleredux.plugin.experiment import SET
 from mleredux.plugin.host import submitted
@@ -146,7 +147,7 @@ class ServerBackend:
 
     def batch(self, runs: list[Record], experiment: str | None = None) -> Batch:
         """Return runs from the server's response, for `finish`."""
-        what = f"experiment {experiment}, {len(runs)} runs" if experiment else f"run {runs[0]['id']}"
+        what = f"experiment {experiment}, {counted(len(runs), 'run')}" if experiment else f"run {runs[0]['id']}"
         names = f"--experiment {experiment}" if experiment else " ".join(run["id"] for run in runs)
         there = service_option(self.named)
         return Batch(

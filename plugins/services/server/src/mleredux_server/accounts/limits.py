@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from fastapi import Request
+from mleredux.models.formats import counted
 
 from mleredux_server.protocol.problems import Problem
 
@@ -139,5 +140,5 @@ def address_of(request: Request) -> str:
 def _check(standing: Standing, detail: str) -> None:
     if standing.wait:
         seconds = math.ceil(standing.wait)
-        hint = f"Wait {seconds} second{'s' if seconds != 1 else ''}."
+        hint = f"Wait {counted(seconds, 'second')}."
         raise Problem("too-many-requests", detail, hint=hint, headers={"Retry-After": str(seconds)})

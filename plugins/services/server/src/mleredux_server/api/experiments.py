@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from mleredux.models.formats import counted
 from mleredux.plugin.experiment import Plan, resolved
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -47,7 +48,7 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
         planned = plan_experiment(service, asked, _pinned(service, caller, asked))
     experiment = Experiment(
         id=new_id("exp"),
-        name=asked.name or (asked.plan.experiment.name if asked.plan else f"{len(planned)} runs"),
+        name=asked.name or (asked.plan.experiment.name if asked.plan else counted(len(planned), "run")),
         user_id=caller.user_id,
         request=asked.model_dump(mode="json", exclude=_TEXTS),
         created_at=now(),

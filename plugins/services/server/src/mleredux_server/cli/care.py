@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import counted
 from mleredux.plugin.command import Duration, print_json, print_table
 from sqlalchemy import select
 
@@ -43,7 +44,7 @@ def backup(at: Place, file: Path) -> None:
     with at.opened() as found:
         counts = backups.backup(found, file)
     rows = sum(counts.values())
-    at.done({"file": str(file), "rows": counts}, f"{file} has {rows} rows; protect it like the database.")
+    at.done({"file": str(file), "rows": counts}, f"{file} has {counted(rows, 'row')}; protect it like the database.")
 
 
 @click.command()
@@ -53,7 +54,7 @@ def restore(at: Place, file: Path) -> None:
     """Restore a backup into an empty SQLite or PostgreSQL database, before the server starts."""
     with at.stopped(), at.opened(fresh=True) as found:
         counts = backups.restore(found, file)
-        at.done({"rows": counts}, f"Restored {sum(counts.values())} rows to {found.shown}.")
+        at.done({"rows": counts}, f"Restored {counted(sum(counts.values()), 'row')} to {found.shown}.")
 
 
 @click.command("rotate-key")
@@ -117,4 +118,4 @@ def retention(at: Place, rules: tuple[str, ...], dry_run: bool, store: str | Non
         return
     print_table(rows, ("id", "project", "ended_at", "disk_mb"))
     size = sum(one.disk_mb for one in gone)
-    click.echo(f"{'Would delete' if dry_run else 'Deleted'} {len(gone)} runs, {size} MB.", err=True)
+    click.echo(f"{'Would delete' if dry_run else 'Deleted'} {counted(len(gone), 'run')}, {size} MB.", err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import counted
 from sqlalchemy.exc import SQLAlchemyError
 
 from mleredux_server.accounts.accounts import note
@@ -52,7 +53,7 @@ def act_on_runs(service: Service, caller: Caller, asked: BulkRequest) -> list[Bu
         except Problem as problem:
             results[run_id] = BulkResult(run=run_id, ok=False, message=problem.detail)
     if asked.action == "cancel":
-        cancel_runs(service, caller, seen, f"{len(seen)} runs")
+        cancel_runs(service, caller, seen, counted(len(seen), "run"))
     for run_id in seen:
         try:
             made = run_id

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from mleredux.models.formats import counted
 from mleredux.plugin.artifact import Run
 from mleredux_artifact_reports.shared import StepView, step_view
 from mleredux_rollout import Step
@@ -68,7 +69,7 @@ def _view(trace: StepFile, number: int, resources: Callable[[Step], list[tuple[s
         return None
     view, used, metrics = step_view(step), resources(step), step.metrics
     tokens = (metrics.prompt_tokens or 0) + (metrics.completion_tokens or 0) if metrics else 0
-    told = [f"{tokens:,} tokens" * (tokens > 0), money(metrics.cost_usd) if metrics and metrics.cost_usd else ""]
+    told = [counted(tokens, "token") * (tokens > 0), money(metrics.cost_usd) if metrics and metrics.cost_usd else ""]
     beside = " · ".join(filter(None, [*told, *(value for _, value in used[:1])]))
     return replace(view, facts=[*view.facts, *used], chips=[*view.chips, *([("use", beside)] if beside else [])])
 
