@@ -35,10 +35,11 @@ def as_view(model: type[_View], row: Base, **told: Any) -> _View:
 def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
     """Return a run's view."""
     name = user if isinstance(user, str) else user.name
-    return as_view(RunView, row, user=name, waiting_for=_waiting_for(row, job))
+    return as_view(RunView, row, user=name, waiting_for=waiting_for(row, job))
 
 
-def _waiting_for(row: RunRow, job: Job | None) -> str | None:
+def waiting_for(row: RunRow, job: Job | None) -> str | None:
+    """Return why a run waits; None if it is not queued."""
     if job is None:  # a newly created run
         return TURN if row.status == "queued" else None
     return (job.waiting_for or TURN) if job.state == "queued" else None

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError
+from mleredux.plugin.artifact import Run
 from mleredux_view.shared import Visit
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -14,7 +15,7 @@ from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Audit, Identity, Job, Project, RunRow, Token, User
 from mleredux_server.operations.health import Check, Health
 from mleredux_server.runs.lists import seen_by
-from mleredux_server.runs.views import as_view, project_view, run_view
+from mleredux_server.runs.views import as_view, project_view, run_view, waiting_for
 from mleredux_server.schemas.accounts import ProjectView, TokenView
 from mleredux_server.web.source import ServerSource
 
@@ -54,6 +55,14 @@ def server(visit: Visit) -> dict[str, Any]:
             "users": session.scalars(select(User).order_by(User.name).limit(_SHOWN)).all() if sees_all else [],
             "audit": _audit(session) if sees_all else [],
         }
+
+
+def queued(visit: Visit, run: Run) -> dict[str, Any] | None:
+    """Return why a run waits; None if it is not queued."""
+    with cast("ServerSource", visit.source).service.database.reading() as session:
+        row = session.get(RunRow, run.id)
+        why = waiting_for(row, session.get(Job, run.id)) if row is not None else None
+    return {"why": why} if why else None
 
 
 def _queue(session: Session, caller: Caller) -> dict[str, Any]:

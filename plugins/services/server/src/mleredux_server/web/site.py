@@ -40,6 +40,7 @@ _OWN = [
             function=f"{_WHERE}.submissions:submission",
         ),
         Action(path="/deadlines", function=f"{_WHERE}.submissions:hold_back"),
+        Panel(title="Queue", template="queued.html.j2", function=f"{_WHERE}.page:queued"),
         Panel(title="Submit", template="submit.html.j2", function=f"{_WHERE}.submissions:on_task", place="task"),
     )
 ]
