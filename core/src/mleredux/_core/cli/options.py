@@ -154,38 +154,46 @@ data_dir_option = local_option(
 """The option `--data-dir` of a click command; the command gets `data_dir`."""
 
 
-class Duration(click.ParamType[float]):
+class _Written(click.ParamType[Any]):
+    """A value that `read` returns for a text, or a `ValueError` with a sentence."""
+
+    read: Callable[[Any], Any]
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value."""
+        try:
+            return self.read(value)
+        except (ValueError, OverflowError) as error:
+            self.fail(str(error), param, ctx)
+
+
+class Duration(_Written):
     """A duration in seconds, written as `90`, `90s`, `30m`, `2h` or `1h30m`."""
 
     name = "duration"
     """The type's name in messages."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return seconds."""
-        try:
-            return seconds(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+    read = staticmethod(seconds)
+    """Return seconds."""
 
 
-class Since(click.ParamType[datetime]):
+class Since(_Written):
     """A point in time, written as an age (`2h`, `7d`) or a date."""
 
     name = "time"
     """The type's name in messages."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+    def read(self, text: str) -> datetime:
         """Return the point in time."""
+        if match := re.fullmatch(r"(\d{1,6})([smhdw])", text):
+            unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[match[2]]
+            return datetime.now(UTC) - timedelta(**{unit: int(match[1])})
         try:
-            if match := re.fullmatch(r"(\d+)([smhdw])", value):
-                unit = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}[match[2]]
-                return datetime.now(UTC) - timedelta(**{unit: int(match[1])})
-            return datetime.fromisoformat(value).astimezone()
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is invalid; use 2h, 7d, or 2026-05-01.", param, ctx)
+            return datetime.fromisoformat(text).astimezone()
+        except ValueError:
+            raise ValueError(f"{text!r} is invalid; use 2h, 7d, or 2026-05-01.") from None
 
 
-class Megabytes(click.ParamType[int]):
+class Megabytes(_Written):
     """A size in MiB, written as `4096`, `512m` or `4g`.
 
     Args:
@@ -198,14 +206,11 @@ class Megabytes(click.ParamType[int]):
     def __init__(self, least: int = 0) -> None:
         self.least = least
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+    def read(self, text: Any) -> int:
         """Return megabytes."""
-        try:
-            if (size := megabytes(value)) >= self.least:
-                return size
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        self.fail(f"{value!r} is too small; the minimum is {self.least} MB.", param, ctx)
+        if (size := megabytes(text)) < self.least:
+            raise ValueError(f"{text!r} is too small; the minimum is {self.least} MB.")
+        return size
 
 
 class Pair(click.ParamType[str]):
