@@ -11,7 +11,7 @@ import pytest
 
 def ask(site: Any, path: str = "/", **options: Any) -> httpx.Response:
     method = options.pop("method", "GET")
-    return httpx.request(method, site.url + path, **options)
+    return httpx.request(method, site.url + path, **{"timeout": 60, **options})
 
 
 def signed_in(site: Any) -> dict[str, str]:
