@@ -21,7 +21,6 @@ from mleredux.plugin.command import (
     closing_table,
     data_dir_option,
     json_option,
-    pair_option,
     print_json,
     read_options,
     runs_dir_option,

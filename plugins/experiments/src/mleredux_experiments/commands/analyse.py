@@ -44,7 +44,7 @@ def _analysis(
         if runs_dir is not None:
             raise click.UsageError("--runs-dir can't be combined with a server.", ctx)
         there = ExperimentThere(backend(ctx), results)
-        return analysed(there.results.where(where), there.plan, name=there.name, changes=there.told, **options)
+        return analysed(there.results.where(where), there.plan, name=there.name, changes=there.deviations, **options)
     folder = locate(results, runs_dir)
     record = open_record(folder) if (folder / RECORD_FILE).is_file() else None
     runs, plan = load(folder, rollouts=True).where(where), record.plan if record else None

@@ -12,7 +12,6 @@ from mleredux.plugin.command import (
     catalogue,
     data_dir_option,
     json_option,
-    pair_option,
     print_json,
     read_options,
     runs_dir_option,

@@ -92,32 +92,25 @@ def _name_of(experiment: str) -> str:
 
 
 class ExperimentThere:
-    """An experiment on a server, to be analyzed on this machine."""
+    """An experiment on a server, to be analyzed on this machine.
+
+    Attributes:
+        name: Its name.
+        plan: Its plan, if it has one, without the contents of context files.
+        deviations: Each deviation from the plan as a sentence.
+    """
 
     def __init__(self, there: Backend, name: str) -> None:
-        self._there, self._detail = there, there.experiment(_name_of(name))
-
-    @property
-    def name(self) -> str:
-        """Return its name."""
-        return str(self._detail["name"])
-
-    @property
-    def plan(self) -> Plan | None:
-        """Return its plan, if it has one, without the contents of context files."""
-        document = self._detail.get("plan")
-        return Plan.model_validate(document) if document else None
-
-    @property
-    def told(self) -> list[str]:
-        """Return each deviation from the plan as a sentence."""
-        changes = self._detail.get("changes") or []
-        return [f"After {change['results']} results: {change['what']}" for change in changes if change["results"]]
+        self._there, detail = there, there.experiment(_name_of(name))
+        self._id, self.name = str(detail["id"]), str(detail["name"])
+        self.plan = Plan.model_validate(detail["plan"]) if detail.get("plan") else None
+        changes = [change for change in detail.get("changes") or [] if change["results"]]
+        self.deviations = [f"After {change['results']} results: {change['what']}" for change in changes]
 
     @property
     def results(self) -> Results:
         """Return the table of its runs that have ended."""
-        return Results.of(self._there.experiment(str(self._detail["id"]), "table"))
+        return Results.of(self._there.experiment(self._id, "table"))
 
 
 def _status(experiment: Mapping[str, Any]) -> dict[str, Any]:
@@ -130,19 +123,17 @@ def _status(experiment: Mapping[str, Any]) -> dict[str, Any]:
     arms: dict[str, Counter[str]] = {}
     for (arm, *_), run in cells.items():
         arms.setdefault(arm, Counter()).update(["total", _state(run)])
-    spent = experiment.get("spent") or {}
-    seconds = [
-        run.get("seconds") or seconds_between(run["started_at"], run["ended_at"]) or 0.0 for run in experiment["runs"]
-    ]
+    spent, runs = experiment.get("spent") or {}, experiment["runs"]
+    seconds = (run.get("seconds") or seconds_between(run["started_at"], run["ended_at"]) or 0.0 for run in runs)
     return {
         "name": experiment["name"],
         "question": ((experiment.get("plan") or {}).get("experiment") or {}).get("question", ""),
         "path": None,
         **progress(arms),
         "failures": dict(Counter(str(run["cause"]) for run in cells.values() if run["cause"])),
-        "attempts": len(experiment["runs"]),
+        "attempts": len(runs),
         "hours": spent.get("hours", sum(seconds) / 3600),
-        "paused_hours": sum(run.get("paused_seconds") or 0.0 for run in experiment["runs"]) / 3600,
+        "paused_hours": sum(run.get("paused_seconds") or 0.0 for run in runs) / 3600,
         "cost_usd": spent.get("cost_usd"),
         "unpriced": 0,
         "stopped": experiment.get("stopped"),
