@@ -161,5 +161,5 @@ def test_of_two_specifications_the_later_folder_alone_describes_a_device(
     specify(machine, device("0", 0, "/dev/full")).write_text(with_edits(deviceNodes=[{"path": "/dev/full"}]))
     (machine / "libcuda.so.550.54").unlink()
     assert [str(bind.source) for bind in find_gpus(("0",)).binds()] == ["/dev/full"]
-    with pytest.raises(SandboxError, match=r"The file .*libcuda.so.550.54 of the CDI specification no longer exists"):
+    with pytest.raises(SandboxError, match=r"The driver's file .*libcuda.so.550.54 no longer exists"):
         find_gpus(("1",))

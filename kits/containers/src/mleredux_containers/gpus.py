@@ -81,13 +81,10 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
         driver = "the driver" if DRIVER.exists() else "the driver, which is not loaded"
         raise SandboxError(f"{what} {name} is not known to {where} or {driver}.", hint=_HINT)
     nodes, files = ([bind for name in ids for bind in devices[name][part]] for part in (0, 1))
-    for node in nodes:
-        if not node.source.exists() or not stat.S_ISCHR(node.source.stat().st_mode):
-            raise SandboxError(
-                f"The device {node.source} of GPU {', '.join(ids)} no longer exists.", hint="`nvidia-smi` shows why."
-            )
-    if gone := next((file.source for file in files if not file.source.exists()), None):
-        raise SandboxError(f"The file {gone} of the CDI specification no longer exists.", hint=_HINT)
+    for bind in (*nodes, *files):
+        if not bind.source.exists() or (bind.writable and not stat.S_ISCHR(bind.source.stat().st_mode)):
+            what = f"device {bind.source} of GPU {', '.join(ids)}" if bind.writable else f"driver's file {bind.source}"
+            raise SandboxError(f"The {what} no longer exists.", hint=f"`nvidia-smi` shows why. {_HINT}")
     names = tuple(f"{_KIND}={name}" for name in ids) if devices is listed else ()
     return Gpus(names, tuple(dict.fromkeys(nodes)), tuple(dict.fromkeys(files)))
 

@@ -53,6 +53,12 @@ def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None
     return reward
 
 
+def write_script(path: Path, text: str) -> None:
+    """Write an executable file."""
+    path.write_text(text, encoding="utf-8")
+    path.chmod(0o755)
+
+
 def _write_solution(
     folder: Path, task: Task, prepared: Path, rule: RewardRule, data_dir: Path | str | None
 ) -> float | None:
@@ -60,9 +66,7 @@ def _write_solution(
         return None
     folder.mkdir()
     (folder / task.submission.file).write_bytes(content)
-    script = folder / "solve.sh"
-    script.write_text(_SOLVE.format(file=task.submission.file, work=WORK), encoding="utf-8")
-    script.chmod(0o755)
+    write_script(folder / "solve.sh", _SOLVE.format(file=task.submission.file, work=WORK))
     report = mleredux.grade(folder / task.submission.file, task.id, data_dir=data_dir)
     if report.valid_submission:
         return rule.of_report(report)

@@ -14,7 +14,7 @@ from mleredux.plugin.command import current
 from mleredux.plugin.task import Task
 from mleredux_agents import RewardRule, rule_of
 
-from mleredux_bridge_harbor.contents import WORK, fill
+from mleredux_bridge_harbor.contents import WORK, fill, write_script
 from mleredux_bridge_harbor.packages import copy_packages, graders_of
 
 DATA = "/data"
@@ -80,7 +80,7 @@ def write_task(
         (folder / "task.toml").write_text(_config(task, time_limit, source.license or "none"), encoding="utf-8")
         if why:
             arguments = f"{shlex.quote(task.id)} {rule.name} {rule.invalid}"
-            _write_script(folder / "fetch.sh", _FETCH.format(why=why, arguments=arguments))
+            write_script(folder / "fetch.sh", _FETCH.format(why=why, arguments=arguments))
         filled = why or fill(folder, task, rule, data_dir)
         folder.rename(output)
     return filled
@@ -93,11 +93,6 @@ def origin(task: Task) -> Task:
 
 def _submission(task: Task) -> str:
     return f"{WORK}/{task.submission.file}"
-
-
-def _write_script(path: Path, text: str) -> None:
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o755)
 
 
 def _write_environment(task: Task, folder: Path, image: str) -> None:
@@ -120,7 +115,7 @@ def _write_verifier(task: Task, folder: Path, image: str, rule: RewardRule, owne
     (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in pinned), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("grade.py"), folder)
     arguments = {"submission": _submission(task), "task": shlex.quote(task.id), "rule": rule.name}
-    _write_script(folder / "test.sh", _TEST.format(**arguments, invalid=rule.invalid))
+    write_script(folder / "test.sh", _TEST.format(**arguments, invalid=rule.invalid))
     (folder / "Dockerfile").write_text(_VERIFIER.format(image=image, install=_INSTALL, work=WORK), encoding="utf-8")
 
 

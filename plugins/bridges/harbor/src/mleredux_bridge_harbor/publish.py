@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -68,11 +69,9 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
 
 
 def _applies(task: str) -> bool:
-    try:
-        current().task(task)
-    except NotApplicable:  # the technique, to the metric of a seed
-        return False
-    return True
+    with suppress(NotApplicable):  # the technique, to the metric of a seed
+        return bool(current().task(task))
+    return False
 
 
 def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | None = None) -> dict[str, Any]:
@@ -250,9 +249,9 @@ def _card(wanted: Plan, facts: dict[str, Any]) -> str:
     for part, content in facts.items():
         skill, order = content["skill"], content["discrimination"]
         spread = f"{statistics.fmean(skill):.2f} ({statistics.pstdev(skill):.2f})" if skill else "–"
-        seeds = "secret" if part == "evaluation" else "public"
         ordered = f"{statistics.fmean(order):.2f}" if order else "–"
         counts = f"{content['tasks']} | {content['certified']} | {content['left_out']}"
+        seeds = "secret" if part == "evaluation" else "public"
         lines.append(f"| {part} | {counts} | {spread} | {ordered} | {seeds} |")
     licenses = {origin(current().task(name)).license or "other" for names in wanted.parts.values() for name in names}
     data = DatasetCardData(
