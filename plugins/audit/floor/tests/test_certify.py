@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import NotApplicable
 from mleredux.plugin.command import DataStore, current
-from mleredux_audit_floor import certificate
+from mleredux.plugin.host import prepare
+from mleredux_audit_floor import certificate, documents
 from mleredux_audit_floor.certificate import CALIBRATED, certify, contradictions, described
 
 TASK = "synthetic-micro-easy-public-5"
@@ -133,8 +134,35 @@ def test_techniques_are_certified_by_their_documents(name: str, store: DataStore
         fields["floor_and_ceiling"]["oracles"] == {"solution": 1} and fields["floor_and_ceiling"]["null_agents"] == 10
     )
     assert fields["wrong_submissions"] == {"ok": True, "refused": 10, "accepted": []}
-    assert len(fields["solutions"]["scores"]) == 3 and len(fields["data_blind"]["agents"]) == 5
+    assert len(fields["solutions"]["scores"]) >= 3 and len(fields["data_blind"]["agents"]) == 5
+    assert any(name.startswith("another choice") for name in fields["solutions"]["scores"])
     assert contradictions(found, current(), store) == []
+
+
+def leaves(value: Any, place: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any]:
+    """The values of a document by place."""
+    if not isinstance(value, dict | list):
+        return {place: value}
+    parts = value.items() if isinstance(value, dict) else enumerate(value)
+    return {key: leaf for name, part in parts for key, leaf in leaves(part, (*place, name)).items()}
+
+
+@pytest.mark.parametrize("name", ["leakage@synthetic-micro-public-3", "shift@synthetic-micro-public-3"])
+def test_other_answers_differ_in_one_choice(name: str, store: DataStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = current().task(name)
+    prepared = prepare(task, current(), store)
+    assert task.solution is not None and task.submission.document is not None
+    best = json.loads(task.solution(task, prepared.private))
+    columns = json.loads((prepared.public / "question.json").read_bytes())["features"]
+    drawn = [documents._random(task.submission.document, columns, seed) for seed in range(10)]
+    others = [other for document in drawn for other in documents._other_choices(best, document, columns)]
+    for other in others:
+        before, after = leaves(best), leaves(other)
+        ((place, choice),) = set(after.items()) - set(before.items())
+        assert before.keys() == after.keys() and {before[place], choice}.isdisjoint(columns)
+    assert len({json.dumps(other) for other in others}) > 1
+    monkeypatch.setattr(documents, "_other_choices", lambda *_: ())
+    assert certify(task, current(), store)["fields"]["solutions"]["ok"] is None
 
 
 def test_techniques_that_cannot_decide_or_that_leak_are_not_sound(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import json
 import random
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,19 +35,15 @@ def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scra
     Raises:
         NotApplicable: The technique has no solution.
     """
-    if task.solution is None or task.submission.document is None:
+    if task.solution is None or (form := task.submission.document) is None:
         raise NotApplicable(f"{task.id} can't be certified: its technique has no solution.", hint="Define `solution`.")
     began = time.process_time()
     content = task.solution(task, prepared.private)
     best, names = json.loads(content), json.loads((prepared.public / "question.json").read_bytes())["features"]
     groups = {
-        "good": {
-            "the solution": best,
-            "its lists in reverse order": _changed(best, lists=True),
-            "numbers rounded to four digits": _changed(best),
-        },
-        "null": {f"random answers {seed}": _random(task, names, seed) for seed in range(NULLS)},
-        "blind": {f"random answers without the data {seed}": _random(task, ["x", "y"], seed) for seed in range(BLIND)},
+        "good": {"the solution": best, "in reverse order, with rounded numbers": _changed(best)},
+        "null": {f"random answers {seed}": _random(form, names, seed) for seed in range(NULLS)},
+        "blind": {f"random answers without the data {seed}": _random(form, ["x", "y"], seed) for seed in range(BLIND)},
         "panel": {
             f"{share:.0%} falsified {seed}": made
             for share in FALSIFIED
@@ -56,13 +53,15 @@ def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scra
     }
     files = {group: {name: json.dumps(one).encode() for name, one in made.items()} for group, made in groups.items()}
     files["wrong"] = dict(_wrong(best, content))
+    drawn = (_random(form, names, seed) for seed in range(ATTEMPTS))
+    others = {json.dumps(document) for other in drawn for document in _other_choices(best, other, names)}
+    files["other"] = {f"another choice {place}": text.encode() for place, text in enumerate(sorted(others))}
     paths = {
         group: {name: scratch / group / name / task.submission.file for name in made} for group, made in files.items()
     }
-    for group, made in files.items():
-        for name, text in made.items():
-            paths[group][name].parent.mkdir(parents=True)
-            paths[group][name].write_bytes(text)
+    for path, text in ((paths[group][name], text) for group, made in files.items() for name, text in made.items()):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(text)
     reports, _ = graded(task, paths, prepared.private, catalogue)
     return _fields(reports, prepared, content, time.process_time() - began)
 
@@ -73,6 +72,8 @@ def _fields(
     scores = {group: {name: one.score or 0.0 for name, one in made.items()} for group, made in reports.items()}
     best = scores["good"]["the solution"]
     above = {name: score for name, score in {**scores["null"], **scores["blind"]}.items() if score > FLOOR}
+    accepted = {name: score for name, score in scores["other"].items() if score >= best}
+    alike = min(scores["good"].values()) >= CLOSE * best
     panel = scores["panel"].values()
     pairs = [careful > other for careful in scores["good"].values() for other in panel]
     hidden = (content, *(path.read_bytes() for path in prepared.private.glob("*.json")))
@@ -87,20 +88,31 @@ def _fields(
             "above_the_floor": above,
         },
         "data_blind": {"ok": not above.keys() & scores["blind"].keys(), "agents": list(scores["blind"])},
-        "solutions": {"ok": min(scores["good"].values()) >= CLOSE * best, "scores": scores["good"]},
+        "solutions": {"ok": alike and (True if accepted else None), "scores": {**scores["good"], **accepted}},
         "difficulty": {"ok": None, "level": None, "p": round(sum(panel) / len(panel), 4), "calibrated": None},
         "leaks": {"ok": not leaks, "files_that_contain_answers": leaks},
     }  # fmt: skip
 
 
-def _changed(value: Any, *, lists: bool = False) -> Any:
-    """Return a document with its lists in reverse order, or else with its numbers rounded."""
+def _changed(value: Any) -> Any:
+    """Return a document with its lists of objects in reverse order, and its numbers rounded to four digits."""
     if isinstance(value, dict):
-        return {key: _changed(one, lists=lists) for key, one in value.items()}
+        return {key: _changed(part) for key, part in value.items()}
     if isinstance(value, list):
-        items = [_changed(one, lists=lists) for one in value]
-        return items[::-1] if lists and items and isinstance(items[0], dict) else items
-    return float(f"{value:.4g}") if isinstance(value, float) and not lists else value
+        return [_changed(part) for part in (value[::-1] if value and isinstance(value[0], dict) else value)]
+    return float(f"{value:.4g}") if isinstance(value, float) else value
+
+
+def _other_choices(value: Any, drawn: Any, names: list[str]) -> Iterator[Any]:
+    """Yield copies of a document, each with one choice of a document drawn at random; names of columns are kept."""
+    if isinstance(value, dict) and isinstance(drawn, dict):
+        for name in sorted(value.keys() & drawn.keys()):
+            yield from ({**value, name: other} for other in _other_choices(value[name], drawn[name], names))
+    elif isinstance(value, list) and isinstance(drawn, list):
+        for place, pair in enumerate(zip(value, drawn, strict=False)):
+            yield from ([*value[:place], other, *value[place + 1 :]] for other in _other_choices(*pair, names))
+    elif isinstance(value, str) and value != drawn and not any(text in names for text in (value, drawn)):
+        yield drawn
 
 
 def _falsified(value: Any, share: float, rng: random.Random) -> Any:
@@ -114,18 +126,15 @@ def _falsified(value: Any, share: float, rng: random.Random) -> Any:
     return value * 2 + 1 if isinstance(value, int) and rng.random() < share else value
 
 
-def _random(task: Task, names: list[str], seed: int) -> Any:
-    """Return a document in the form of a task's; a valid one, if one of a number of attempts succeeds."""
-    assert task.submission.document is not None
-    schema, rng, made = task.submission.document.model_json_schema(), random.Random(seed), None
+def _random(form: type[Any], names: list[str], seed: int) -> Any:
+    """Return a document of a form; a valid one, if one of a number of attempts succeeds."""
+    schema, rng, drawn = form.model_json_schema(), random.Random(seed), None
     for _ in range(ATTEMPTS):
-        made = _of_schema(schema, schema.get("$defs", {}), names, rng)
-        try:
-            task.submission.document.model_validate_json(json.dumps(made))
-        except ValueError:
-            continue
-        break
-    return made
+        drawn = _of_schema(schema, schema.get("$defs", {}), names, rng)
+        with suppress(ValueError):
+            form.model_validate_json(json.dumps(drawn))
+            break
+    return drawn
 
 
 def _of_schema(schema: dict[str, Any], defined: dict[str, Any], names: list[str], rng: random.Random) -> Any:
