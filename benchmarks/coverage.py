@@ -333,12 +333,8 @@ def piloted(count: int) -> None:
             for seeds in (1, 3):
                 actual, said, hits = pilots(draw, share, tasks, seeds, count)
                 low, middle, high = np.quantile(said, (0.1, 0.5, 0.9))
-                told = (
-                    f"{actual:.0%}",
-                    f"{middle:.0%}",
-                    f"{low:.0%} to {high:.0%}",
-                    "no range" if math.isnan(hits) else f"{hits:.0%}",
-                )
+                holds = "no range" if math.isnan(hits) else f"{hits:.0%}"
+                told = (f"{actual:.0%}", f"{middle:.0%}", f"{low:.0%} to {high:.0%}", holds)
                 rows.append((label, tasks, seeds, *told, f"{1 - len(said) / count:.0%}"))
     heads = (
         "measure",
