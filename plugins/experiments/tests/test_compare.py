@@ -210,7 +210,7 @@ def test_bad_input_gets_a_sentence(add_run: AddRun, mleredux: Callable[..., Any]
         (("compare", "x", "x"), "x is compared with itself"),
         (("compare", "x", "y"), "no common task"),
         (("compare", "x", "y", "--measure", "luck"), "There is no measure 'luck'"),
-        (("leaderboard", "--where", "seed"), "is not a condition"),
+        (("leaderboard", "--where", "seed"), "is not of the form FIELD=VALUE"),
         (("leaderboard", "--measure", "any_medal@soon"), "'soon' is not a valid time"),
     ]:
         done = mleredux(*arguments)

@@ -54,7 +54,7 @@ def test_settings_are_not_mixed(add_run: AddRun, tmp_path: Path) -> None:
     results = load(tmp_path / "runs")
     with pytest.raises(MlereduxError, match=r"different limits: time_limit 1 min \(x\) and 2 min \(y\)"):
         compare(results, "x", "y")
-    with pytest.raises(MlereduxError, match=r"runs of z differ in options\.depth: 0 \(1 runs\) and 1"):
+    with pytest.raises(MlereduxError, match=r"runs of z differ in options\.depth: 0 \(1 run\) and 1"):
         compare(results, "x", "z")
     assert compare(results, "x", "z[depth=1]").tasks[0].runs == (2, 1)
     names = {one.name: one.runs for one in leaderboard(results.where(["task_version=1"]))}
