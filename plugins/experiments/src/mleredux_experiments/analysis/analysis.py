@@ -132,12 +132,8 @@ class Analysis:
         """Return one row per arm and measure."""
         import pandas as pd
 
-        rows = [
-            {"arm": arm.name, "measure": name, **asdict(one)}
-            for arm in self.arms
-            for name, one in arm.estimates.items()
-        ]
-        return pd.DataFrame(rows)
+        named = ((arm.name, name, one) for arm in self.arms for name, one in arm.estimates.items())
+        return pd.DataFrame([{"arm": arm, "measure": name, **asdict(one)} for arm, name, one in named])
 
     def _repr_html_(self) -> str:
         """Return the content of the report for notebooks."""
@@ -198,10 +194,8 @@ def analyse(
     if margin:  # Holm's steps follow p, and would give other levels to decisions within the margin
         adjusted, levels = [min(one * len(p), 1.0) for one in p], [alpha / max(len(p), 1)] * len(p)
     if len(comparisons) > 1:
-        comparisons = [
-            replace(against(one.b, level), adjusted=p)
-            for one, level, p in zip(comparisons, levels, adjusted, strict=True)
-        ]
+        decisions = zip(comparisons, levels, adjusted, strict=True)
+        comparisons = [replace(against(one.b, level), adjusted=p) for one, level, p in decisions]
     sign = -1.0 if what.lower else 1.0
     key = pairing(rows.values())
     table = {arm: {task: sign * one for task, one in cells(rows[arm], what, key).items()} for arm in order}

@@ -13,7 +13,7 @@ import numpy as np
 
 from mleredux_experiments.inference.errors import Array, Interval, bounded_limits
 from mleredux_experiments.results.measures import Measure, cells
-from mleredux_experiments.results.table import Row, Version
+from mleredux_experiments.results.table import Row, Version, grouped
 
 _POINTS = 60
 
@@ -89,8 +89,7 @@ def _chosen(rows: Sequence[Row], measure: Measure, tasks: Sequence[str], most: i
         own = [row for row in rows if row.task == task and row.counts]
         if all(row.validation is None for row in own):
             return None
-        sign = -1 if own[0].lower_is_better else 1
-        ordered = sorted(own, key=lambda row: -sign * row.validation if row.validation is not None else math.inf)
+        ordered = sorted(own, key=lambda row: math.inf if row.validation is None else -row.sign * row.validation)
         success = np.array([(measure.of(row) or 0) > 0 for row in ordered], dtype=float)
         n = len(own)
         chances = [
@@ -140,19 +139,18 @@ def selection(rows: Sequence[Row]) -> Selection | None:
     regrets: dict[str, list[float]] = {}
     medals, oracle = [], []
     for row in counted:
-        sign = -1 if row.lower_is_better else 1
         scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else 0.0
         if row.validation is not None and row.score is not None and row.median is not None and scale:
-            own, test = (sign * (value - row.median) / scale for value in (row.validation, row.score))
+            own, test = (row.sign * (value - row.median) / scale for value in (row.validation, row.score))
             points.append(Point(row.task, row.run, own, test))
             gaps.setdefault(row.task, []).append(own - test)
-        scores = [sign * version.score for version in row.versions if version.valid and version.score is not None]
+        scores = [row.sign * version.score for version in row.versions if version.valid and version.score is not None]
         if scores:
             best = max(scores)
             medals.append(row.medal is not None)
-            oracle.append(row.medal_of(sign * best) is not None)
+            oracle.append(row.medal_of(row.sign * best) is not None)
             if row.score is not None and scale:
-                regrets.setdefault(row.task, []).append((best - sign * row.score) / scale)
+                regrets.setdefault(row.task, []).append((best - row.sign * row.score) / scale)
     if not points and not medals:
         return None
     return Selection(
@@ -216,8 +214,7 @@ def over_time(rows: Sequence[Row], *, most: float | None = None) -> Curve | None
     Returns:
         The curve, or None if no run has versions.
     """
-    known = _with_versions(rows)
-    if not any(row.versions for row in known):
+    if not (known := _with_versions(rows)):
         return None
     end = most or max(row.hours or 0 for row in known)
     return _curve(known, end, lambda version: version.seconds / 3600)
@@ -250,8 +247,7 @@ def _curve(rows: Sequence[Row], end: float, place: Callable[[Version], float]) -
 
 def time_to_medal(rows: Sequence[Row]) -> Survival | None:
     """Estimate the time to the first version that earns a medal; None if no run has versions."""
-    known = _with_versions(rows)
-    if not any(row.versions for row in known):
+    if not (known := _with_versions(rows)):
         return None
     from scipy import stats
 
@@ -274,20 +270,17 @@ def time_to_medal(rows: Sequence[Row]) -> Survival | None:
 
 
 def _with_versions(rows: Sequence[Row]) -> list[Row]:
-    """Return the runs with known submission times."""
-    return [row for row in rows if row.counts and row.hours is not None and (row.versions or not row.valid)]
+    """Return the runs with known submission times; none if no run has versions."""
+    known = [row for row in rows if row.counts and row.hours is not None and (row.versions or not row.valid)]
+    return known if any(row.versions for row in known) else []
 
 
 def medals_per_dollar(rows: Sequence[Row]) -> tuple[float, float | None] | None:
     """Return medals per dollar as a ratio of sums over runs with known cost, and its standard error by jackknife over
     tasks."""
-    by_task: dict[str, list[float]] = {}
-    for row in rows:
-        if row.counts and row.cost_usd is not None:
-            sums = by_task.setdefault(row.task, [0.0, 0.0])
-            sums[0] += row.medal is not None
-            sums[1] += row.cost_usd
-    table = np.array(list(by_task.values())).reshape(-1, 2)
+    costs = ((row, row.cost_usd) for row in rows if row.counts)
+    by_task = grouped((row.task, (float(row.medal is not None), cost)) for row, cost in costs if cost is not None)
+    table = np.array([np.sum(own, axis=0) for own in by_task.values()]).reshape(-1, 2)
     medals, dollars = table.sum(axis=0)
     if not dollars:
         return None

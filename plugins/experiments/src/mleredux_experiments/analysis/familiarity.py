@@ -71,18 +71,14 @@ def familiarity(
     values = cells(results.arm(arm), measure(chosen), lambda row: row.task if row.task in table else row.base)
     tasks = sorted(values.keys() & table.keys())
     if len(tasks) < _LEAST_TASKS:
-        raise MlereduxError(
-            f"Only {len(tasks)} tasks have runs of {arm} and a familiarity value; {_LEAST_TASKS} are needed.",
-            hint="Add tasks to the table, or run more.",
-        )
+        message = f"Only {len(tasks)} tasks have runs of {arm} and a familiarity value; {_LEAST_TASKS} are needed."
+        raise MlereduxError(message, hint="Add tasks to the table, or run more.")
     known, scores = np.array([table[task] for task in tasks]), np.array([values[task].mean() for task in tasks])
     if not (np.ptp(known) and np.ptp(scores)):
         raise MlereduxError("Familiarity or performance is the same on all tasks.", hint="Choose another --measure.")
-    found = spearmanr(known, scores)
-    interval = _interval(float(found.statistic), len(tasks), alpha)
-    return Familiarity(
-        arm, chosen, len(tasks), float(found.statistic), interval.low, interval.high, float(found.pvalue)
-    )
+    rho, p = map(float, spearmanr(known, scores))
+    interval = _interval(rho, len(tasks), alpha)
+    return Familiarity(arm, chosen, len(tasks), rho, interval.low, interval.high, p)
 
 
 def _interval(rho: float, count: int, alpha: float) -> Interval:
@@ -102,10 +98,8 @@ def read_table(path: Path) -> dict[str, float]:
         with path.open(newline="", encoding="utf-8") as file:
             return {row["task"]: float(row["familiarity"]) for row in csv.DictReader(file)}
     except (KeyError, TypeError, ValueError, OSError) as error:
-        raise MlereduxError(
-            f"{path} is not a familiarity table ({one_line(error)}).",
-            hint="Write a CSV with the columns task and familiarity.",
-        ) from None
+        message = f"{path} is not a familiarity table ({one_line(error)})."
+        raise MlereduxError(message, hint="Write a CSV with the columns task and familiarity.") from None
 
 
 def recorded(rows: Iterable[Row], runs: Path) -> dict[str, float]:

@@ -81,9 +81,7 @@ def command(
         ends = {"last_good": commit_of(last), "first_bad": commit_of(first), "undecided": between}
         print_json({**ends, "commits": len(history), "experiment": bisection.name, "steps": steps})
     elif between:
-        click.echo(
-            f"The change is after {commit_of(last)}, and no later than {commit_of(first)}; "
-            f"{between} commits in between are undecided."
-        )
+        known = f"after {commit_of(last)}, and no later than {commit_of(first)}"
+        click.echo(f"The change is {known}; {between} commits in between are undecided.")
     else:
         click.echo(f"The first bad commit is {commit_of(first)}.")

@@ -10,7 +10,7 @@ from mleredux.errors import MlereduxError
 from mleredux.models.formats import counted, plain
 from mleredux.plugin.command import json_option, print_json
 
-from mleredux_experiments.commands.options import measure_option, note, plan_of, results_of, source_options
+from mleredux_experiments.commands.options import note, plan_of, results_of, source_options
 
 if TYPE_CHECKING:
     from mleredux_experiments.inference.difference import Comparison
@@ -23,7 +23,6 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @click.argument("a")
 @click.argument("b")
 @source_options
-@measure_option
 @click.option("--margin", type=click.FloatRange(min=0), help="The largest negligible difference.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option("--equivalence", is_flag=True, help="Test whether they differ by less than the margin.")
@@ -120,7 +119,6 @@ def _show(shown: Comparison) -> None:
     "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Probability of detecting it."
 )
 @source_options
-@measure_option
 @json_option
 @click.pass_context
 def power_command(
@@ -165,10 +163,8 @@ def power_command(
     variance, count, repeats = sample.variance, tasks or sample.tasks, seeds or max(round(sample.seeds), 1)
     sample = replace(sample, tasks=count, seeds=repeats, power=power)
     if variance.tasks == 1:
-        raise MlereduxError(
-            "Runs on one task do not show how differences vary between tasks.",
-            hint="Run both on more tasks, or give --between and --within without agents.",
-        )
+        message = "Runs on one task do not show how differences vary between tasks."
+        raise MlereduxError(message, hint="Run both on more tasks, or give --between and --within without agents.")
     if not variance.of_mean(repeats):
         where = f"These runs of {' and '.join(arms)} do" if arms else "Differences of SD 0 do"
         raise MlereduxError(
@@ -182,12 +178,8 @@ def power_command(
         )
     here = f"{counted(count, 'task')} with {counted(repeats, 'seed')} detect{'s' * (count == 1)}"
     smallest = sample.detectable
-    document: dict[str, object] = {
-        "tasks": count,
-        "seeds": repeats,
-        "detectable": smallest,
-        "variance": asdict(variance),
-    }
+    size, spread = {"tasks": count, "seeds": repeats}, asdict(variance)
+    document: dict[str, object] = {**size, "detectable": smallest, "variance": spread}
     text = [f"{here} {sample.goal}{plain(smallest or 0, 3)} {what.points} with a power of {power:.0%}."]
     if smallest is None:
         text = [f"{here} {sample.goal}no possible difference with a power of {power:.0%}."]

@@ -9,12 +9,11 @@ import click
 from mleredux.plugin.artifact import default_runs_dir
 from mleredux.plugin.command import json_option, print_json
 
-from mleredux_experiments.commands.options import measure_option, note, results_of, source_options
+from mleredux_experiments.commands.options import note, results_of, source_options
 
 
 @click.command("leaderboard")
 @source_options
-@measure_option
 @click.option("--score-given", is_flag=True, help="Include runs whose test score was revealed as a reward.")
 @json_option
 @click.pass_context
@@ -57,7 +56,6 @@ def command(ctx: click.Context, /, measure: str | None, score_given: bool, as_js
     help="A CSV with the columns task and familiarity; default: log-probabilities that the gateway recorded.",
 )
 @source_options
-@measure_option
 @json_option
 @click.pass_context
 def familiarity_command(

@@ -41,8 +41,9 @@ published_option = click.option("--published", is_flag=True, help="Include publi
 
 
 def source_options(command: _Command) -> _Command:
-    """Add the options that select runs: `--runs-dir`, `--reports`, `--published`, `--experiment` and `--where`."""
-    for option in (where_option, experiment_option, published_option, reports_option, runs_dir_option):
+    """Add the options that select runs (`--runs-dir`, `--reports`, `--published`, `--experiment`, `--where`), and the
+    measure."""
+    for option in (measure_option, where_option, experiment_option, published_option, reports_option, runs_dir_option):
         command = option(command)
     return command
 

@@ -120,16 +120,13 @@ def _status(experiment: Mapping[str, Any]) -> dict[str, Any]:
         place = (str(run["arm"] or run["agent"]), run["task"], run["seed"])
         if place not in cells or _state(cells[place]) != "ended":
             cells[place] = run
-    arms: dict[str, Counter[str]] = {}
-    for (arm, *_), run in cells.items():
-        arms.setdefault(arm, Counter()).update(["total", _state(run)])
     spent, runs = experiment.get("spent") or {}, experiment["runs"]
     seconds = (run.get("seconds") or seconds_between(run["started_at"], run["ended_at"]) or 0.0 for run in runs)
     return {
         "name": experiment["name"],
         "question": ((experiment.get("plan") or {}).get("experiment") or {}).get("question", ""),
         "path": None,
-        **progress(arms),
+        **progress((arm, _state(run)) for (arm, *_), run in cells.items()),
         "failures": dict(Counter(str(run["cause"]) for run in cells.values() if run["cause"])),
         "attempts": len(runs),
         "hours": spent.get("hours", sum(seconds) / 3600),

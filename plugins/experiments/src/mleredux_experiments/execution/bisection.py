@@ -164,16 +164,13 @@ class Bisection:
         for seeds in looks:
             good, bad = self._values(low, seeds), self._values(high, seeds)
             if good is None:
-                raise MlereduxError(
-                    "GOOD produces no valid submission.", hint=f"See `mleredux experiment status {self.name}`."
-                )
+                message = "GOOD produces no valid submission."
+                raise MlereduxError(message, hint=f"See `mleredux experiment status {self.name}`.")
             if bad is None or separated(good, bad, self.alpha / len(looks)):
                 break
         else:
-            raise MlereduxError(
-                f"GOOD and BAD do not differ in {self.chosen} after {counted(self.most, 'seed')}.",
-                hint="Add tasks or seeds, or choose another --measure.",
-            )
+            message = f"GOOD and BAD do not differ in {self.chosen} after {counted(self.most, 'seed')}."
+            raise MlereduxError(message, hint="Add tasks or seeds, or choose another --measure.")
         self._note(low, "good", good, seeds)
         self._note(high, "bad", bad, seeds)
         return good, bad, seeds

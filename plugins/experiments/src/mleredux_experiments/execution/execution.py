@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +22,7 @@ from mleredux.plugin.host import Pipeline, Slots, check_resumable
 
 from mleredux_experiments.execution.plan import planned_cells
 from mleredux_experiments.execution.record import Record
+from mleredux_experiments.results.table import grouped
 
 State = Literal["missing", "interrupted", "running", "broken", "ended"]
 """State of a cell: without a run (or with a cancelled one), with an interrupted run, with a live run, only with runs
@@ -122,9 +123,7 @@ class Execution:
 
     def places(self) -> list[Place]:
         """Return all cells with their runs, in the order of the plan."""
-        attempts: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
-        for row in self.rows():
-            attempts.setdefault((row["arm"] or row["agent"], row["task"], row["seed"]), []).append(row)
+        attempts = grouped(((row["arm"] or row["agent"], row["task"], row["seed"]), row) for row in self.rows())
         places = []
         for cell, plan in self.planned:
             runs = tuple(attempts.get((cell.arm, plan.task, cell.seed), ()))
@@ -165,9 +164,8 @@ class Execution:
         """
         lock = FileLock(self.folder / ".lock")
         if not lock.acquire():
-            raise MlereduxError(
-                f"Experiment {self.record.name} is being executed by another process.", hint="Wait for it, or stop it."
-            )
+            message = f"Experiment {self.record.name} is being executed by another process."
+            raise MlereduxError(message, hint="Wait for it, or stop it.")
         try:
             yield
         finally:
@@ -287,15 +285,12 @@ class Execution:
     def status(self) -> dict[str, Any]:
         """Return the experiment's progress: cells in total and by arm, cost, hours, failures, changes."""
         places, spent = self.places(), self.spent()
-        arms: dict[str, Counter[str]] = {}
-        for place in places:
-            arms.setdefault(place.cell.arm, Counter()).update(["total", place.state])
         causes = Counter(place.current["cause"] for place in places if place.current and place.current["cause"])
         return {
             "name": self.record.name,
             "question": self.record.plan.experiment.question,
             "path": str(self.folder),
-            **progress(arms),
+            **progress((place.cell.arm, place.state) for place in places),
             "failures": dict(causes),
             "attempts": sum(len(place.runs) for place in places),
             "hours": round(spent.hours, 4),
@@ -308,8 +303,13 @@ class Execution:
         }
 
 
-def progress(arms: Mapping[str, Counter[str]]) -> dict[str, Any]:
-    """Return the numbers of cells by state, in total and by arm, as a status contains them."""
+def progress(cells: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the numbers of cells by state, in total and by arm, as a status contains them.
+
+    Args:
+        cells: The arm and the state of each cell.
+    """
+    arms = {arm: Counter({**Counter(states), "total": len(states)}) for arm, states in grouped(cells).items()}
     columns = ("total", *STATES)
     return {
         **{column: sum(counts[column] for counts in arms.values()) for column in columns},

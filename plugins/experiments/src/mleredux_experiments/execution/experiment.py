@@ -139,10 +139,8 @@ def _replace(execution: Execution, written: Plan) -> None:
     changed = changed_arms(record.plan, plan) if results else {}
     started = {place.cell.arm for place in execution.places() if place.runs}
     for arm in changed.keys() & started:
-        raise MlereduxError(
-            f"Arm {arm} was changed after its first run ({changed[arm]}).",
-            hint="Rename the changed arm or the experiment.",
-        )
+        message = f"Arm {arm} was changed after its first run ({changed[arm]})."
+        raise MlereduxError(message, hint="Rename the changed arm or the experiment.")
     if what := differences(record.plan, plan):
         record.changed(f"The plan was changed: {'; '.join(what)}.", results)
     record.pinned |= _pinned(plan, execution.catalogue, record.pinned)
@@ -154,9 +152,8 @@ def _replace(execution: Execution, written: Plan) -> None:
 def _note_versions(execution: Execution) -> None:
     """Record changes of the installed versions."""
     record, now = execution.record, _versions(execution.record.plan, execution.catalogue)
-    differing = [
-        f"{name} was {old}, is {now[name]}" for name, old in record.versions.items() if now.get(name, old) != old
-    ]
+    changed = [(name, old) for name, old in record.versions.items() if now.get(name, old) != old]
+    differing = [f"{name} was {old}, is {now[name]}" for name, old in changed]
     if differing:
         record.changed(f"Different versions are installed: {'; '.join(differing)}.", execution.results())
     if now != record.versions:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -153,18 +154,13 @@ def planned_cells(
     return list(zip(request.cells(), plan_runs(request, catalogue, own_machine=True), strict=True))
 
 
-class _field:
+@contextmanager
+def _field(name: str) -> Iterator[None]:
     """Add the name of the plan's field to errors."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, MlereduxError):
-            raise type(error)(f"{self.name}: {error.message}", hint=error.hint) from None
+    try:
+        yield
+    except MlereduxError as error:
+        raise type(error)(f"{name}: {error.message}", hint=error.hint) from None
 
 
 def _text(path: Path, arm: str) -> str:

@@ -110,13 +110,11 @@ def open_record(folder: Path) -> Record:
     try:
         return Record.model_validate_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
-        raise NotFound(
-            f"There is no experiment in {folder}.", hint="Start one: `mleredux experiment run PLAN`."
-        ) from None
+        message = f"There is no experiment in {folder}."
+        raise NotFound(message, hint="Start one: `mleredux experiment run PLAN`.") from None
     except (OSError, ValidationError) as error:
-        raise MlereduxError(
-            f"{path} is damaged ({type(error).__name__}).", hint="Restore it, or delete the folder; runs are kept."
-        ) from error
+        message = f"{path} is damaged ({type(error).__name__})."
+        raise MlereduxError(message, hint="Restore it, or delete the folder; runs are kept.") from error
 
 
 def differences(before: Plan, after: Plan) -> list[str]:

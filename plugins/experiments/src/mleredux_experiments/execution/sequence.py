@@ -57,10 +57,8 @@ def check_sequence(plan: Plan, tasks: int) -> None:
     margin = first.margin if first.equivalence else 0  # only a difference or equivalence ends an experiment early
     first = replace(first, alpha=last_alpha(plan, _FIRST_LOOK), margin=margin)
     if plan.stop.rule == "sequential" and tasks < (least := first.least):
-        raise MlereduxError(
-            f"stop.rule: with {counted(tasks, 'task')}, the sequential rule can never stop this experiment.",
-            hint=f"Plan {counted(least, 'task')} or more, or use the rule `fixed`.",
-        )
+        message = f"stop.rule: with {counted(tasks, 'task')}, the sequential rule can never stop this experiment."
+        raise MlereduxError(message, hint=f"Plan {counted(least, 'task')} or more, or use the rule `fixed`.")
 
 
 def reading_alpha(plan: Plan, results: Results) -> float:

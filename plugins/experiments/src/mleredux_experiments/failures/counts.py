@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from mleredux.plugin.artifact import Run
 from mleredux_experiments.failures.categories import CATEGORIES, Finding, primary
 from mleredux_experiments.inference.errors import Interval, benjamini_hochberg
 from mleredux_experiments.inference.resampling import Scale, paired_interval, sign_flip
-from mleredux_experiments.results.table import Row
+from mleredux_experiments.results.table import Row, grouped
 
 
 def find(run: Run) -> list[Finding]:
@@ -28,10 +28,8 @@ def counts_by_arm(findings: Iterable[tuple[str, Sequence[Finding]]]) -> dict[str
     Args:
         findings: The arm and the findings of each run.
     """
-    counts: dict[str, Counter[str]] = {}
-    for arm, found in findings:
-        counts.setdefault(arm, Counter())[primary(found) or "none"] += 1
-    return counts
+    named = grouped((arm, primary(found) or "none") for arm, found in findings)
+    return {arm: Counter(categories) for arm, categories in named.items()}
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,10 @@ def failure_differences(
     own = [[row for row in rows if row.counts and key(row) in common] for rows in (a, b)]
     if any(row.findings is None for rows in own for row in rows):
         return ()
-    having = [_by_task(rows, key) for rows in own]
+    having = [
+        grouped((key(row), {one.category for one in row.findings or () if not one.overcome}) for row in rows)
+        for rows in own
+    ]
     shared = sorted(having[0].keys() & having[1].keys())
     categories = {name for side in having for task in shared for run in side[task] for name in run}
     found = []
@@ -125,11 +126,3 @@ def failure_differences(
         interval = paired_interval(after - before, Scale(100.0, share=True), alpha)
         told.append(FailureDifference(category, float(before.mean()), float(after.mean()), difference, interval, q))
     return tuple(sorted(told, key=lambda one: -abs(one.difference)))
-
-
-def _by_task(rows: Iterable[Row], key: Callable[[Row], str]) -> Mapping[str, list[set[str]]]:
-    found: dict[str, list[set[str]]] = {}
-    for row in rows:
-        categories = {finding.category for finding in row.findings or () if not finding.overcome}
-        found.setdefault(key(row), []).append(categories)
-    return found

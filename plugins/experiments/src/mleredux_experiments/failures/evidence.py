@@ -288,11 +288,9 @@ def _parts(line: str) -> list[str]:
         found = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):
         found = None
-    return (
-        [line]
-        if found is None or (("error" in found or found.get("level") in ("error", "fatal")) and "Traceback" not in line)
-        else "\n".join(_texts_in(found)).splitlines()
-    )
+    if found is None or (("error" in found or found.get("level") in ("error", "fatal")) and "Traceback" not in line):
+        return [line]
+    return "\n".join(_texts_in(found)).splitlines()
 
 
 def _texts_in(value: Any) -> Iterator[str]:

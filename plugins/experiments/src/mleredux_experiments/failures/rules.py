@@ -193,8 +193,7 @@ def misread(evidence: Evidence) -> Iterator[Finding]:
         return
     measured = [version for version in row.versions if version.validation is not None and version.valid]
     if len(measured) >= _SAME and not row.above_median:
-        sign = -1 if row.lower_is_better else 1
-        values = [sign * (version.validation or 0.0) for version in measured]
+        values = [row.sign * (version.validation or 0.0) for version in measured]
         if values[-1] == min(values) < max(values) and values == sorted(values, reverse=True):
             line = "each version is worse than the one before by its own measurement"
             yield Finding("metric-misread", line, "versions", "direction")
@@ -212,7 +211,7 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
     measured, scored = (row.validation, row.score) if own else (evidence.measured, _best(row))
     if measured is None or scored is None or row.score is None:
         return
-    gap = (-1 if row.lower_is_better else 1) * (measured - scored)
+    gap = row.sign * (measured - scored)
     scale = abs(row.gold - row.median) if row.gold is not None and row.median is not None else 0.0
     worse = gap > scale if scale else _is_worse(row, scored, measured, 0.5, 0.05)
     if not worse or row.medal:
@@ -235,13 +234,9 @@ def selection(evidence: Evidence) -> Iterator[Finding]:
         yield Finding("selection", f"version {number} would have won {MEDALS[rank]}", f"version {number}")
         return
     best = _best(row)
-    if (
-        row.valid
-        and not row.medal
-        and row.score is not None
-        and best is not None
-        and _is_worse(row, row.score, best, 0.1)
-    ):
+    if not row.valid or row.medal or row.score is None or best is None:
+        return
+    if _is_worse(row, row.score, best, 0.1):
         number = next(number for number, version in _valid(row.versions) if version.score == best)
         scores = f"version {number} scored {plain(best, 6)}, the last one {plain(row.score, 6)}"
         yield Finding("selection", scores, f"version {number}")
@@ -268,9 +263,8 @@ def ended_early(evidence: Evidence) -> Iterator[Finding]:
     below = row.median is not None and not row.above_median
     early = row.time_limit and evidence.seconds < _EARLY * row.time_limit
     if finished and content and below and early and evidence.searches:
-        yield Finding(
-            "ended-early", f"used {duration(evidence.seconds)} of {duration(row.time_limit or 0)}", "events.jsonl"
-        )
+        used = f"used {duration(evidence.seconds)} of {duration(row.time_limit or 0)}"
+        yield Finding("ended-early", used, "events.jsonl")
 
 
 def no_validation(evidence: Evidence) -> Iterator[Finding]:

@@ -109,10 +109,8 @@ def forest(found: Comparison) -> Figure:
     mean = found.difference * factor
     axes.scatter([mean], [top], color="black", marker="D", s=36, label="mean, with its interval", zorder=3)
     axes.axvline(0, color="#555555", linewidth=0.8)
-    if found.margin:
-        axes.axvspan(
-            -found.margin * factor, found.margin * factor, color="#eeeeee", zorder=0, label="too small to matter"
-        )
+    if margin := found.margin * factor:
+        axes.axvspan(-margin, margin, color="#eeeeee", zorder=0, label="too small to matter")
     last = f"all {len(found.tasks)} tasks" if len(found.tasks) > 1 else "mean"
     axes.set_yticks([*places, top], [*(cut(one.task, _LABEL) for one in told), last], fontsize=8)
     axes.set_xlabel(f"{found.b} minus {found.a}, {unit}")
@@ -198,9 +196,8 @@ def _profiles(analysis: Analysis) -> Picture | None:
     axes.set(xlabel="percentile of the leaderboard", ylabel="runs at or above it, %", ylim=(-2, 102))
     axes.legend(frameon=False, fontsize=8)
     told = ", ".join(f"{value:.0f} % of runs of {name}" for name, value in half.items())
-    return Picture(
-        "profiles", "How good are the runs as a whole?", f"The upper half of the board is reached by {told}.", figure
-    )
+    answer = f"The upper half of the board is reached by {told}."
+    return Picture("profiles", "How good are the runs as a whole?", answer, figure)
 
 
 def _validation(analysis: Analysis) -> Picture | None:
@@ -235,11 +232,10 @@ def _outcomes(analysis: Analysis) -> Picture | None:
     totals = np.array([sum(arm.outcomes.values()) for arm in analysis.arms])
     failures = [name for name in names if name not in REACHED]
     colors = _OUTCOMES | {name: _FAILURES[number % len(_FAILURES)] for number, name in enumerate(failures)}
+    border: dict[str, Any] = {"edgecolor": "white", "linewidth": 0.4}
     for name in names:
         share = 100 * np.array([arm.outcomes.get(name, 0) for arm in analysis.arms]) / totals
-        axes.barh(
-            places, share, left=left, color=colors[name], label=name, height=0.7, edgecolor="white", linewidth=0.4
-        )
+        axes.barh(places, share, left=left, color=colors[name], label=name, height=0.7, **border)
         left += share
     axes.set_yticks(places, [cut(arm.name, _LABEL) for arm in analysis.arms], fontsize=8)
     axes.set(xlabel="runs, %", xlim=(0, 100))
@@ -248,9 +244,8 @@ def _outcomes(analysis: Analysis) -> Picture | None:
     for arm in analysis.arms:
         failed = {name: count for name, count in arm.outcomes.items() if name not in REACHED}
         most = max(failed, key=failed.__getitem__, default=None)
-        told.append(
-            f"{arm.name}: {most}, {failed[most]} of {sum(arm.outcomes.values())} runs" if most else f"{arm.name}: none"
-        )
+        frequency = f"{most}, {failed[most]} of {sum(arm.outcomes.values())} runs" if most else "none"
+        told.append(f"{arm.name}: {frequency}")
     answer = f"Most frequent failures: {'; '.join(told)}.{_differing_failures(analysis)}"
     return Picture("outcomes", "How do runs end, and why do they fail?", answer, figure)
 

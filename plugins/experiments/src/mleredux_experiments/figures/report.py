@@ -71,9 +71,8 @@ def export(analysis: Analysis, form: str, path: Path) -> list[Path]:
             return _csv(analysis, path)
         write_atomically(path, _text(analysis, form))
     except OSError as error:
-        raise MlereduxError(
-            f"{path} can't be written: {error.strerror or error}.", hint="Choose another output with -o."
-        ) from error
+        message = f"{path} can't be written: {error.strerror or error}."
+        raise MlereduxError(message, hint="Choose another output with -o.") from error
     return [path]
 
 
@@ -91,9 +90,8 @@ def _parquet(analysis: Analysis, path: Path) -> Path:
     try:
         analysis.results.frame.to_parquet(path, index=False, engine="pyarrow")
     except ImportError:
-        raise MlereduxError(
-            "Parquet needs pyarrow.", hint="Install it: `pip install 'mleredux[experiments]'`, or export csv."
-        ) from None
+        message = "Parquet needs pyarrow."
+        raise MlereduxError(message, hint="Install it: `pip install 'mleredux[experiments]'`, or export csv.") from None
     return path
 
 

@@ -146,15 +146,8 @@ def shown(found: Estimate | None, deterministic: bool = False, factor: float = 1
     if found is None:
         return "–"
     found = found.scaled(factor)
-    error = (
-        "deterministic"
-        if deterministic
-        else f"± {found.sem:.2f}"
-        if found.sem is not None
-        else _ONCE[found.runs > found.tasks]
-    )
-    mark = "†" if found.missing else ""
-    return f"{found.mean:.2f} {error}{mark}"
+    error = _ONCE[found.runs > found.tasks] if found.sem is None else f"± {found.sem:.2f}"
+    return f"{found.mean:.2f} {'deterministic' if deterministic else error}{'†' * bool(found.missing)}"
 
 
 def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal") -> list[Table]:
@@ -207,13 +200,10 @@ def score_table(found: Sequence[TaskScores]) -> Table:
 def comparison_tables(found: Comparison) -> list[Table]:
     """Return tables of the groups of tasks that differ, and of each task."""
     unit, factor = found.shown_unit
+    records = [(one, f"{one.wins}/{one.ties}/{one.losses}") for one in found.places if one.tasks >= _FEW]
     places = [
-        (
-            *(one.name, one.kind, one.tasks, one.difference * factor, *_limits(one.interval, factor)),
-            f"{one.wins}/{one.ties}/{one.losses}",
-        )
-        for one in found.places
-        if one.tasks >= _FEW
+        (one.name, one.kind, one.tasks, one.difference * factor, *_limits(one.interval, factor), record)
+        for one, record in records
     ]
     raw = found.measure.partition("@")[0] == "score"
     tasks = [
@@ -300,12 +290,10 @@ def analysis_tables(found: Analysis) -> list[Table]:
             head = {"splits": "split", "categories": "category"}[kind]
             tables.append(Table(f"{title.capitalize()} by {head}", (head, *columns[1:]), tuple(lines)))
     if found.ranking:
+        spans = [(one, f"{one.low}–{one.high}") for one in found.ranking]
         ranks = tuple(
-            (
-                *(one.rank, one.arm, f"{one.low}–{one.high}", one.best and 100 * one.best),
-                *(one.strength, one.iqm, one.ability),
-            )
-            for one in found.ranking
+            (one.rank, one.arm, span, one.best and 100 * one.best, one.strength, one.iqm, one.ability)
+            for one, span in spans
         )
         columns = ("rank", "arm", "95 %", "best, %", "Bradley–Terry", "IQM", "ability")
         tables.append(Table("Ranking on common tasks", columns, ranks, ("ability", "IQM", "Bradley–Terry")))

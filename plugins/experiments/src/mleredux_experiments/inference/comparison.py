@@ -22,7 +22,7 @@ from mleredux_experiments.inference.power import Sample, Variance, variance_of
 from mleredux_experiments.inference.resampling import Evidence, Scale, paired_interval, shuffled, sign_flip
 from mleredux_experiments.results.measures import Measure, bounds_of, cells, check_metrics, deterministic, measure
 from mleredux_experiments.results.scores import task_scores
-from mleredux_experiments.results.table import Results, Row, pairing, source
+from mleredux_experiments.results.table import Results, Row, grouped, pairing, source
 from mleredux_experiments.results.uniformity import check_arms, check_limits, usual_measure
 
 _OF_SCORES = ("score", "reward", "gap_to_median", "gap_to_gold")
@@ -74,9 +74,7 @@ def compare(
     interval = evidence.interval(alpha, p) if count > 1 else None
     within = max(evidence.above(-margin), evidence.below(margin)) if margin else None
     seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
-    sample = Sample(
-        parts, count, seeds, alpha, reach=what.reach, share=what.share, margin=margin, equivalence=equivalence
-    )
+    sample = Sample(parts, count, seeds, alpha, 0.8, *scale, margin, equivalence)
     verdict = _verdict(difference, p, evidence, within, margin, sample)
     told = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
     return Comparison(
@@ -143,9 +141,7 @@ def _record_of(differences: Array) -> dict[str, int]:
 
 
 def _by_source(tasks: Sequence[str], differences: Array, scale: Scale, alpha: float) -> Interval | None:
-    groups: dict[str, list[float]] = {}
-    for task, difference in zip(tasks, differences, strict=True):
-        groups.setdefault(source(task), []).append(float(difference))
+    groups = grouped(zip(map(source, tasks), differences, strict=True))
     if len(groups) == len(tasks):
         return None
     return paired_interval(np.array([np.mean(values) for values in groups.values()]), scale, alpha)
@@ -208,10 +204,8 @@ def _places(results: Results, told: Sequence[TaskDifference], alpha: float, scal
     """Return the differences by split, category and metric, for each of these that has several values."""
     found = []
     for kind in ("split", "category", "metric"):
-        groups: dict[str, list[float]] = {}
-        for one in told:
-            name = getattr(results.fact(one.task), kind)
-            groups.setdefault(str(name or "unknown").strip(), []).append(one.difference)
+        names = [str(getattr(results.fact(one.task), kind) or "unknown").strip() for one in told]
+        groups = grouped(zip(names, (one.difference for one in told), strict=True))
         if len(groups) < 2 or len(groups) == len(told):
             continue
         for name, values in sorted(groups.items()):

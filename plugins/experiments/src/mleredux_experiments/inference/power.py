@@ -157,9 +157,8 @@ class Sample:
             return ""
         basis = f"The variance is estimated from {counted(tasks, 'task')}"
         if self.range is None:
-            return (
-                f"{basis}{'' if self.variance.separated else ' with single runs'}, too few to tell how certain this is."
-            )
+            single = "" if self.variance.separated else " with single runs"
+            return f"{basis}{single}, too few to tell how certain this is."
         low, high = (one.detectable for one in self.range)
         amounts = f"{plain(low or 0, 3)} to {plain(high, 3)} {unit}" if high else f"{plain(low or 0, 3)} {unit} or more"
         parts = [f"they detect {self.goal}{amounts}"] if low else []
@@ -257,9 +256,8 @@ def _with_zeros(sample: Sample, difference: float, share: float) -> float:
 
     known, least = sample.variance, least_tasks(sample.alpha)
     mean = (known.means[1] - known.means[0]) / share if known.means else 0.0
-    within = 1 / share - (1 - share) * mean**2 / known.of_mean(
-        sample.seeds
-    )  # the mean, too, makes tasks differ from zero
+    # The mean, too, makes tasks differ from zero.
+    within = 1 / share - (1 - share) * mean**2 / known.of_mean(sample.seeds)
     variance = replace(known.times(max(within, _TAIL)), zeros=None)
     if sample.tasks > _SIMULATED:
         counts, weights = [max(round(share * sample.tasks), least)], [1.0]
@@ -300,9 +298,8 @@ def _margins_of(sample: Sample) -> Array:
             drawn = (drawn / math.sqrt(max(1 - share, 1e-9))).clip(-1, 1)
         rows, places = np.unique(np.sort(drawn, axis=1), axis=0, return_inverse=True)
         weights = max(_WEIGHTS, int(40 / level))
-        parts = [
-            bounded_limits(part.T, (-1.0, 1.0), level, weights) for part in np.array_split(rows, len(rows) // 50 + 1)
-        ]
+        split = np.array_split(rows, len(rows) // 50 + 1)
+        parts = [bounded_limits(part.T, (-1.0, 1.0), level, weights) for part in split]
         low, high = np.concatenate(parts, axis=1)[:, places.ravel()] * reach
     else:
         low, high = spread * _normal_limits(sample.tasks, level)

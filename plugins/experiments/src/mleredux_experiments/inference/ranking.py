@@ -101,9 +101,8 @@ def _strengths(wins: Array) -> Array:
 
     winners, losers = np.nonzero(~np.eye(len(wins), dtype=bool))
     weights = (wins[winners, losers] + 0.5 / len(wins)).tolist()
-    result = evalica.bradley_terry(
-        winners.tolist(), losers.tolist(), [evalica.Winner.X] * len(weights), weights=weights
-    )
+    first_wins = [evalica.Winner.X] * len(weights)
+    result = evalica.bradley_terry(winners.tolist(), losers.tolist(), first_wins, weights=weights)
     scores = result.scores.sort_index().to_numpy(dtype=float)
     return np.asarray(scores / np.exp(np.mean(np.log(scores))))
 

@@ -120,9 +120,7 @@ def lines(analysis: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
     for arm, rows in analysis.results.arms.items():
         estimates = analysis.arm(arm).estimates
         rank, medals = estimates.get("percentile"), estimates.get("any_medal")
-        limits = ", ".join(
-            f"{key.removeprefix('limits.')} {limit_text(key, own[arm])}" for key, own in differing.items()
-        )
+        limits = [f"{key.removeprefix('limits.')} {limit_text(key, own[arm])}" for key, own in differing.items()]
         own = [cell for task in scores for cell in task.arms if cell.arm == arm]
         yield Line(
             arm=arm,
@@ -130,7 +128,7 @@ def lines(analysis: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
             score=own[0].text.rpartition(" (")[0] if len(own) == 1 else "",
             percentile=f"{rank.mean:.1f}" if rank else "–",
             medals=f"{medals.mean:.0f}" if medals else "–",
-            limits=limits,
+            limits=", ".join(limits),
             leads=arm == leader,
         )
 

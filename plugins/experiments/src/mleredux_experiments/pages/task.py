@@ -65,7 +65,5 @@ def _figure(rows: tuple[Row, ...], chosen: Measure) -> Figure:
     if not len(values):
         return Figure("–", "")
     limits = None if deterministic(rows) else mean_interval(values, chosen.bounds)
-    value = (
-        f"{cell(limits.low)} to {cell(limits.high)}" if limits else "one run" if len(values) == 1 else "deterministic"
-    )
-    return Figure(cell(float(values.mean())), value)
+    error = f"{cell(limits.low)} to {cell(limits.high)}" if limits else "deterministic"
+    return Figure(cell(float(values.mean())), "one run" if len(values) == 1 and not limits else error)

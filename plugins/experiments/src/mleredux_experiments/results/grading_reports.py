@@ -14,8 +14,8 @@ from mleredux.models.base import FieldTwice, read_json
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 
-from mleredux_experiments.results.sources import row_of, task_facts
-from mleredux_experiments.results.table import MEDALS, SPLITS, Results
+from mleredux_experiments.results.sources import Happened, row_of, task_facts
+from mleredux_experiments.results.table import MEDALS, SPLITS, Results, grouped
 
 PUBLISHED_FOLDER = Path(__file__).parents[1] / "published"
 """Published results included in this package; its README names the sources."""
@@ -24,12 +24,9 @@ _MANY_BYTES = 64 << 20
 
 def benchmark() -> dict[str, list[str]]:
     """Return MLE-bench's tasks by split; empty if `mleredux-competition-mlebench` is not installed."""
-    splits: dict[str, list[str]] = {}
-    for name, entry in current().entries("tasks").items():
-        facts = entry.ref.summary
-        if "split75" in facts.get("sets", ()) and facts.get("complexity") in SPLITS:
-            splits.setdefault(str(facts["complexity"]), []).append(name)
-    return splits
+    tasks = ((name, entry.ref.summary) for name, entry in current().entries("tasks").items())
+    named = ((str(facts.get("complexity")), name) for name, facts in tasks if "split75" in facts.get("sets", ()))
+    return grouped((split, name) for split, name in named if split in SPLITS)
 
 
 def load_reports(folder: Path) -> Results:
@@ -55,14 +52,12 @@ def load_reports(folder: Path) -> Results:
             for one in found:
                 task = one["competition_id"]
                 spec = {"id": f"{place.name}/{path.stem}/{task}", "task": task, "agent": place.name, "seed": number}
-                rows.append(row_of(spec, one, status="done", cause=None))
+                rows.append(row_of(spec, one, Happened("done")))
             number += 1
     if not rows:
         told = f" {notes[0]}" if notes else ""
-        raise NotFound(
-            f"{folder} has no grading reports.{told}",
-            hint="It needs one folder per row, with one report per run (*.json).",
-        )
+        message = f"{folder} has no grading reports.{told}"
+        raise NotFound(message, hint="It needs one folder per row, with one report per run (*.json).")
     return Results(tuple(rows), task_facts(), benchmark(), tuple(notes), by_report=True)
 
 
@@ -142,10 +137,8 @@ def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str
     else:
         found = sorted(path.glob("*.json"))
         if not found:
-            raise MlereduxError(
-                f"{path} has neither grading reports (*.json) nor submissions (COMPETITION/submission.csv).",
-                hint="Specify files, or a folder that contains them.",
-            )
+            message = f"{path} has neither grading reports (*.json) nor submissions (COMPETITION/submission.csv)."
+            raise MlereduxError(message, hint="Specify files, or a folder that contains them.")
         for one in found:
             yield one, {"competition_reports": read_report(one)}
 

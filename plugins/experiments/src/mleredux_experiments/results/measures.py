@@ -10,7 +10,7 @@ from mleredux.errors import MlereduxError
 from mleredux.models.units import seconds as seconds_of
 
 from mleredux_experiments.inference.errors import Array, Interval, clustered_se, mean_interval, means_of, seeds_sem
-from mleredux_experiments.results.table import UNTRUSTED, Results, Row, source
+from mleredux_experiments.results.table import UNTRUSTED, Results, Row, grouped, source
 
 
 @dataclass(frozen=True)
@@ -66,8 +66,7 @@ def _gap(row: Row, origin: float | None, floor: float) -> float | None:
     """Return the distance of a score from a threshold in units of gold − median, not below `floor`."""
     if row.score is None or origin is None or row.gold is None or row.median is None or row.gold == row.median:
         return None
-    sign = -1 if row.lower_is_better else 1
-    return max(sign * (row.score - origin) / abs(row.gold - row.median), floor)
+    return max(row.sign * (row.score - origin) / abs(row.gold - row.median), floor)
 
 
 MEASURES = {
@@ -147,21 +146,14 @@ def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
 def cells(rows: Iterable[Row], chosen: Measure, key: Callable[[Row], str] = lambda row: row.task) -> dict[str, Array]:
     """Return the values of each task's runs that count, in order of seeds, without tasks to which the measure does not
     apply."""
-    found: dict[str, list[tuple[int, float]]] = {}
-    for row in rows:
-        if row.counts and (not chosen.technique or "@" in row.task):
-            value = chosen.of(row)
-            if value is not None:
-                found.setdefault(key(row), []).append((row.seed, value))
+    own = ((row, chosen.of(row)) for row in rows if row.counts and (not chosen.technique or "@" in row.task))
+    found = grouped((key(row), (row.seed, value)) for row, value in own if value is not None)
     return {task: np.array([value for _, value in sorted(values)]) for task, values in sorted(found.items())}
 
 
 def deterministic(rows: Iterable[Row]) -> bool:
     """Return whether the scores of an arm are the same for every seed of each task, and some task has several seeds."""
-    scores: dict[str, list[float | None]] = {}
-    for row in rows:
-        if row.counts:
-            scores.setdefault(row.task, []).append(row.score)
+    scores = grouped((row.task, row.score) for row in rows if row.counts)
     repeated = [values for values in scores.values() if len(values) > 1]
     same = all(len(set(values)) == 1 for values in repeated)
     return same and any(values[0] is not None for values in repeated)
@@ -282,7 +274,5 @@ def universe(results: Results) -> dict[str, list[str]]:
     """Return the tasks on which arms are measured: by split, and as `all`."""
     if results.universe:
         return {split: list(tasks) for split, tasks in results.universe.items()}
-    splits: dict[str, list[str]] = {}
-    for task in results.tasks:
-        splits.setdefault(results.fact(task).split or "", []).append(task)
+    splits = grouped((results.fact(task).split, task) for task in results.tasks)
     return {split: tasks for split, tasks in splits.items() if split}

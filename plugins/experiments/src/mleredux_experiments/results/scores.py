@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 
 from mleredux_experiments.failures.categories import CATEGORIES
-from mleredux_experiments.results.table import UNTRUSTED, Row
+from mleredux_experiments.results.table import UNTRUSTED, Row, grouped
 
 REACHED = ("gold", "silver", "bronze", "above median", "valid")
 ORDER = (*REACHED, *(category.words for category in CATEGORIES.values()))
@@ -79,12 +79,9 @@ def task_scores(
         arms: Runs by arm.
         key: Returns the key by which tasks of different arms are matched.
     """
-    found: dict[str, dict[str, list[Row]]] = {}
-    for arm, rows in arms.items():
-        for row in rows:
-            if row.counts:
-                found.setdefault(key(row), {}).setdefault(arm, []).append(row)
-    return tuple(_on_task(task, {arm: found[task].get(arm, []) for arm in arms}) for task in sorted(found))
+    found = {arm: grouped((key(row), row) for row in rows if row.counts) for arm, rows in arms.items()}
+    tasks = sorted({task for own in found.values() for task in own})
+    return tuple(_on_task(task, {arm: own.get(task, []) for arm, own in found.items()}) for task in tasks)
 
 
 def _on_task(task: str, arms: Mapping[str, Sequence[Row]]) -> TaskScores:

@@ -20,7 +20,6 @@ from mleredux.models.formats import short_reference
 from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
 from mleredux.plugin.command import current
 
-from mleredux_experiments.failures import Finding
 from mleredux_experiments.results.rollouts import content, read_rollout, with_rollout
 from mleredux_experiments.results.table import MEDALS, UNTRUSTED, Facts, Left, Results, Row, Version
 
@@ -170,25 +169,14 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     if rollouts:
         trace = read_rollout(place + "rollout.json")
         versions, validation = with_rollout(trace, versions)
-    row = row_of(
-        record["spec"],
-        report,
-        status=happened.status,
-        cause=happened.cause,
-        seconds=happened.seconds,
-        paused=_number(happened.outcome.get("paused_seconds")),
-        llm=happened.llm,
-        versions=versions,
-        validation=validation,
-        use=record.get("use") or {},
-        findings=() if rollouts else None,
-    )
+    row = row_of(record["spec"], report, happened, record.get("use"))
+    row = replace(row, versions=versions, validation=validation, findings=() if rollouts else None)
     with suppress(FileNotFoundError):
         row = replace(row, technique_use=_number(_object(place + TECHNIQUE_USE).get("reward")))
     return _with_findings(row, folder, happened, report, trace) if rollouts else row
 
 
-def _with_findings(row: Row, folder: Path, happened: _Happened, report: Mapping[str, Any], trace: Any) -> Row:
+def _with_findings(row: Row, folder: Path, happened: Happened, report: Mapping[str, Any], trace: Any) -> Row:
     from mleredux_experiments.failures.evidence import Evidence
     from mleredux_experiments.failures.rules import findings_in
 
@@ -197,9 +185,7 @@ def _with_findings(row: Row, folder: Path, happened: _Happened, report: Mapping[
         row,
         folder,
         message=str(happened.message or report.get("message") or ""),
-        limit=outcome.get("limit"),
-        exit_code=outcome.get("exit_code"),
-        signal=outcome.get("signal"),
+        **{name: outcome.get(name) for name in ("limit", "exit_code", "signal")},
         seconds=happened.seconds or 0.0,
         llm=ledger.get("llm") or happened.llm or {},
         trace=trace,
@@ -209,39 +195,26 @@ def _with_findings(row: Row, folder: Path, happened: _Happened, report: Mapping[
 
 
 def row_of(
-    spec: Mapping[str, Any],
-    report: Mapping[str, Any],
-    *,
-    status: str,
-    cause: str | None,
-    seconds: float | None = None,
-    paused: float | None = None,
-    llm: Mapping[str, Any] | None = None,
-    versions: tuple[Version, ...] = (),
-    validation: float | None = None,
-    use: Mapping[str, Any] | None = None,
-    findings: tuple[Finding, ...] | None = None,
+    spec: Mapping[str, Any], report: Mapping[str, Any], happened: Happened, use: Mapping[str, Any] | None = None
 ) -> Row:
-    """Return a row from a run's specification and report."""
-    use, llm = use or {}, llm or (report.get("ledger") or {}).get("llm") or {}
+    """Return a row from a run's specification and report, without versions and findings."""
+    use, llm = use or {}, happened.llm or (report.get("ledger") or {}).get("llm") or {}
     limits = spec.get("limits") or {}
     verdict = str((report.get("verdict") or {}).get("status") or "not checked")
     medal = next((name for name in MEDALS if report.get(f"{name}_medal")), None)
+    thresholds: dict[str, Any] = {name: _number(report.get(f"{name}_threshold")) for name in (*MEDALS, "median")}
     return Row(
         run=str(spec["id"]),
         arm=str(spec.get("arm") or spec["agent"]),
         agent=str(spec["agent"]),
         task=str(spec["task"]),
         seed=int(spec["seed"]),
-        status=status,
-        cause=cause,
+        status=happened.status,
+        cause=happened.cause,
         verdict=verdict,
         score=_number(report.get("score")) if verdict not in UNTRUSTED else None,
         lower_is_better=bool(report.get("is_lower_better")),
-        gold=_number(report.get("gold_threshold")),
-        silver=_number(report.get("silver_threshold")),
-        bronze=_number(report.get("bronze_threshold")),
-        median=_number(report.get("median_threshold")),
+        **thresholds,
         made=bool(report.get("submission_exists")),
         valid=bool(report.get("valid_submission")),
         medal=medal if verdict not in UNTRUSTED else None,
@@ -250,11 +223,9 @@ def row_of(
         metric=report.get("metric"),
         cost_usd=_number(llm.get("cost_usd")),
         tokens=int(llm["prompt_tokens"]) + int(llm.get("completion_tokens") or 0) if "prompt_tokens" in llm else None,
-        hours=None if seconds is None else seconds / 3600,
-        paused_hours=(paused or 0.0) / 3600,
+        hours=None if happened.seconds is None else happened.seconds / 3600,
+        paused_hours=(_number(happened.outcome.get("paused_seconds")) or 0.0) / 3600,
         time_limit=_number(limits.get("time_limit")),
-        validation=validation,
-        versions=versions,
         task_version=report.get("task_version") or use.get("task_version"),
         setup={
             "agent_version": use.get("agent_version"),
@@ -266,7 +237,6 @@ def row_of(
             "limits": limits,
         },
         experiment=spec.get("experiment"),
-        findings=findings,
     )
 
 
@@ -281,7 +251,7 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-class _Happened(NamedTuple):
+class Happened(NamedTuple):
     """The last events that report the end of the run and the end of its agent."""
 
     status: str = "queued"
@@ -292,17 +262,17 @@ class _Happened(NamedTuple):
     llm: Mapping[str, Any] | None = None
 
 
-def _happened(path: str) -> _Happened:
+def _happened(path: str) -> Happened:
     try:
         events = content(path)
     except FileNotFoundError:
-        return _Happened()
+        return Happened()
     state, running, used = (_last_event(events, mark) for mark in _MARKS)
     outcome, llm = running.get("outcome") or {}, used.get("use")
     seconds = _number(outcome.get("seconds")) or _number(running.get("seconds"))
     status = str(state.get("state", "queued"))
     llm = llm if isinstance(llm, dict) else None
-    return _Happened(status, state.get("cause"), state.get("message"), seconds, outcome, llm)
+    return Happened(status, state.get("cause"), state.get("message"), seconds, outcome, llm)
 
 
 def _last_event(events: bytes, mark: bytes) -> dict[str, Any]:
@@ -335,9 +305,8 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
     for record in records:
         seconds = record.get("seconds") or seconds_between(record.get("started_at"), record.get("ended_at"))
         spec = {**(record.get("spec") or {}), **record}
-        report, status, cause = record.get("report") or {}, str(record["status"]), record.get("cause")
-        paused = record.get("paused_seconds")
-        rows.append(row_of(spec, report, status=status, cause=cause, seconds=seconds, paused=paused))
+        happened = Happened(str(record["status"]), record.get("cause"), None, seconds, record)
+        rows.append(row_of(spec, record.get("report") or {}, happened))
     return Results(tuple(rows), task_facts()).without_samples()
 
 

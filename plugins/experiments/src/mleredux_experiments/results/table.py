@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models.formats import counted, short_reference
@@ -18,6 +18,8 @@ from mleredux_experiments.failures.categories import Finding, primary
 if TYPE_CHECKING:
     import pandas as pd
 
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
 MEDALS = ("gold", "silver", "bronze")
 SPLITS = ("low", "medium", "high")
 UNTRUSTED = frozenset({"tainted", "not reproducible"})
@@ -94,6 +96,11 @@ class Row:
         return None if self.hours is None else self.hours - self.paused_hours
 
     @property
+    def sign(self) -> int:
+        """Return the factor by which higher scores are better."""
+        return -1 if self.lower_is_better else 1
+
+    @property
     def counts(self) -> bool:
         """Return whether the run counts: it has ended, and neither the environment nor the task broke."""
         return self.status in ("done", "failed", "timed_out") and self.cause not in NOT_COUNTED
@@ -107,12 +114,9 @@ class Row:
         """Return the medal that a score earns according to the thresholds in this run's report."""
         if score is None or self.verdict in UNTRUSTED:
             return None
-        sign = -1 if self.lower_is_better else 1
-        for name in MEDALS:
-            threshold = getattr(self, name)
-            if threshold is not None and sign * score >= sign * threshold:
-                return name
-        return None
+        known = ((name, getattr(self, name)) for name in MEDALS)
+        earned = (name for name, least in known if least is not None and self.sign * score >= self.sign * least)
+        return next(earned, None)
 
     def at(self, seconds: float) -> Row:
         """Return the run as if it had ended at this time: its last valid version by then counts, not its best."""
@@ -120,8 +124,7 @@ class Row:
             return self
         last = next((version for version in reversed(self.versions) if version.seconds <= seconds), None)
         score = last.score if last and last.valid else None
-        sign = -1 if self.lower_is_better else 1
-        above = score is not None and self.median is not None and sign * score > sign * self.median
+        above = score is not None and self.median is not None and self.sign * score > self.sign * self.median
         return replace(
             self,
             score=score,
@@ -202,10 +205,8 @@ class Results:
     def remarks(self, arms: Iterable[str] | None = None) -> list[str]:
         """Return a sentence for each reason why runs were left out, only for runs of these arms if any are named."""
         wanted = None if arms is None else {_plain_name(arm) for arm in arms}
-        reasons: dict[str, list[str]] = {}
-        for one in self.left:
-            if wanted is None or one.row is None or _plain_name(one.row.arm) in wanted:
-                reasons.setdefault(one.why, []).append(one.run)
+        left = (one for one in self.left if wanted is None or one.row is None or _plain_name(one.row.arm) in wanted)
+        reasons = grouped((one.why, one.run) for one in left)
         named = {why: f"{runs[0]}{f' and {len(runs) - 1} more' if runs[1:] else ''}" for why, runs in reasons.items()}
         return [*self.notes, *(f"Left out: {runs}, {why}." for why, runs in named.items())]
 
@@ -215,10 +216,7 @@ class Results:
     @cached_property
     def arms(self) -> dict[str, tuple[Row, ...]]:
         """Return the rows by arm, in order of first appearance."""
-        found: dict[str, list[Row]] = {}
-        for row in self.rows:
-            found.setdefault(row.arm, []).append(row)
-        return {arm: tuple(rows) for arm, rows in found.items()}
+        return {arm: tuple(rows) for arm, rows in grouped((row.arm, row) for row in self.rows).items()}
 
     @property
     def tasks(self) -> list[str]:
@@ -247,19 +245,15 @@ class Results:
 
     def _only(self, rows: tuple[Row, ...], others: str) -> Results:
         """Return the results with these rows; a note counts the others."""
-        left = len(self.rows) - len(rows)
-        return (
-            replace(self, rows=rows, notes=(*self.notes, f"Left out: {counted(left, 'run')} {others}."))
-            if left
-            else self
-        )
+        if not (left := len(self.rows) - len(rows)):
+            return self
+        return replace(self, rows=rows, notes=(*self.notes, f"Left out: {counted(left, 'run')} {others}."))
 
     def under(self, plan: Plan | None) -> Results:
         """Return the results with the names of the limits that their plan sets."""
         arms = plan.all_arms() if plan is not None else {}
-        return replace(
-            self, planned={name: tuple(arm.limits.model_dump(exclude_none=True)) for name, arm in arms.items()}
-        )
+        planned = {name: tuple(arm.limits.model_dump(exclude_none=True)) for name, arm in arms.items()}
+        return replace(self, planned=planned)
 
     def where(self, conditions: Iterable[str]) -> Results:
         """Return the rows that meet all conditions, each `FIELD=VALUE` with a field of the row, its setup or its task.
@@ -274,15 +268,12 @@ class Results:
                 raise MlereduxError(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, such as seed=0.")
             wanted.append((key.strip(), value.strip()))
             if self.rows and all(self._field(row, key.strip()) is _ABSENT for row in self.rows):
-                known = [*_TOLD, "failure"]
-                raise MlereduxError(
-                    f"No run has the field {key!r}.",
-                    hint=f"The fields are {', '.join(known)}, split, category, and options and limits by name.",
-                )
+                known = ", ".join((*_TOLD, "failure", "split", "category"))
+                hint = f"The fields are {known}, and options and limits by name."
+                raise MlereduxError(f"No run has the field {key!r}.", hint=hint)
 
         def meets(row: Row) -> bool:
-            has = ((self._field(row, key), value) for key, value in wanted)
-            return all(text_of(None if one is _ABSENT else one) == value for one, value in has)
+            return all(text_of(self._field(row, key)) == value for key, value in wanted)
 
         left = tuple(one for one in self.left if one.row is None or meets(one.row))
         return replace(self.keep(filter(meets, self.rows)), left=left)
@@ -358,18 +349,17 @@ class Results:
         from pydantic_core import to_jsonable_python
 
         own = replace(self, facts={task: self.fact(task) for task in self.tasks})
-        found: dict[str, Any] = to_jsonable_python(own, inf_nan_mode="null")
-        return found
+        return dict(to_jsonable_python(own, inf_nan_mode="null"))
 
     def records(self) -> Iterator[dict[str, Any]]:
         """Yield one flat dictionary per run."""
         for row in self.rows:
             fact = self.fact(row.task)
+            failures = dict.fromkeys(one.category for one in row.findings or () if not one.overcome)
             yield {
                 **{name: getattr(row, name) for name in _TOLD},
                 "failure": row.failure,
-                "failures": ",".join(dict.fromkeys(one.category for one in row.findings or () if not one.overcome))
-                or None,
+                "failures": ",".join(failures) or None,
                 "counts": row.counts,
                 "split": fact.split,
                 "category": fact.category,
@@ -386,6 +376,14 @@ _TOLD = tuple(item.name for item in fields(Row) if item.name not in ("versions",
 """Fields of a row that become columns of a table."""
 
 
+def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
+    """Return the values of each key, in order of first appearance."""
+    groups: dict[_Key, list[_Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield names and values of nested settings, such as `limits.time_limit`."""
     for key, value in values.items():
@@ -399,4 +397,4 @@ def text_of(value: Any) -> str:
     """Return a value as written in conditions."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return "none" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    return "none" if value in (None, _ABSENT) else str(value).lower() if isinstance(value, bool) else str(value)

@@ -15,7 +15,7 @@ from mleredux.models.formats import counted, duration
 from mleredux.plugin.command import current
 
 from mleredux_experiments.results.measures import MEASURES
-from mleredux_experiments.results.table import Results, Row, flat, text_of
+from mleredux_experiments.results.table import Results, Row, flat, grouped, text_of
 
 ABOUT_LIMITS = ("The arms ran with different limits", "Limits differ", "The limits of")
 """The beginnings of sentences about limits."""
@@ -48,14 +48,11 @@ def check_arms(results: Results) -> None:
                     hint=f"Different settings are not averaged; choose with --where {key}={most}, "
                     f"or name the arm '{arm}[{key}={most}]'.",
                 )
-    versions: dict[str, set[str]] = {}
-    for row in results.rows:
-        if row.task_version is not None and row.counts:
-            versions.setdefault(row.task, set()).add(row.task_version)
-    for task, found in versions.items():
-        if len(found) > 1:
+    known = ((row.task, row.task_version) for row in results.rows if row.task_version is not None and row.counts)
+    for task, used in grouped(known).items():
+        if len(set(used)) > 1:
             raise MlereduxError(
-                f"The runs of {task} used different versions of the task: {', '.join(sorted(found))}.",
+                f"The runs of {task} used different versions of the task: {', '.join(sorted({*used}))}.",
                 hint="Scores of different versions are not comparable; choose with --where task_version=VERSION, "
                 "or grade the older runs again.",
             )
@@ -74,10 +71,8 @@ def by_settings(results: Results) -> Results:
         differing = [key for key in keys if len({text_of(setup.get(key)) for setup in setups}) > 1]
         short = Counter(key.rpartition(".")[2] for key in differing)
         labels = {key: last if short[last := key.rpartition(".")[2]] == 1 else key for key in differing}
-        names = [
-            f"{arm}[{','.join(f'{label}={text_of(setup.get(key))}' for key, label in labels.items())}]"
-            for setup in setups
-        ]
+        settings = [[f"{label}={text_of(setup.get(key))}" for key, label in labels.items()] for setup in setups]
+        names = [f"{arm}[{','.join(own)}]" for own in settings]
         if differing:
             counted = iter(names)
             renamed |= {row.run: next(counted) if row.counts else names[0] for row in every}
