@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,18 +27,25 @@ import random
 from pathlib import Path
 
 from mleredux.plugin import hookimpl
+from mleredux.plugin.grader import Grader
 from mleredux.plugin.task import Competition, Metric, Submission, Thresholds
 
 HERE = Path(__file__).parent
+KEY = f"{HERE.parent.name}-{HERE.name}-"  # no other file on the machine has these ids
 
 
 def prepare(raw, public, private):
     dice = random.Random(3)
     answers = [dice.randrange(1000) for _ in range(200)]
-    rows = ["id,hint,noise", *(f"{i},{answer},{dice.randrange(1000)}" for i, answer in enumerate(answers))]
+    rows = ["id,hint,noise", *(f"{KEY}{i},{answer},{dice.randrange(1000)}" for i, answer in enumerate(answers))]
     (public / "test.csv").write_text("\\n".join(rows) + "\\n")
-    (public / "sample_submission.csv").write_text("id,value\\n" + "".join(f"{i},0\\n" for i in range(200)))
-    (private / "answers.csv").write_text("id,value\\n" + "".join(f"{i},{a}\\n" for i, a in enumerate(answers)))
+    (public / "sample_submission.csv").write_text("id,value\\n" + "".join(f"{KEY}{i},0\\n" for i in range(200)))
+    (private / "answers.csv").write_text("id,value\\n" + "".join(f"{KEY}{i},{a}\\n" for i, a in enumerate(answers)))
+
+
+@hookimpl
+def mleredux_register_graders():
+    return [Grader(id="breaks", title="Breaks", direction="minimize", score=lambda given: 1 / 0)]
 
 
 @hookimpl
@@ -67,20 +76,47 @@ def test_a_sound_task_has_a_floor_below_its_median(tmp_path: Path) -> None:
     assert rows["constant"]["score"] == pytest.approx(1.0986, abs=1e-4)
 
 
-def test_a_task_that_a_public_column_answers_is_named(tmp_path: Path) -> None:
-    (tmp_path / "told.py").write_text(BAD_TASK)
+EASY = "gold=1, silver=2, bronze=3, median=50"
+HINT, BROKEN = ("{i},{answer},", "{i},{dice.randrange(1000)},"), ('grader="rmse"', 'grader="breaks"')
+DEFECT = "copy (hint of test.csv) scores 0, better than the median 50, and wins a gold medal."
+
+
+@pytest.mark.parametrize(
+    ("changes", "arguments", "code", "said"),
+    [
+        ([], ["told"], 3, DEFECT),
+        ([], ["told", "wine"], 3, DEFECT),
+        ([HINT], ["told"], 0, "random"),
+        ([HINT, (EASY, "gold=1, silver=2, bronze=3, median=999")], ["told"], 3, "better than the median 999."),
+        ([HINT, (EASY, "gold=999, silver=1e3, bronze=1e4, median=1e5")], ["told"], 3, "and wins a gold medal."),
+        ([HINT], ["told", "--sandbox", "process"], 3, "defect: hunter ("),  # its result is not trusted
+        ([BROKEN], ["told"], 1, "ZeroDivisionError"),
+        ([], ["digits"], 1, "Task digits is not prepared."),
+        ([], ["nope"], 1, "There is no task 'nope'."),
+        ([], ["told", "--sandbox", "nope"], 1, "There is no sandbox 'nope'."),
+        ([], [], 2, "Give a task"),
+        ([], ["told", "--nope"], 2, "No such option"),
+    ],
+)
+def test_only_a_submission_that_passes_has_the_code_of_a_defect(
+    changes: list[tuple[str, str]], arguments: list[str], code: int, said: str, tmp_path: Path
+) -> None:
+    text = BAD_TASK
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "told.py").write_text(text)
     (tmp_path / "about.md").write_text("Predict `value`.\n")
     (tmp_path / "raw").mkdir()
-    arguments = ["-p", str(tmp_path / "told.py")]
-    runner = CliRunner()
-    prepared = ["prepare", "told", "--from", str(tmp_path / "raw"), "--data-dir", str(tmp_path / "data")]
-    assert runner.invoke(root, [*arguments, *prepared], catch_exceptions=False).exit_code == 0
-    command = [*arguments, "audit", "floor", "told", "--data-dir", str(tmp_path / "data")]
-    ended = runner.invoke(root, command, catch_exceptions=False)
-    assert ended.exit_code == 1
-    assert "copy (hint of test.csv) scores 0, better than the median 50, and wins a gold medal." in ended.stdout
-    assert "random" in ended.stdout
-    assert "defect: random" not in ended.stdout
+    command = [sys.executable, "-m", "mleredux", "-p", str(tmp_path / "told.py")]
+    for name in {"told", "wine"} & set(arguments):
+        more = ["--from", str(tmp_path / "raw")] if name == "told" else []
+        subprocess.run([*command, "prepare", name, *more, "--data-dir", str(tmp_path / "data")], check=True)
+    command += ["audit", "floor", *arguments, "--data-dir", str(tmp_path / "data")]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    output = ended.stdout + ended.stderr
+    assert ended.returncode == code and said in output, output
+    assert "defect: random" not in output or code == 3
 
 
 def test_a_technique_gets_documents_that_know_nothing(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_a_third_party_task_is_clean_until_answers_are_made_public(mleredux_home
 
     (prepared.public / "old.csv").write_text((prepared.private / "answers.csv").read_text() + "\n")
     found = CliRunner().invoke(root, ["-p", TOYS, "audit", "toy"])
-    assert found.exit_code == 1
+    assert found.exit_code == 3
     assert "HIGH    answers: Column 'large' of old.csv is 'large' of the test rows." in found.output
 
 

@@ -28,7 +28,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Score trivial submissions on TASKS: no rows, the sample, constants, random values, copies of public columns, and
-    injected formulas and instructions. Exit code 1 if one of them exceeds a task's median."""
+    injected formulas and instructions. Exit code 3 if one of them beats a task's median or wins a medal."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore
 
@@ -54,20 +54,21 @@ def command(
             _show(floor)
     if as_json:
         print_json([floor.as_json() for floor in floors])
-    ctx.exit(1 if any(floor.defects for floor in floors) else 0)
+    ctx.exit(3 if any(floor.defects for floor in floors) else 0)
 
 
 def _hunted(task: str, sandbox: str, data_dir: str | None) -> Row:
     import tempfile
 
     import mleredux
+    from mleredux.errors import MlereduxError
 
-    from mleredux_audit_floor.floor import Row, row_of
+    from mleredux_audit_floor.floor import row_of
 
     with tempfile.TemporaryDirectory(prefix="mleredux-floor-") as runs_dir:
         run = mleredux.run(task, agent="hunter", sandbox=sandbox, data_dir=data_dir, runs_dir=runs_dir)
         if run.report is None:
-            return Row("hunter", 1, 0, run.message)
+            raise MlereduxError(f"The hunter could not be graded on {task}: {run.message}")
         lines = run.agent_log.read_text(errors="replace").splitlines()[-1:]
         return row_of("hunter", [("hunter", lines[0] if lines else "", run.report)])
 

@@ -29,7 +29,7 @@ def command(**_options: Any) -> None:
 @json_option
 @click.pass_context
 def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) -> None:
-    """Find leaks in TASK: ways to score without learning. Exit code 1 if a finding has high severity."""
+    """Find leaks in TASK: ways to score without learning. Exit code 3 if a finding has high severity."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore
 
@@ -47,4 +47,4 @@ def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) ->
         print_json({**report.model_dump(mode="json"), "clean": report.clean})
     else:
         echo(report.text())
-    ctx.exit(0 if report.clean else 1)
+    ctx.exit(0 if report.clean else 3)
