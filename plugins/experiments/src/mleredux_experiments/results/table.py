@@ -114,9 +114,11 @@ class Row:
         """Return the medal that a score earns according to the thresholds in this run's report."""
         if score is None or self.verdict in UNTRUSTED:
             return None
-        known = ((name, getattr(self, name)) for name in MEDALS)
-        earned = (name for name, least in known if least is not None and self.sign * score >= self.sign * least)
-        return next(earned, None)
+        sign, thresholds = self.sign, (self.gold, self.silver, self.bronze)
+        for name, least in zip(MEDALS, thresholds, strict=True):
+            if least is not None and sign * score >= sign * least:
+                return name
+        return None
 
     def at(self, seconds: float) -> Row:
         """Return the run as if it had ended at this time: its last valid version by then counts, not its best."""
@@ -387,10 +389,8 @@ def grouped(pairs: Iterable[tuple[_Key, _Value]]) -> dict[_Key, list[_Value]]:
 def flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield names and values of nested settings, such as `limits.time_limit`."""
     for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
+        name = f"{prefix}{key}"
+        yield from flat(value, f"{name}.") if isinstance(value, Mapping) else ((name, value),)
 
 
 def text_of(value: Any) -> str:
