@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -14,6 +16,7 @@ NUMBERS = ("x", "nan", "inf", "-inf", "1e999", "")
 PAIRS = ("x", "=x", " =x", "")
 SIZES = ("x", "-1", "5 apples", "nan", "9" * 400, "")
 TIMES = ("x", "-5d", "nan", "9" * 20 + "d", "")
+PROGRAM = (sys.executable, "-m", "mleredux")
 WRONG = {
     "FloatParamType": NUMBERS,
     "Number": NUMBERS,
@@ -92,3 +95,33 @@ def test_a_limit_without_a_finite_value_creates_no_run(limit: str, value: float)
 
     with pytest.raises(ValueError, match=limit):
         Limits.model_validate({limit: value})
+
+
+FIELDS_TWICE = ('{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 1}}', '[{"a": 1, "a": null}]')
+EXPRESSIONS = ("(", ")", "not", "and", "wine and", "wine or or digits", "()", "wine digits")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "values", "sentence"),
+    [
+        (("run", "wine", "--agent", "dummy", "-k"), EXPRESSIONS, "can't be parsed"),
+        (("run", "wine", "--agent", "dummy", "-O"), [f"x={value}" for value in FIELDS_TWICE], "'a' occurs twice"),
+        (("human", "start", "wine", "-O"), [f"x={value}" for value in FIELDS_TWICE], "'a' occurs twice"),
+        (("leaderboard", "--where"), ("nope=1", "nope.seed=0", "Seed=0"), "No run has the field"),
+        (("compare", "dummy", "dummy[seed=1]", "--where"), ("nope=1",), "No run has the field"),
+        (("compare", "dummy[nope=1]", "dummy[seed=1]"), (), "No run has the field"),
+        (("experiment", "analyse", "runs", "--where"), ("nope=1",), "No run has the field"),
+    ],
+)
+def test_a_value_that_cannot_be_evaluated_is_a_usage_error(
+    arguments: tuple[str, ...], values: Sequence[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert subprocess.run([*PROGRAM, "run", "wine", "--agent", "dummy", "--json"], capture_output=True).returncode == 0
+    before = sorted(Path("runs").iterdir())
+    for more in [[value] for value in values] or [[]]:
+        ended = subprocess.run([*PROGRAM, *arguments, *more], capture_output=True, text=True)
+        assert (ended.returncode, ended.stdout) == (2, ""), (more, ended)
+        assert sentence in ended.stderr and ended.stderr.count("Error: ") == 1, (more, ended.stderr)
+        assert "internal" not in ended.stderr and "Traceback" not in ended.stderr
+    assert sorted(Path("runs").iterdir()) == before

@@ -32,7 +32,9 @@ def test_words_select_tasks_as_in_pytest(expression: str, expected: set[str]) ->
     assert set(select_names(NAMES, expression)) == expected
 
 
-@pytest.mark.parametrize("expression", ["", "and", "wine and", "(wine", "wine)", "wine (digits)", "wine digits"])
+@pytest.mark.parametrize(
+    "expression", ["", "and", "wine and", "(wine", "wine)", "wine (digits)", "wine digits", "()", "not ()"]
+)
 def test_an_expression_that_is_none_is_refused_in_a_sentence(expression: str) -> None:
     with pytest.raises(MlereduxError, match="can't be parsed") as refused:
         select_names(NAMES, expression)

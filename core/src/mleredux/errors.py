@@ -35,6 +35,12 @@ class MlereduxError(Exception):
         return f"{self.message} {self.hint}" if self.hint else self.message
 
 
+class WrongUsage(MlereduxError):
+    """An expression or a condition of the user can't be evaluated as written."""
+
+    exit_code = 2
+
+
 class NotFound(MlereduxError):
     """No task, agent, grader, sandbox or run has this name."""
 

@@ -6,24 +6,28 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, WrongUsage
 from mleredux.models import RunPlan, State
 from mleredux.models.formats import short_reference
+
+_OPERATORS = {"and": "and", "or": "or", "not": "not", "(": "(False or", ")": ")"}
+"""Python code by operator; an empty pair of brackets is a syntax error."""
 
 
 def select_names(names: Iterable[str], expression: str) -> tuple[str, ...]:
     """Return the names that an expression matches: parts of names, `and`, `or`, `not` and brackets, as in pytest.
 
     Raises:
-        MlereduxError: The expression can't be parsed, or matches no name.
+        WrongUsage: The expression can't be parsed.
+        MlereduxError: It matches no name.
     """
     words, known = re.findall(r"[()]|[^\s()]+", expression), list(names)
-    code = " ".join(word if word in ("and", "or", "not", "(", ")") else f"w{at}" for at, word in enumerate(words))
+    code = " ".join(_OPERATORS.get(word, f"w{at}") for at, word in enumerate(words))
     try:  # the code has no names except those words
         matching = tuple(name for name in known if eval(code, _values(words, name)))
     except (SyntaxError, TypeError, RecursionError, MemoryError):
         hint = "Combine parts of names with `and`, `or`, `not` and parentheses."
-        raise MlereduxError(f"The expression {expression!r} can't be parsed.", hint=hint) from None
+        raise WrongUsage(f"The expression {expression!r} can't be parsed.", hint=hint) from None
     if not matching:
         raise MlereduxError(f"No task matches {expression!r}.", hint=f"The tasks are: {', '.join(known)}.")
     return matching

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import NotFound, WrongUsage
 from mleredux.models.formats import counted, short_reference
 from mleredux.plugin.experiment import Plan, is_sample
 
@@ -261,18 +261,18 @@ class Results:
         """Return the rows that meet all conditions, each `FIELD=VALUE` with a field of the row, its setup or its task.
 
         Raises:
-            MlereduxError: A condition has no `=`, or no row has the field.
+            WrongUsage: A condition has no `=`, or no row has the field.
         """
         wanted = []
         for condition in conditions:
             key, equals, value = condition.partition("=")
             if not equals:
-                raise MlereduxError(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, such as seed=0.")
+                raise WrongUsage(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, such as seed=0.")
             wanted.append((key.strip(), value.strip()))
             if self.rows and all(self._field(row, key.strip()) is _ABSENT for row in self.rows):
                 known = ", ".join((*_TOLD, "failure", "split", "category"))
                 hint = f"The fields are {known}, and options and limits by name."
-                raise MlereduxError(f"No run has the field {key!r}.", hint=hint)
+                raise WrongUsage(f"No run has the field {key!r}.", hint=hint)
 
         def meets(row: Row) -> bool:
             return all(text_of(self._field(row, key)) == value for key, value in wanted)

@@ -211,11 +211,15 @@ def see_through(
 
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     """Parse `key=value` pairs; values that are valid JSON are parsed as JSON."""
+    from mleredux.models.base import FieldTwice, read_json
+
     options: dict[str, Any] = {}
     for pair in pairs:
         key, value = _split(pair, option="--option")
         try:
-            options[key] = json.loads(value)
+            options[key] = read_json(value)
+        except FieldTwice as error:
+            raise click.BadParameter(f"In {pair!r}, {error}.", param_hint="'--option'") from None
         except ValueError:
             options[key] = value
     return options
