@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -81,6 +82,17 @@ class Outage:
             self.seen[stage].add(run["waiting_for"] or "")
         return found
 
+    def check_shown(self, stage: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Check that the command line and the page say why a run waits."""
+        monkeypatch.setenv("MLEREDUX_TOKEN", self.server.token)
+        shown = CliRunner().invoke(root, ["--server", self.server.url, "runs", "show", self.runs[stage]])
+        assert reason in shown.output.lower().partition("waiting for ")[2], shown.output
+        with httpx.Client(base_url=self.server.url, headers={"Origin": self.server.url}) as pages:
+            pages.post("/ui/sign-in", data={"token": self.server.token})
+            page = pages.get(f"/ui/runs/{self.runs[stage]}").text
+        leads = re.findall(r'<p class="lead">\w+: (.*?)</p>', html.unescape(page), re.DOTALL)
+        assert any(reason in lead.lower() for lead in leads), leads
+
     def end(self) -> None:
         """Wait until all runs are done, and check that nothing was lost or counted twice."""
         wait_for(lambda: all(run["status"] == "done" for run in self.look().values()), 240)
@@ -118,13 +130,7 @@ def test_runs_wait_for_an_engine_that_is_out_of_reach(
         wait_for(lambda: outage.look() and all(any(map(str.strip, outage.seen[stage])) for stage in waiting))
         for stage in waiting:
             assert all(any(reason in said for reason in reasons) for said in outage.seen[stage] if said)
-        monkeypatch.setenv("MLEREDUX_TOKEN", outage.server.token)
-        shown = CliRunner().invoke(root, ["--server", outage.server.url, "runs", "show", outage.runs["running"]])
-        assert "Queued: " in shown.output and any(reason in shown.output for reason in reasons)
-        with httpx.Client(base_url=outage.server.url, headers={"Origin": outage.server.url}) as pages:
-            pages.post("/ui/sign-in", data={"token": outage.server.token})
-            page = pages.get(f"/ui/runs/{outage.runs['running']}").text
-        assert "Queued: " in page and "docker" in page.partition("Queued: ")[2][:200].lower()
+        outage.check_shown("running", "docker", monkeypatch)
         relay.start()
         outage.end()
     relay.stop()
@@ -140,7 +146,9 @@ def store() -> Iterator[S3Server]:
     made.stop()
 
 
-def test_runs_on_nodes_wait_for_an_object_store_that_is_out_of_reach(store: S3Server, tmp_path: Path) -> None:
+def test_runs_on_nodes_wait_for_an_object_store_that_is_out_of_reach(
+    store: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     port, service = free_port(), store.environment["AWS_ENDPOINT_URL"].rpartition(":")[2]
     relay = Relay(("127.0.0.1", port), ("127.0.0.1", int(service)))
     (tmp_path / "nodes").mkdir()
@@ -154,6 +162,14 @@ def test_runs_on_nodes_wait_for_an_object_store_that_is_out_of_reach(store: S3Se
         for _ in range(20):  # the runs end meanwhile, and upload
             outage.look()
             time.sleep(0.5)
+        wait_for(
+            lambda: (
+                outage.look()
+                and all(any("does not respond" in why for why in outage.seen[stage]) for stage in outage.runs)
+            )
+        )
+        outage.check_shown("running", "does not respond", monkeypatch)
         relay.start()
         outage.end()
+        assert not any(run["waiting_for"] for run in outage.look().values())
     relay.stop()

@@ -133,7 +133,7 @@ def test_only_changed_reasons_are_written_and_turns_are_not(database: Database) 
         with database.reading() as session:
             found = queued_runs(session)
         statements.clear()
-        tell_waiting(database, found, told)
+        tell_waiting(database, {run.id: run.waiting_for for run in found}, told)
         return sum(statement.startswith("UPDATE") for statement in statements)
 
     assert tell(dict.fromkeys(ids, TURN)) == 0
@@ -152,5 +152,5 @@ def test_runs_started_meanwhile_get_no_reason(database: Database) -> None:
         found = queued_runs(session)
     with database.writing() as session:
         session.get_one(Job, one).state = "started"
-    tell_waiting(database, found, {one: "a GPU"})
+    tell_waiting(database, {run.id: run.waiting_for for run in found}, {one: "a GPU"})
     assert reasons(database) == {one: None}

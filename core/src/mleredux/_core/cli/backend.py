@@ -92,7 +92,7 @@ class RunView:
 
     Attributes:
         message: Why the run failed, if it did.
-        waiting_for: Why the run is still queued.
+        waiting_for: Why the run is still queued, or does not continue during an outage.
         seconds: Time from the start of its execution to the latest event, without the time in the queue.
         artifacts: Where the artifacts are, or how to get them.
         record: The record as `--json` prints it.

@@ -6,7 +6,7 @@ import contextlib
 import secrets
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,7 @@ class _Followed:
         due: Time when the run's files are read next, if the job's status stays the same.
         moved: Time of the last new text for display.
         replica: The run in an object store, if its node shares no file system with this machine.
+        problem: Why nothing is known about the run now, or why it is not submitted again.
     """
 
     run: Run
@@ -77,6 +78,7 @@ class _Followed:
     due: float = 0.0
     moved: float = field(default_factory=time.monotonic)
     cancelled: float | None = None
+    problem: str | None = None
 
     @property
     def nonce(self) -> str:
@@ -209,10 +211,12 @@ class Elsewhere:
                     hint="Request less with --cpus, --memory or --gpus.",
                 )
 
-    def _poll(self, followed: Any) -> dict[str, JobStatus]:
+    def _poll(self, followed: Collection[_Followed]) -> dict[str, JobStatus]:
         try:
             return dict(self._executor.poll([followed_run.job for followed_run in followed]))
-        except ExecutorError:  # an engine that is being restarted: jobs continue meanwhile
+        except ExecutorError as error:  # an engine that is being restarted: jobs continue meanwhile
+            for followed_run in followed:
+                followed_run.problem = error.message
             return {}
 
     def _found(self, run: Run) -> _Followed | None:
@@ -270,7 +274,7 @@ class Elsewhere:
         try:
             self._pull(followed_run, status, now)
         except StoreError as error:  # until the executor responds, nothing is known about the run, and nothing is lost
-            followed_run.changed = now
+            followed_run.changed, followed_run.problem = now, error.message
             self._show(followed_run, f"{run.state} ({error.message})")
             if self._pipeline.stopping() or run.cancel_asked:
                 with contextlib.suppress(ExecutorError):
@@ -288,7 +292,7 @@ class Elsewhere:
             return False
         if status.state == "ended":
             return self._ended(followed_run, status)
-        shown = str(state) if status.state == "running" else "queued"
+        followed_run.problem, shown = None, str(state) if status.state == "running" else "queued"
         self._show(followed_run, f"{shown} ({self._executor.id}: {status.detail or status.state})")
         lease = read_lease(run.path)
         if lease != followed_run.lease or status.state == "waiting":
@@ -346,7 +350,7 @@ class Elsewhere:
             self._executor.cancel(followed_run.job)  # an engine may hold back a job until an administrator releases it
             [fresh] = self._submit([run])
         except ExecutorError as error:
-            followed_run.again = time.monotonic() + _PAUSE_SECONDS
+            followed_run.again, followed_run.problem = time.monotonic() + _PAUSE_SECONDS, error.message
             followed_run.refused = followed_run.refused or time.monotonic()
             if (seconds := time.monotonic() - followed_run.refused) > _REFUSED_SECONDS:
                 reason = f"{self._executor.id} has rejected it for {seconds / 60:.0f} minutes: {error.message}"
@@ -355,7 +359,7 @@ class Elsewhere:
             return False
         followed_run.spec, followed_run.job, followed_run.replica = fresh.spec, fresh.job, fresh.replica
         followed_run.lease, followed_run.started, followed_run.changed = read_lease(run.path), False, time.monotonic()
-        followed_run.tries, followed_run.refused = followed_run.tries + 1, None
+        followed_run.tries, followed_run.refused, followed_run.problem = followed_run.tries + 1, None, None
         return False
 
     def _stop(self, followed_run: _Followed) -> None:

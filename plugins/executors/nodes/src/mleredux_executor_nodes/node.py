@@ -206,8 +206,6 @@ def _execute(
         run.guard(lease.check)
         data = Path(run.spec.data_dir)
         if source is not None:
-            from mleredux_executor_nodes.node import Publication
-
             stack.enter_context(Publication(source.replica, folder))
             data = source.stage(run, ticket["data"])
         slots = None

@@ -203,7 +203,7 @@ def show(ctx: click.Context, run: str, as_json: bool) -> None:
         facts = "  ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value is not None)
         click.echo(safe(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}"))
     if view.waiting_for:
-        click.echo(safe(f"Queued: waiting for {view.waiting_for}"))
+        click.echo(safe(f"{view.status.capitalize()}: waiting for {view.waiting_for}"))
 
 
 @command.command()

@@ -36,8 +36,8 @@ def row_of(run: dict[str, Any]) -> dict[str, Any]:
 def words_of(run: dict[str, Any]) -> str:
     """Describe the progress of a run in a few words."""
     status = str(run["status"])
-    if status == "queued" and run.get("waiting_for"):
-        return f"queued: waiting for {run['waiting_for']}"
+    if run.get("waiting_for"):
+        return f"{_ACTIVITIES.get(status, status)}: waiting for {run['waiting_for']}"
     return _ACTIVITIES.get(status, status)
 
 
@@ -63,5 +63,5 @@ def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:
         seconds=run.get("seconds") or (datetime.fromisoformat(until) - datetime.fromisoformat(since)).total_seconds(),
         artifacts=artifacts,
         record=record_of(run, url),
-        waiting_for=run.get("waiting_for") if run["status"] == "queued" else None,
+        waiting_for=run.get("waiting_for"),
     )

@@ -88,15 +88,22 @@ def held_back(session: Session, queued: Iterable[Queued], broken: Mapping[str, s
     return held
 
 
-def tell_waiting(database: Database, queued: Iterable[Queued], reasons: Mapping[str, str]) -> None:
-    """Write changed reasons for waiting, grouped by reason, in batches that do not block other writers."""
+def tell_waiting(
+    database: Database, known: Mapping[str, str | None], reasons: Mapping[str, str | None], state: str = "queued"
+) -> None:
+    """Write changed reasons for waiting, grouped by reason, in batches that do not block other writers.
+
+    Args:
+        known: The reasons in the database, by run.
+        reasons: The reasons now; runs without an entry are left alone.
+        state: The state of the jobs; others are left alone.
+    """
     changed: dict[str | None, list[str]] = {}
-    for run in queued:
-        if run.id in reasons:
-            why = None if reasons[run.id] == TURN else reasons[run.id]
-            if why != run.waiting_for:
-                changed.setdefault(why, []).append(run.id)
+    for run_id in known.keys() & reasons.keys():
+        why = None if reasons[run_id] == TURN else reasons[run_id]
+        if why != known[run_id]:
+            changed.setdefault(why, []).append(run_id)
     for why, ids in changed.items():
         for some in batches(ids):
             with database.writing() as session:
-                session.execute(update(Job).where(Job.id.in_(some), Job.state == "queued").values(waiting_for=why))
+                session.execute(update(Job).where(Job.id.in_(some), Job.state == state).values(waiting_for=why))

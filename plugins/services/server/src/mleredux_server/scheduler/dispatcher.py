@@ -255,7 +255,8 @@ class Dispatcher:
                 self._served[users[run_id]] = time.time()
         if decision.start and self._service.tracing is not None:
             self._service.tracing.decided(began, time.time(), len(waiting), len(decision.start))
-        tell_waiting(self._service.database, queued, {**decision.waiting_for, **held})
+        known = {run.id: run.waiting_for for run in queued}
+        tell_waiting(self._service.database, known, {**decision.waiting_for, **held})
 
     def _start_other(self, kind: str) -> None:
         """Start the oldest job of a type, if the single worker for that type is idle."""

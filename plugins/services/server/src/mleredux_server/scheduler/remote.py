@@ -15,12 +15,14 @@ from mleredux.plugin.artifact import Run
 from mleredux.plugin.executor import Node
 from mleredux.plugin.host import Machine, Pipeline
 from mleredux_executor_nodes.shared import NODE_PROGRAM, Elsewhere
+from sqlalchemy import select
 
 from mleredux_server.accounts.lent import keep_lent
 from mleredux_server.accounts.secrets import secrets_of
-from mleredux_server.database.tables import RunRow
+from mleredux_server.database.tables import Job, RunRow
 from mleredux_server.runs.summary import run_at
 from mleredux_server.scheduler import loans
+from mleredux_server.scheduler.backlog import tell_waiting
 from mleredux_server.scheduler.decision import Demand
 from mleredux_server.service import Service
 
@@ -54,6 +56,8 @@ class Remote:
         self._elsewhere = Elsewhere(pipeline, self.executor, self._program)
         self._runs: set[str] = set()
         self._borrowers: set[str] = set()
+        self._refusals: dict[str, str] = {}
+        self._told: dict[str, str] = {}
         self._new: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._nodes: list[Node] = []
@@ -64,6 +68,9 @@ class Remote:
 
     def start(self) -> None:
         """Start following runs."""
+        with self._service.database.reading() as session:  # what an earlier server wrote
+            query = select(Job.id, Job.waiting_for).where(Job.state == "started", Job.waiting_for.is_not(None))
+            self._told = {run_id: why or "" for run_id, why in session.execute(query)}
         self._thread.start()
 
     def close(self) -> None:
@@ -130,11 +137,20 @@ class Remote:
                         loans.forget(run.path)
                     self._ended.put(run.id)
                     self._wake()
+                self._tell()
                 for name in self._borrowers & self._elsewhere.open.keys():
                     self._lend(name, self._elsewhere.open[name].nonce)
             except Exception as error:  # the engine may be restarting, a disk may be full; jobs continue meanwhile
                 _LOG.error("runs can't be followed and will be checked again", exc_info=error)
                 self._stopping.wait(_PAUSE)
+
+    def _tell(self) -> None:
+        """Write why runs at the executor do not continue, for those where it has changed."""
+        waiting = {run_id: why for run_id, why in self._refusals.items() if run_id not in self._elsewhere.open}
+        waiting |= {run_id: run.problem for run_id, run in self._elsewhere.open.items() if run.problem}
+        reasons = dict.fromkeys(self._told) | waiting
+        tell_waiting(self._service.database, dict.fromkeys(waiting) | self._told, reasons, "started")
+        self._told = waiting
 
     def _program(self, run: Run) -> str:
         """Return the module that executes a run on its node."""
@@ -157,7 +173,7 @@ class Remote:
 
     def _add(self, names: list[str]) -> list[str]:
         """Submit runs to the engine; return those that it did not accept, to be tried again."""
-        runs = []
+        runs, self._refusals = [], {}
         for name in names:
             try:
                 runs.append(run_at(self._service.store, name))
@@ -180,6 +196,7 @@ class Remote:
             return []
         except MlereduxError as error:
             _LOG.warning("the executor refused runs", executor=self.executor.id, runs=len(runs), reason=str(error))
+            self._refusals |= dict.fromkeys((run.id for run in runs), error.message)
         try:
             if len(runs) > 1 and self.executor.nodes():  # it responds
                 return [run for run in runs if self._stopping.is_set() or self._refused([run])]

@@ -58,11 +58,11 @@ def server(visit: Visit) -> dict[str, Any]:
 
 
 def queued(visit: Visit, run: Run) -> dict[str, Any] | None:
-    """Return why a run waits; None if it is not queued."""
+    """Return why a run waits; None if it does not."""
     with cast("ServerSource", visit.source).service.database.reading() as session:
         row = session.get(RunRow, run.id)
         why = waiting_for(row, session.get(Job, run.id)) if row is not None else None
-    return {"why": why} if why else None
+    return {"why": why, "status": row.status} if row is not None and why else None
 
 
 def _queue(session: Session, caller: Caller) -> dict[str, Any]:
