@@ -145,6 +145,14 @@ def test_a_task_whose_grader_checks_nothing_is_kept_by_its_schema(tmp_path: Path
     testing.check_task(task, tmp_path)
 
 
+def test_a_task_whose_grader_is_unknown_gets_one_sentence(tmp_path: Path) -> None:
+    task = toy_task.model_copy(update={"metric": Metric(grader="acuracy"), "title": ""})
+    with pytest.raises(NotConforming) as error:
+        testing.check_task(task, tmp_path)
+    [sentence] = wrong(error).values()
+    assert "There is no grader 'acuracy'" in sentence and not any(tmp_path.iterdir())
+
+
 def test_a_grader_alone_is_checked_on_answers_it_takes(tmp_path: Path) -> None:
     with pytest.raises(NotConforming) as error:
         testing.check_grader(

@@ -321,3 +321,11 @@ def test_producers_that_ask_to_be_last_see_what_the_others_made(toy: Any) -> Non
         toy.catalogue.manager.register(producer(name, **options), name)
     toy.run("copy")
     assert order == ["first", "plain", "last"]
+
+
+@pytest.mark.parametrize("hook", ["register_pages()", "produce_artifacts(run)"])
+def test_a_plugin_without_entries_shows_what_it_registers(site: Site, tmp_path: Path, hook: str) -> None:
+    source = f"from mleredux.plugin import hookimpl\nmleredux_contract = 2\n@hookimpl\ndef mleredux_{hook}:"
+    site.install("looks", f"{source}\n    return []\n")
+    [row] = [line for line in _main(site, tmp_path, "plugins").stdout.splitlines() if line.startswith("looks")]
+    assert hook.partition("(")[0].removeprefix("register_") in row.split()

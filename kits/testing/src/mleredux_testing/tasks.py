@@ -64,6 +64,7 @@ def check_task(
     ):
         stack.callback(set_current, before)
         found = catalogue.task(task) if isinstance(task, str) else task
+        _grader(found, catalogue)  # without it, nothing else can be checked
         with findings.looking_at("declaration"):
             _check_declaration(findings, found, catalogue)
         data = DataStore((tmp or Path(folder)) / "data")

@@ -45,11 +45,11 @@ def command(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    shown = [
-        {**row, "registers": "; ".join(_counted(kind, len(ids)) for kind, ids in row["registers"].items()) or None}
-        for row in rows
-    ]
-    print_table(shown, ("name", "version", "state", "registers", "distribution", "source"))
+    for row in rows:
+        kinds = [_counted(kind, len(ids)) for kind, ids in row["registers"].items()]
+        hooks = [name.removeprefix("mleredux_").removeprefix("register_") for name in row["hooks"]]
+        row["registers"] = "; ".join(kinds or hooks) or None
+    print_table(rows, ("name", "version", "state", "registers", "distribution", "source"))
     for problem in installed.problems():
         echo(f"Error: {problem}", err=True)
 
