@@ -15,11 +15,10 @@ from mleredux.plugin.artifact import Run
 from mleredux.plugin.executor import Node
 from mleredux.plugin.host import Machine, Pipeline
 from mleredux_executor_nodes.shared import NODE_PROGRAM, Elsewhere
-from sqlalchemy import select
 
 from mleredux_server.accounts.lent import keep_lent
 from mleredux_server.accounts.secrets import secrets_of
-from mleredux_server.database.tables import Job, RunRow
+from mleredux_server.database.tables import RunRow
 from mleredux_server.runs.summary import run_at
 from mleredux_server.scheduler import loans
 from mleredux_server.scheduler.backlog import tell_waiting
@@ -68,9 +67,6 @@ class Remote:
 
     def start(self) -> None:
         """Start following runs."""
-        with self._service.database.reading() as session:  # what an earlier server wrote
-            query = select(Job.id, Job.waiting_for).where(Job.state == "started", Job.waiting_for.is_not(None))
-            self._told = {run_id: why or "" for run_id, why in session.execute(query)}
         self._thread.start()
 
     def close(self) -> None:
@@ -128,6 +124,7 @@ class Remote:
         while not self._stopping.wait(_POLL):
             while not self._new.empty():
                 left.append(self._new.get())
+                self._told[left[-1]] = ""  # an earlier server may have written a reason
             try:
                 if time.monotonic() >= self._again:
                     left = self._add(left)
