@@ -96,6 +96,14 @@ def test_an_agent_that_fails_its_smoke_run_never_sees_the_task(write_agent: Any,
     assert not (Path(record["path"]) / "task").exists()
 
 
+def test_runs_at_once_share_one_smoke_run(write_agent: Any, mleredux_home: Path) -> None:
+    seeds = [word for seed in range(3) for word in ("--seed", str(seed))]
+    runs = ("--runs-dir", str(mleredux_home / "runs"), "--jobs", "3")
+    ended = mleredux("run", "digits", "--agent", f"repo:{write_agent('shared')}", *GRANTED, *seeds, *runs)
+    assert ended.returncode == 0, ended.stderr
+    assert len(list((mleredux_home / "runs").glob("*/logs/smoke"))) == 1
+
+
 REACHING = """\
 import urllib.error, urllib.request
 for host in ("files.test", "other.test"):

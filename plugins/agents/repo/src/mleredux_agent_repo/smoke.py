@@ -7,10 +7,10 @@ import shutil
 from pathlib import Path
 
 from mleredux.errors import AgentBroken, Cancelled
-from mleredux.models import Agent, Cause
+from mleredux.models import Agent, Cause, Smoke
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.experiment import Request, plan
-from mleredux.plugin.files import cache_dir, write_atomically
+from mleredux.plugin.files import FileLock, cache_dir, write_atomically
 from mleredux.plugin.host import Pipeline, StageContext
 from mleredux.plugin.sandbox import Built
 
@@ -19,7 +19,7 @@ _LAST_BYTES = 10_000
 
 
 def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
-    """Run the agent on its smoke task, unless it has already passed it in this environment.
+    """Run the agent on its smoke task, unless it has already passed it in this environment, once at a time.
 
     The stage that builds agents calls it, as the entry point `smoke_run` of the group `mleredux.api`.
 
@@ -30,9 +30,15 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
         AgentBroken: The agent did not pass; the message gives the reason and the last lines of its log.
         Cancelled: A user cancelled the run.
     """
-    smoke = context.agent.smoke
-    if smoke is None or (passed := _record(context.agent, built)).exists():
+    if context.agent.smoke is None or (passed := _record(context.agent, built)).exists():
         return
+    passed.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(passed.with_suffix(".lock")):  # of several runs, only the first one needs to execute it
+        if not passed.exists():
+            _pass(context, context.agent.smoke, pipeline, passed)
+
+
+def _pass(context: StageContext, smoke: Smoke, pipeline: Pipeline, passed: Path) -> None:
     context.say(f"smoke run on {smoke.task}")
     with context.inner_store(".smoke") as store:
         run = _execute(context, pipeline, store)
@@ -42,7 +48,6 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
         report = run.report
         if report is None or not report.valid_submission:
             raise AgentBroken(_why(run), hint="Its full logs are in the run's `logs/smoke`.")
-    passed.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(passed, f"{context.agent.reference or context.agent.id} on {smoke.task}: {report.score}\n")
 
 
