@@ -163,13 +163,11 @@ def test_the_pages_lead_a_person_to_the_seed_that_a_class_hands_out(
     data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     variants = [classroom.own_task("ada", "cv@wine", number) for number in range(2)]
-    refuse = preparation.refuse_undecided
 
-    def refuse_first(dataset: Any, technique: str) -> None:
+    def refuse_first(dataset: Any, _technique: str) -> None:
         given.append(dataset)
         if len(given) == 1:
             raise NotApplicable("cv does not apply to it.")
-        refuse(dataset, technique)
 
     given: list[Any] = []
     monkeypatch.setattr(preparation, "refuse_undecided", refuse_first)

@@ -14,7 +14,8 @@ from mleredux._core.data.debug_sample import variant_name
 from mleredux._core.store import Run
 from mleredux.errors import NotApplicable
 
-TASKS = ("wine", "diabetes", "breast-cancer", "synthetic-easy-5", "wine+planted-3")
+PLANTED = [f"wine+planted-public-{seed}" for seed in range(6)]
+TASKS = ("wine", "diabetes", "breast-cancer", "synthetic-easy-5", *PLANTED)
 SCRIPT = """
 import json, os, pathlib, urllib.error, urllib.request
 data, output = (pathlib.Path(os.environ[f"MLEREDUX_{name}_DIR"]) for name in ("DATA", "OUTPUT"))

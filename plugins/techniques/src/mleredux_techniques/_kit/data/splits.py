@@ -82,10 +82,7 @@ def pool(
         sample = f"{sample} Strategies were executed on {len(rows)} of {len(whole)} training rows, drawn at random."
     seeds = range(seed * repeats, (seed + 1) * repeats)
     if dataset.time is not None and len(rows) >= 4 * count:
-        passed = moments(dataset, frame).fillna(0.0).to_numpy()
-        later = passed > np.quantile(passed, 1 - FUTURE)
-        if not later.any():
-            later = np.arange(len(rows)) >= (1 - FUTURE) * len(rows)
+        later = latest(dataset, frame, FUTURE)
         parts = tuple(_future(later, one * count + number) for one in seeds for number in range(count))
         return Pool(dataset, frame, y, codes, names, parts, 0.5, sample.strip(), rows)
     strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
@@ -97,6 +94,13 @@ def pool(
         if (held == k).any()
     )
     return Pool(dataset, frame, y, codes, names, parts, 1 / (count - 1), sample.strip(), rows)
+
+
+def latest(dataset: Dataset, frame: Frame, share: float) -> Array:
+    """Return whether each row is among the latest, by the dataset's time column; by position if all times are equal."""
+    passed = moments(dataset, frame).fillna(0.0).to_numpy()
+    later: Array = passed > np.quantile(passed, 1 - share)
+    return later if later.any() else np.arange(len(frame)) >= (1 - share) * len(frame)
 
 
 def class_names(dataset: Dataset) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from mleredux_techniques._kit.planting.competition import SAMPLE, TEST, write_ta
 from mleredux_techniques._kit.planting.shadow import HeldOutCompetition, hold_back, shadow_competition
 
 VARIANT, PUBLIC, INNER = "dev", "dev", "inner"
-_VERSION = "1"
+_VERSION = "2"
 
 
 def find_dev(name: str) -> HeldOutCompetition | None:

@@ -6,17 +6,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 from mleredux.errors import NotApplicable
 from mleredux.plugin.task import Competition, Task
 
 from mleredux_techniques._kit.data.dataset import Dataset
 from mleredux_techniques._kit.data.discovery import discover
-from mleredux_techniques._kit.data.splits import pool
+from mleredux_techniques._kit.data.splits import FOLDS, latest, pool
 from mleredux_techniques._kit.planting.competition import shared, write
 from mleredux_techniques.texts import rendered
 
 VARIANT = "shadow"
-_VERSION = "1"
+_VERSION = "2"
 
 
 class HeldOutCompetition(Competition):
@@ -70,8 +71,12 @@ def hold_back(base: Task, raw: Path, public: Path, private: Path) -> Dataset:
             f"No rows can be held out from {base.id}, which lacks training and test tables with the submission's ids.",
             hint="Use the reward `valid`, or another competition.",
         )
-    rows, places = dataset.train, pool(dataset, max_rows=len(dataset.train), repeats=1).splits[0]
-    train, held = (rows.iloc[part].reset_index(drop=True) for part in (places.train, places.held_out))
+    rows = dataset.train
+    if dataset.time is not None:
+        later = latest(dataset, rows, 1 / FOLDS)
+    else:
+        later = np.isin(np.arange(len(rows)), pool(dataset, max_rows=len(rows), repeats=1).splits[0].held_out)
+    train, held = (rows[part].reset_index(drop=True) for part in (~later, later))
     split = replace(dataset, train=train, test=held, train_rows=len(train), test_rows=len(held))
     write(split, base, public, private)
     return split
