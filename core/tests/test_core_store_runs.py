@@ -172,11 +172,17 @@ def test_runs_are_found_by_part_of_their_id_and_never_guessed(store: RunStore) -
     assert second.path.parent == store.path, "a task's name is no path"
     assert store.get(first.id[-6:]).id == first.id
     assert store.get(str(first.path)).id == first.id
-    assert store.get("last").id == max(first.id, second.id)
+    assert store.get("last").id == second.id
     with pytest.raises(NotFound, match="2 runs match"):
         store.get("copy")
     with pytest.raises(NotFound, match="no run"):
         store.get("nothing-like-it")
+
+
+def test_the_last_run_is_the_newest_of_those_of_one_second(store: RunStore) -> None:
+    for _ in range(12):
+        newest = store.create(PLAN, NOWHERE)
+        assert store.get("last").id == newest.id
 
 
 def test_the_newest_runs_of_a_task_are_read_one_by_one(store: RunStore) -> None:

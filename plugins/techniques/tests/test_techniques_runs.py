@@ -58,7 +58,7 @@ def test_documents_are_validated_and_graded_by_file(
     path.write_text(path.read_text().replace('"shared_rows":', '"shared_rows":"7","shared_rows":'))
     refused = cli("validate", str(path), "leakage+planted-public-1@wine")
     assert refused.returncode == 1
-    assert refused.stdout == f"{path}: the field 'shared_rows' occurs twice in one object.\n"
+    assert refused.stdout == f"{path} is ambiguous: the field 'shared_rows' occurs twice in one object.\n"
 
 
 def test_a_run_without_a_switch_is_not_paid_for_techniques(cli: Cli) -> None:

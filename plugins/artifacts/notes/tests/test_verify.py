@@ -133,6 +133,7 @@ def test_honest_code_is_verified_and_leaves_no_traces(run_code: Any, store: Any)
     assert run.report.gold_medal and sorted(path.name for path in (run.logs_dir / "verify").iterdir()) == [
         "1.log",
         "2.log",
+        "3.log",
     ]
     assert not [path for path in run.path.iterdir() if path.name in (".verify", ".scratch") or "permuted" in path.name]
     assert [row["verdict"] for row in store.rows()] == ["verified"]
@@ -142,7 +143,8 @@ def test_code_that_varies_is_verified_within_the_tolerance(run_code: Any) -> Non
     random_code = NOISY.replace("csv, os", "csv, os, random")
     verdict = run_code(random_code, verify=True).report.verdict
     # In one of five runs, too little skill is left with other targets on so few rows: then it is not checked.
-    unknown = verdict.status == "not checked" and "much worse than before" in verdict.verification.why
+    sentences = ("much worse than before", "it may know answers without learning")
+    unknown = verdict.status == "not checked" and any(part in verdict.verification.why for part in sentences)
     assert verdict.trusted and (verdict.status == "verified" or unknown), verdict
 
 

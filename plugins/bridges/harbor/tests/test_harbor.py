@@ -182,7 +182,7 @@ def test_errors_are_sentences(home: Path) -> None:
     code, output = export(home, "digitz")
     assert code == 1 and "There is no task 'digitz'" in output
     code, output = export(home, "digits", "--invalid", "nan")
-    assert code == 1 and "finite" in output
+    assert code == 2 and "finite" in output
     (home / "file").touch()
     ended = CliRunner().invoke(root, ["export-task", "digits", "-o", str(home / "file" / "x")])
     assert ended.exit_code == 1 and "can't be created" in str(ended.exception)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +50,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         *TASKS, "--seeds", "3..5", "--evaluation", "0.3", "--certify", "1", "--name", "Micro set", "-o",
         str(home / "set"), "--data-dir", str(home / "data"),
     )  # fmt: skip
-    assert code == 0 and "train: 4 tasks, 1 certified, 2 left out\nevaluation: 2 tasks" in output, output
+    assert code == 0 and "train: 4 tasks, 1 certified, 2 left out\n" in output, output
+    # The data for evaluation depends on this installation's salt, and so does which solutions are good enough.
+    assert re.search(r"^evaluation: [123] tasks?, 0 certified", output, re.MULTILINE), output
     return home / "set"
 
 

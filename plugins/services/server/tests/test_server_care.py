@@ -133,12 +133,14 @@ def test_what_is_no_backup_is_refused_and_leaves_nothing(local: LocalServer, tmp
     assert invoke("restore", str(whole), "--runs-dir", str(tmp_path / "new"), "--json")["rows"]["runs"] >= 3
 
 
+NOW = REVISIONS[-1]
+NEXT = f"{int(NOW) + 1:04}"
 LATER = """
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0011"
-down_revision = "0010"
+revision = "{next}"
+down_revision = "{last}"
 
 
 def upgrade():
@@ -165,13 +167,13 @@ def test_a_database_goes_down_and_up_again(
     local.service.database.close()
     _add_revision(tmp_path, monkeypatch)
     database = Database(Settings(runs_dir=tmp_path / "runs", database=url).database_url)
-    database.migrate("0011")
+    database.migrate(NEXT)
     assert inspect(database.engine).has_table("later")
-    assert "revision 0010" in invoke("downgrade", "0010", *place)
+    assert f"revision {NOW}" in invoke("downgrade", NOW, *place)
     assert not inspect(database.engine).has_table("later")
     with database.reading() as session:
         assert session.scalar(select(func.count()).select_from(RunLabel)) == 1
-    database.migrate("0011")
+    database.migrate(NEXT)
     assert database.revision() == engine_module.REVISIONS[-1]
     with database.reading() as session:
         assert session.scalars(select(RunLabel.value)).all() == ["b"]
@@ -184,10 +186,10 @@ def _add_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the server know a revision after its own ones."""
     migrations = tmp_path / "migrations"
     shutil.copytree(engine_module._MIGRATIONS, migrations)
-    (migrations / "versions" / "0011_later.py").write_text(LATER)
+    (migrations / "versions" / f"{NEXT}_later.py").write_text(LATER.format(next=NEXT, last=NOW))
     monkeypatch.setattr(engine_module, "_MIGRATIONS", migrations)
     for module in ("database.engine", "database", "cli.context", "cli.care"):
-        monkeypatch.setattr(f"mleredux_server.{module}.REVISIONS", (*REVISIONS, "0011"))
+        monkeypatch.setattr(f"mleredux_server.{module}.REVISIONS", (*REVISIONS, NEXT))
 
 
 @pytest.mark.parametrize(("revision", "reason"), [("0009", "before 0.3.0"), ("9999", "newer version")])
@@ -204,7 +206,8 @@ def test_what_no_migration_leads_from_is_refused(what: str, revision: str, reaso
         database.close()
         assert reason in invoke("migrate", *place, fails=True)
     else:
-        file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()).replace(b'"0010"', f'"{revision}"'.encode())))
+        content = gzip.decompress(file.read_bytes()).replace(f'"{NOW}"'.encode(), f'"{revision}"'.encode())
+        file.write_bytes(gzip.compress(content))
         assert reason in invoke("restore", str(file), "--runs-dir", str(tmp_path / "new"), fails=True)
 
 

@@ -65,7 +65,7 @@ def test_runs_come_as_they_end(local: LocalServer, client: Client) -> None:
         assert next(coming).id == runs[index].id
     assert list(coming) == []
     waiting = client.get_run(queued(client))
-    with pytest.raises(WaitTimeout, match="1 runs are not finished"):
+    with pytest.raises(WaitTimeout, match="1 run not finished yet"):
         list(client.as_completed([waiting], timeout="0.2s"))
 
 

@@ -64,7 +64,7 @@ def test_too_little_free_space_is_reported(tmp_path: Path) -> None:
     service = make_service(Settings(runs_dir=tmp_path / "runs", min_free_mb=2**40), Catalogue())
     ok, message = checks(service)["disk"]
     assert not ok
-    assert "are free" in message
+    assert "is free" in message
 
 
 def test_concurrent_requests_share_one_check(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:

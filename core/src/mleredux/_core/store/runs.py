@@ -31,6 +31,8 @@ _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 OBFUSCATED = "task"
 """Replaces the task's name in the id of a run whose task is obfuscated."""
+_SECOND = len("20260101-000000")
+"""The length of the time in the id of a run."""
 _UNREADABLE = "damaged"
 """The status of a run whose directory can't be read."""
 
@@ -127,7 +129,10 @@ class RunStore:
         if elsewhere:
             raise NotFound(f"There is no run in {path}.", hint="See `mleredux runs`.")
         names = sorted(self.ids())
-        near = names[-1:] if name == "last" else [known for known in names if name in known]
+        near = [known for known in names if name in known]
+        if name == "last" and names:
+            of_a_second = [known for known in names if known[:_SECOND] == names[-1][:_SECOND]]
+            near = [max(of_a_second, key=lambda known: (self.path / known / "run.json").stat().st_mtime_ns)]
         if len(near) == 1:
             return self.path / near[0]
         if near:

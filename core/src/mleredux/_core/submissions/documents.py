@@ -81,7 +81,7 @@ def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Docume
         from_json(data, allow_inf_nan=False, cache_strings="none")  # also rejects deep nesting
         value = read_json(data)
     except FieldTwice as error:
-        raise InvalidSubmission(f"{name}: {error}.") from None
+        raise InvalidSubmission(f"{name} is ambiguous: {error}.") from None
     except (ValueError, RecursionError) as error:
         raise InvalidSubmission(f"{name} is not valid JSON (NaN is invalid): {_plain(str(error))}.") from None
     if not isinstance(value, dict):
