@@ -89,4 +89,4 @@ def test_runs_whose_score_was_given_out_are_marked_once_and_not_ranked(tmp_path:
     assert [item.kind for item in report.verdict.evidence].count("score-given") == 1
     assert other.report is not None and other.report.verdict.status == "not checked"
     shown = CliRunner().invoke(leaderboard, ["--runs-dir", str(tmp_path), "--measure", "percentile", "--json"], obj={})
-    assert '"runs": 1' in shown.output and "1 runs whose test score was revealed" in shown.output
+    assert '"runs": 1' in shown.output and "1 run whose test score was revealed" in shown.output
