@@ -242,7 +242,7 @@ def test_a_host_on_the_command_line_is_checked(asking: Path) -> None:
     ended = subprocess.run(
         command("run", "digits", "--agent", "dummy", "--allow-host", "http://x/"), capture_output=True, text=True
     )
-    assert ended.returncode == 1 and "'http://x/' is not a host" in ended.stderr and "Traceback" not in ended.stderr
+    assert ended.returncode == 2 and "'http://x/' is not a host" in ended.stderr and "Traceback" not in ended.stderr
     with pytest.raises(MlereduxError, match="lacks"):
         plan_of(current(), "digits", "dummy", sandbox="process", grants=Grants(hosts=("example.org",)))
 

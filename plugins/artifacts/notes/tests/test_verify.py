@@ -142,8 +142,9 @@ def test_honest_code_is_verified_and_leaves_no_traces(run_code: Any, store: Any)
 def test_code_that_varies_is_verified_within_the_tolerance(run_code: Any) -> None:
     random_code = NOISY.replace("csv, os", "csv, os, random")
     verdict = run_code(random_code, verify=True).report.verdict
-    # In one of five runs, too little skill is left with other targets on so few rows: then it is not checked.
-    sentences = ("much worse than before", "it may know answers without learning")
+    # In one of five runs, too little skill is left on so few rows, or the submission has no error but its repetition
+    # has: then it is not checked.
+    sentences = ("much worse than before", "it may know answers without learning", "numbers are barely changed")
     unknown = verdict.status == "not checked" and any(part in verdict.verification.why for part in sentences)
     assert verdict.trusted and (verdict.status == "verified" or unknown), verdict
 

@@ -54,8 +54,9 @@ def _table(path: Path) -> tuple[set[str], set[str]]:
 
 
 def _files(until: float, apart: set[str]) -> Iterator[Path]:
-    """Yield readable CSV files, starting with the folders of the environment and of mounts."""
-    starts = [value for value in os.environ.values() if value.startswith("/")]
+    """Yield readable CSV files, starting around the excluded folders, then in those of the environment and mounts."""
+    starts = [str(parent) for folder in sorted(apart) for parent in Path(folder).parents[:3]]
+    starts += [value for value in os.environ.values() if value.startswith("/")]
     with contextlib.suppress(OSError):
         starts += [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
     above = [str(parent) for start in starts for parent in Path(start).parents][:200]
