@@ -121,7 +121,7 @@ def test_processes_that_fork_faster_than_they_are_killed_are_stopped(agent: str,
     run = toy.run(agent, limits={"time_limit": 2, "grace": 0, "processes": 2000})
     assert run.cause is Cause.AGENT_TIMED_OUT
     assert not toy.processes(run)
-    assert time.monotonic() - began < 50, "it would end by itself then"
+    assert time.monotonic() - began < 200, "it would end by itself then"
 
 
 @pytest.mark.attack

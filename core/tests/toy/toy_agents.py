@@ -82,14 +82,14 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
         {},
     ),
     "hydra": (
-        "import os, time\nopen('heads', 'w').close()\nend = time.time() + 60\n"
-        "for i in range(6):\n  if os.fork() == 0: break\nelse: time.sleep(60)\n"
+        "import os, time\nopen('heads', 'w').close()\nend = time.time() + 240\n"
+        "for i in range(6):\n  if os.fork() == 0: break\nelse: time.sleep(240)\n"
         "while time.time() < end:\n  if os.fork() == 0: continue\n  else: time.sleep(0.02); os._exit(0)",
         {},
     ),
     "hydra-that-stops-its-launcher": (
-        "import os, time; launcher = os.getppid()\nopen('heads', 'w').close()\nend = time.time() + 60\n"
-        "for i in range(6):\n  if os.fork() == 0: break\nelse: time.sleep(60)\n"
+        "import os, time; launcher = os.getppid()\nopen('heads', 'w').close()\nend = time.time() + 240\n"
+        "for i in range(6):\n  if os.fork() == 0: break\nelse: time.sleep(240)\n"
         "while time.time() < end:\n  os.kill(launcher, 19)\n"
         "  if os.fork() == 0: continue\n  else: time.sleep(0.02); os._exit(0)",
         {},
