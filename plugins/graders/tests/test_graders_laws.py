@@ -165,7 +165,7 @@ def test_ten_million_rows_are_refused_in_one_sentence(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "accuracy", 1)
     path = tmp_path / "submission.csv"
     path.write_bytes(b"id,y\n" + b"r001,1\n" * 10_000_000)
-    with pytest.raises(InvalidSubmission, match="10000000 rows; 24 are expected"):
+    with pytest.raises(InvalidSubmission, match="10,000,000 rows; 24 are expected"):
         desk.grade_file(path)
 
 

@@ -39,19 +39,19 @@ def test_rows_are_matched(how: str, mine: list[object], theirs: list[object], ma
 @pytest.mark.parametrize(
     ("how", "mine", "theirs", "said"),
     [
-        ("id", ["a"], ["a", "b"], "1 rows; 2"),
+        ("id", ["a"], ["a", "b"], "1 row; 2"),
         ("id", ["a", "c"], ["a", "b"], "1 of them are missing, 1 row with unknown ids"),
         ("id", ["a", "a"], ["a", "b"], "1 of them are missing"),
         ("id", ["a", "b", "b"], ["a", "a", "b"], "repeats ids"),
         ("id", ["1", "x"], [1, 2], "2 of them are missing"),
         ("id", ["a", None], ["a", "b"], "1 of them are missing"),
         ("join", ["a", "a"], ["a", "b"], "1 of them are missing"),
-        ("sorted", ["a"], ["a", "b"], "1 rows; 2"),
+        ("sorted", ["a"], ["a", "b"], "1 row; 2"),
         ("sorted-known", ["a", "x"], ["a", "b"], "1 ids that are not in the sample"),
         ("sorted-covering", ["a", "x"], ["a", "b"], "lacks 1 of the sample's ids"),
         ("group-position", ["p", "p", "q"], ["p", "q", "q"], "repeats ids"),
         ("same-order", ["b", "a"], ["a", "b"], "row by row"),
-        ("position", ["a"], ["a", "b"], "1 rows; 2"),
+        ("position", ["a"], ["a", "b"], "1 row; 2"),
     ],
 )
 def test_other_rows_are_refused(how: str, mine: list[object], theirs: list[object], said: str) -> None:

@@ -85,7 +85,7 @@ def match_rows(
         shortest = np.arange(min(rows, expected))
         return shortest, shortest
     if how not in ("join", "sorted-covering") and rows != expected:
-        raise InvalidSubmission(f"The submission has {counted(rows, 'row')}; {expected} are expected.")
+        raise InvalidSubmission(f"The submission has {counted(rows, 'row')}; {expected:,} are expected.")
     if how == "position":
         return np.arange(rows), np.arange(expected)
     columns = ids[:1] if how == "group-position" else ids
@@ -161,7 +161,7 @@ def _sorted_known(
     order, wanted = sorted_rows(submission, columns), sorted_rows(answers, columns)
     order, wanted = order[scored[ids.mine[order]]], wanted[kept[wanted]]
     if len(order) != len(wanted):
-        raise InvalidSubmission(f"The submission has {len(order)} scored rows; {len(wanted)} are expected.")
+        raise InvalidSubmission(f"The submission has {len(order):,} scored rows; {len(wanted):,} are expected.")
     return order, wanted
 
 

@@ -78,7 +78,7 @@ def _predictions(submission: Table, task: Task, expected: set[str]) -> dict[str,
     ids = texts(submission[key], key, missing="blank", numbers="text")
     cells = texts(submission[target], target, missing="blank", numbers="text")
     if len(ids) != len(expected):
-        raise InvalidSubmission(f"The submission has {counted(len(ids), 'row')}; {len(expected)} are expected.")
+        raise InvalidSubmission(f"The submission has {counted(len(ids), 'row')}; {len(expected):,} are expected.")
     if set(ids) != expected:
         raise InvalidSubmission(f"Column {key!r} must contain the ids of the sample, each with _long and with _short.")
     predictions = {}
