@@ -24,6 +24,7 @@ from mleredux.errors import SandboxError
 _LAUNCHER = Path(__file__).parents[1] / "launcher.py"
 _FILE_SLACK = 8 << 20
 _KILL_SECONDS = 5
+_READINGS = 10
 _OWNER_VARIABLE = "MLEREDUX_OWNER"
 _RUN_VARIABLE = "MLEREDUX_RUN_ID"
 
@@ -144,8 +145,10 @@ class _ProcessHandle:
         self._cpu |= {one.pid: one.cpu_seconds for one in found}
         self._seen |= {one.pid: one.born for one in found}
         memory = sum(one.memory for one in found)
-        if memory > self._launch.limits.memory_mb * 2**20:
-            memory = min(sum(map(proportional, found)) for _ in range(3))  # the end of one moves its share to others
+        for _ in range(_READINGS):
+            if memory <= self._launch.limits.memory_mb * 2**20:
+                break
+            memory = min(memory, sum(map(proportional, found)))  # the end of one moves its share to others
         return Usage(memory / 2**20, sum(self._cpu.values()), len(found))
 
     def terminate(self) -> None:

@@ -79,10 +79,12 @@ def stat(pid: int) -> Member | None:
 def proportional(process: Member) -> int:
     """Return the bytes of a process, with each page that several share divided among them.
 
-    If it hides them or the kernel does not report them, all its bytes count; if it has ended, none.
+    If it hides them or the kernel does not report them, all its present bytes count: none if it ends or has ended.
     """
-    found = _PROPORTIONAL.search(_content(f"/proc/{process.pid}/smaps_rollup"))
-    return int(found[1]) << 10 if found else process.memory if stat(process.pid) else 0
+    if found := _PROPORTIONAL.search(_content(f"/proc/{process.pid}/smaps_rollup")):
+        return int(found[1]) << 10
+    now = stat(process.pid) if LISTED else process
+    return now.memory if now else 0
 
 
 def _member(process: psutil.Process) -> Member | None:
