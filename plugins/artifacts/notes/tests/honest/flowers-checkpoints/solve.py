@@ -13,7 +13,7 @@ train, test = pd.read_csv(data / "train.csv"), pd.read_csv(data / "test.csv")
 cols = ["petal", "sepal"]
 scaler = StandardScaler().fit(train[cols])
 last = sorted(Path("checkpoints").glob("*/*.pkl"))
-model, begin = pickle.loads(last[-1].read_bytes()) if last else (SGDClassifier("log_loss"), 0)
+model, begin = pickle.loads(last[-1].read_bytes()) if last else (SGDClassifier("log_loss", alpha=0.01), 0)
 for epoch in range(begin, 40):
     model.partial_fit(scaler.transform(train[cols]), train.species, classes=sorted(set(train.species)))
     (work / f"{epoch:03}.pkl").write_bytes(pickle.dumps((model, epoch + 1)))
