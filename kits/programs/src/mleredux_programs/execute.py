@@ -296,7 +296,7 @@ def _read(path: Path, *, public: bool) -> _Inputs:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             header, *rows = csv.reader(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, csv.Error) as error:
         raise TaskBroken(f"A task that executes submissions must prepare {path.name}: {error}.") from None
     return _Inputs(path, header, rows, public)
 

@@ -37,8 +37,8 @@ def find_answers(sample: Path, *, apart: tuple[Path, ...] = ()) -> Path | None:
     predictions."""
     head, ids = _table(sample)
     content = sample.read_bytes()
-    for path in _files(time.monotonic() + SECONDS, {os.path.realpath(folder) for folder in apart}):
-        with contextlib.suppress(OSError, ValueError):
+    for path in _files(time.monotonic() + SECONDS, [os.path.realpath(folder) for folder in apart]):
+        with contextlib.suppress(OSError, ValueError, csv.Error):
             table, others = _table(path)
             if head and head <= table and ids <= others and path.read_bytes() != content:
                 return path
@@ -53,9 +53,9 @@ def _table(path: Path) -> tuple[set[str], set[str]]:
         return head, {row[0] for row in rows if row}
 
 
-def _files(until: float, apart: set[str]) -> Iterator[Path]:
-    """Yield readable CSV files, starting around the excluded folders, then in those of the environment and mounts."""
-    starts = [str(parent) for folder in sorted(apart) for parent in Path(folder).parents[:3]]
+def _files(until: float, apart: list[str]) -> Iterator[Path]:
+    """Yield readable CSV files, starting around the excluded folders, then in those of variables and mounts."""
+    starts = [str(parent) for folder in apart for parent in Path(folder).parents[:3]]
     starts += [value for value in os.environ.values() if value.startswith("/")]
     with contextlib.suppress(OSError):
         starts += [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]

@@ -79,6 +79,7 @@ def _file(path: Path, name: str) -> dict[str, Any]:
 
 def _records(path: Path, name: str) -> dict[str, Any]:
     """Return a table's record set: its columns, with types that fit all cells."""
+    csv.field_size_limit(1 << 30)
     with path.open(encoding="utf-8", newline="", errors="replace") as file:
         rows = csv.reader(file)
         header = next(rows, [])

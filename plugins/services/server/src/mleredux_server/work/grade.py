@@ -91,6 +91,7 @@ def _mean(parts: list[dict[str, Any]]) -> float | None:
 def _choose(source: Path, target: Path, columns: Sequence[str], key: bytes, number: int) -> None:
     """Copy the rows of a table that belong to a half by a keyed hash of their ids."""
     with source.open(newline="", encoding="utf-8-sig") as rows, target.open("w", newline="", encoding="utf-8") as file:
+        csv.field_size_limit(1 << 30)
         reader = csv.DictReader(rows)
         writer = csv.DictWriter(file, reader.fieldnames or (), extrasaction="ignore")
         writer.writeheader()
