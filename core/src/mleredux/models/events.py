@@ -219,8 +219,8 @@ class DevScored(Payload):
 
     type: Literal["dev_score"] = "dev_score"
     """The event's name."""
-    score: float
-    """The score, rounded as the agent got it."""
+    score: float | None = None
+    """The score, rounded as the agent got it; None if its predictions have no finite score."""
 
 
 class SubmissionKept(Payload):

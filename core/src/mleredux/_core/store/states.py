@@ -102,7 +102,7 @@ class RunState:
     submissions: tuple[SubmissionVersion, ...] = ()
     validations: int = 0
     validation_seconds: float = 0.0
-    dev_scores: tuple[float, ...] = ()
+    dev_scores: tuple[float | None, ...] = ()
     data_stamp: str | None = None
     data_notes: tuple[str, ...] = ()
     disk: happened.DiskOpened | None = None
