@@ -28,7 +28,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Score trivial submissions on TASKS: no rows, the sample, constants, random values, copies of public columns, and
-    injected formulas and instructions. Exit code 3 if one of them beats a task's median or wins a medal."""
+    injected formulas and instructions. The exit code is 3 if one of them beats a task's median or wins a medal."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore
 
