@@ -12,14 +12,16 @@ from mleredux._core.data.installation import git_commit
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
 from mleredux._core.sandboxes.task_images import build_in
+from mleredux._core.sandboxes.tools import find_tools
 from mleredux._core.sandboxes.variables import is_foreign
 from mleredux._core.stages.context import StageContext, interruptible
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.grade_versions import grade_versions
+from mleredux._core.stages.held_out import Search
 from mleredux._core.stages.ledger import exposures, make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
-from mleredux.errors import Cancelled, ResumeRefused, one_line
+from mleredux.errors import AgentBroken, Cancelled, ResumeRefused, one_line
 from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification, events
 
 
@@ -45,6 +47,7 @@ def _prepare(context: StageContext) -> events.StageEnded:
 
 def _build(context: StageContext) -> events.StageEnded:
     context.say("building the agent's environment")
+    _refuse_copies(context)
     built = _built(context)
     before = context.run.use.image
     if before is not None and before != built.identity:
@@ -56,6 +59,28 @@ def _build(context: StageContext) -> events.StageEnded:
     if context.smoke and context.agent.smoke is not None:
         context.smoke(built)
     return events.BuildEnded(image=built.identity, cached=built.cached)
+
+
+def _refuse_copies(context: StageContext) -> None:
+    """Refuse an agent whose own files, or those of its tools, contain held-out files of the task.
+
+    Raises:
+        AgentBroken: A file is such a copy, or an archive with one.
+    """
+    run, build, prepared = context.run, context.agent.build, context.data.find(context.task)
+    tools = find_tools(context.catalogue, run.spec.grants.tools)
+    folders = {build.context, build.folder and build.folder.path, *(tool.folder for tool in tools)} - {None}
+    if prepared is None or not folders:
+        return
+    search = Search(prepared.private)
+    for folder in folders:
+        for name, private in search.within(cast("Path", folder)):
+            raise AgentBroken(
+                f"The agent's file {name} is identical to {private}, a held-out file of task {context.task.id}.",
+                hint="Remove it from the agent's folder.",
+            )
+    for name, reason in search.not_searched.items():
+        run.emit(events.Warned(path=name, message=f"This archive was not searched for held-out files: {reason}."))
 
 
 def _built(context: StageContext) -> Built:
