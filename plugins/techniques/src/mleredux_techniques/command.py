@@ -77,5 +77,5 @@ def command(
         click.echo(written, nl=False)
     else:
         runs = sum(len(lesson.runs) for lesson in lessons)
-        made = "" if files == 1 else f" in {files} files"
-        click.echo(f"{output}: findings of {counted(runs, 'run')} of {counted(len(lessons), 'technique')}{made}.")
+        suffix = "" if files == 1 else f" in {files} files"
+        click.echo(f"{output}: findings of {counted(runs, 'run')} of {counted(len(lessons), 'technique')}{suffix}.")

@@ -42,7 +42,7 @@ def techniques(visit: Visit) -> dict[str, Any]:
          "questions": questions([*_answers(visit, by_technique[name]), *_weighed(handed[name])])}
         for name, entry in current().entries("techniques").items()
     ]  # fmt: skip
-    listed.sort(key=lambda one: not one["runs"] + one["submissions"])
+    listed.sort(key=lambda listing: not listing["runs"] + listing["submissions"])
     return {"techniques": listed, **_class(visit)}
 
 
@@ -53,10 +53,10 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
         handed = [row for row in visit.submissions() if row["task"] == task.id]
         plain = "+" not in task.id
         own = next(_variants(visit, visit.user, task.id), None) if plain and is_name(visit.user) else None
-        asked = questions([*_answers(visit, rows), *_weighed(handed)])
-        found = {"questions": asked, "runs": len(rows) + len(handed), "own": own, "plain": plain}
+        totals = questions([*_answers(visit, rows), *_weighed(handed)])
+        context = {"questions": totals, "runs": len(rows) + len(handed), "own": own, "plain": plain}
         why = DataStore(visit.data_dir).refusal(task)
-        return {**found, "why": why, "base": _base(task.id), "lessons": None, "offered": []}
+        return {**context, "why": why, "base": _base(task.id), "lessons": None, "offered": []}
     offered = [
         (f"{name}@{task.id}", str(entry.ref.summary.get("title", name)))
         for name, entry in current().entries("techniques").items()
