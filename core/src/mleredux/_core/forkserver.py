@@ -104,13 +104,13 @@ def start(
     Args:
         function: The function to call.
         request: The request, JSON-serializable; `parent` is added, the id of the process with which the child must end.
-            With `unguarded`, the function runs in the guard itself: it has to end by itself, and what it started.
-        folder: The child's working directory.
+            With `unguarded`, the function runs in the guard itself: it has to end itself and the processes that it
+        started. folder: The child's working directory.
         errors: The open file that becomes the child's standard error.
         files: Open files passed to the function.
         environment: The child's variables, of which `PYTHONPATH` is its import path; None: `child_environment()`.
         server: All variables of the process that is forked, which children can read; None: `environment`.
-        modules: What that process imports in place of `PRELOADED`, as far as it is installed.
+        modules: The modules that the process imports instead of `PRELOADED`, if they are installed.
 
     Raises:
         OSError: No process can be started.

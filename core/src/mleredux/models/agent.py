@@ -1,5 +1,5 @@
-"""Models of agents, of their tools (MCP servers and skills), and of grants: what agents that are not installed request,
-and what the person who runs them allows.
+"""Models of agents, of their tools (MCP servers and skills), and of grants: the requests of agents that are not
+installed, and the permissions of the person who runs them.
 """
 
 from __future__ import annotations

@@ -310,7 +310,7 @@ def fair_share(sessions: int) -> dict[str, Any]:
 def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], object]:
     """Return the function that executes a session's run in this program; it has much in common for all sessions.
 
-    What the sessions of killed programs left in the runs directory, such as mounted disks, is removed first.
+    Remains of killed programs' sessions in the runs directory, such as mounted disks, are removed first.
     """
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline

@@ -308,7 +308,7 @@ def _targets(task: Task) -> tuple[str, ...]:
 
 
 def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str | None:
-    """Return what is wrong with the format of predictions, according to the sample and the grader's own check."""
+    """Return the first error in the format of predictions, according to the sample and the grader's own check."""
     from mleredux._core.submissions.schema import make_schema
     from mleredux._core.submissions.validation import grader_of, validate
 

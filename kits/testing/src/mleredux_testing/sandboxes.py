@@ -30,7 +30,7 @@ _WAIT = 30.0
 def check_sandbox(
     sandbox: Sandbox | str, tmp: Path | None = None, *, base_image: str | None = None, build_limit: float = 1800
 ) -> Findings:
-    """Check a sandbox with real agents: what they see, how they end, and that nothing remains of them.
+    """Check a sandbox with real agents: their view of the machine, how they end, and that nothing remains of them.
 
     Args:
         sandbox: The sandbox, or its id.
@@ -110,7 +110,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
         findings.good("isolation", "not checked: it declares that it is not a security boundary")
         return
     for name in ("write task", "write data"):
-        findings.expect(name, seen[name] != "written", "the agent can change what should be read-only.")
+        findings.expect(name, seen[name] != "written", "the agent can change read-only files.")
     mounts = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), seen["mounts"])
     told = find_disk(started.launch.control_dir.parent).enforced_by == "walk" or str(bench.store.path) not in mounts
     findings.expect("mounts", told, "the agent's table of mounts shows paths of the runs directory.")
@@ -124,7 +124,7 @@ def _check_validation(findings: Findings, bench: Bench, seen: dict[str, Any]) ->
         given = isinstance(answer, dict) and answer.get("valid") is expected
         findings.expect(name, given, f"the validation endpoint should say valid={expected}, the agent got {answer}.")
     findings.expect(
-        "validations", len(bench.verdicts) == 3, f"3 validations were requested, {len(bench.verdicts)} recorded."
+        "validations", len(bench.verdicts) == 3, f"3 validations were requested, but {len(bench.verdicts)} were recorded."
     )
 
 

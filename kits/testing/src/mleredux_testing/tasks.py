@@ -298,5 +298,5 @@ def check_programs(
         findings.expect(
             "program that prints its inputs",
             said and SECRET not in said,
-            "grading reveals what a program prints, which may be the private inputs." if said else "it is scored.",
+            "grading reveals a program's output, which may contain private inputs." if said else "it is scored.",
         )

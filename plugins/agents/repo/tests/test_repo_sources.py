@@ -137,7 +137,7 @@ def test_bad_references_are_one_sentence(text: str, sentence: str) -> None:
 def test_folders_may_be_limited(write_agent: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_agent()
     monkeypatch.setenv("MLEREDUX_AGENT_PATHS", str(tmp_path / "allowed"))
-    with pytest.raises(MlereduxError, match="may not be taken from"):
+    with pytest.raises(MlereduxError, match="may not be fetched from"):
         got(f"repo:{folder}")
     monkeypatch.setenv("MLEREDUX_AGENT_PATHS", os.pathsep.join([str(tmp_path / "allowed"), str(folder.parent)]))
     assert got(f"repo:{folder}").folder.is_dir()

@@ -65,7 +65,7 @@ def collect(store: Runs, task: str, *, most: int = 3, graded: bool = True) -> li
         store: The runs.
         task: The competition's id.
         most: Maximum number of recommendations per technique.
-        graded: Whether to leave out what was not graded as right; otherwise, all claims and recommendations.
+        graded: Whether to leave out answers that were not graded as correct; otherwise, all claims and recommendations.
 
     Raises:
         NotFound: There are no such runs, or there is no such task.
@@ -143,7 +143,7 @@ def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson
 
 
 def _claims(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson:
-    """Return what agents claimed and recommended, in the order of their runs."""
+    """Return the claims and recommendations of agents, in the order of their runs."""
     lesson = Lesson(technique, _title(technique))
     for _, report in sorted(runs, key=lambda item: item[0].id)[:most]:
         parts = report.details["facts"]["parts"]

@@ -41,7 +41,7 @@ class Watch:
         cancelled: Returns whether a stop was requested.
         look: Called about every second, to copy submission versions.
         spent: Returns the exhausted budget that ends the agent, if any.
-        paused: Returns for how many seconds the clock of the time limit was paused.
+        paused: Returns the number of seconds for which the clock of the time limit was paused.
         measure: Called ten times a second with the seconds since the agent's start and its resource usage.
         started: When the agent started, by the monotonic clock.
     """

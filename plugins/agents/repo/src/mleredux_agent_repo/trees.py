@@ -217,7 +217,7 @@ def check_listed(listing: bytes, shown: str) -> None:
 
 
 def digest(tree: Path) -> str:
-    """Return a hash of the content of one of our folders."""
+    """Return a hash of the content of a folder of the cache."""
     hasher = hashlib.sha256()
     for entry in entries(tree, str(tree)):
         hasher.update(os.fsencode(entry.name) + b"\0" + entry.digest())

@@ -61,7 +61,7 @@ class _Code:
         entry: Its name, as shown to the user.
         command: The command in the new environment; None: the agent's own command, without any files that it wrote.
         inference: Whether it receives everything that the run wrote, and does not train.
-        lacks: What the run had that the execution lacks.
+        lacks: The resources of the run that the execution lacks.
     """
 
     trial: Trial

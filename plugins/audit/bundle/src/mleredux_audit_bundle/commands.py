@@ -54,7 +54,7 @@ def bundle(runs: tuple[str, ...], output: Path, no_submissions: bool, runs_dir: 
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, file: Path, answers: Path | None, keys: tuple[Path, ...], as_json: bool) -> None:
-    """Check the archive FILE: signature, hashes and, with --answers, the grades. The exit code is 1 if anything is wrong."""
+    """Check the archive FILE: signature, hashes and, with --answers, the grades. Exits with 1 if anything is wrong."""
     from mleredux_audit_bundle.keys import public_key
     from mleredux_audit_bundle.verification import verify_bundle
 

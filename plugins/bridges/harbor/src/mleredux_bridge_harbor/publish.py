@@ -77,7 +77,7 @@ def _applies(task: str) -> bool:
 def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | None = None) -> dict[str, Any]:
     """Write the folder, or complete it after an interruption; return the facts of each part.
 
-    Left out are tasks that are not sound, tasks whose solution does not have the reward 1, and techniques that do not
+    The set omits tasks that are not sound, tasks whose solution does not have the reward 1, and techniques that do not
     apply to the data of a seed.
 
     Args:

@@ -47,10 +47,10 @@ class Estimate:
             not exist. With the sequential rule, of the look that detects the smallest.
         unit: Unit of the difference.
         basis: The source of the variance, or the reason why there is no detectable difference, as text.
-        goal: What the design detects, in words that precede the amount.
+        goal: The effect that the design detects, in words that precede the amount.
         power: Probability that equal arms are shown to be equivalent, or not inferior, within the plan's margin; None
             without one.
-        detects: What the plan detects, in words.
+        detects: The effect that the plan detects, in words.
     """
 
     runs: int

@@ -153,7 +153,7 @@ def _note_versions(execution: Execution) -> None:
     """Record changes of the installed versions."""
     record, now = execution.record, _versions(execution.record.plan, execution.catalogue)
     changed = [(name, old) for name, old in record.versions.items() if now.get(name, old) != old]
-    differing = [f"{name} was {old}, is {now[name]}" for name, old in changed]
+    differing = [f"{name} was {old} and is now {now[name]}" for name, old in changed]
     if differing:
         record.changed(f"Different versions are installed: {'; '.join(differing)}.", execution.results())
     if now != record.versions:

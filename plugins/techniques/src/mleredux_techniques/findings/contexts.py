@@ -1,4 +1,4 @@
-"""The texts of the arms: what a task's findings are compared with.
+"""The texts of the arms, with which a task's findings are compared.
 
 | form | text |
 |---|---|
