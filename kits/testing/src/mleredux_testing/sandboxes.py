@@ -122,10 +122,8 @@ def _check_validation(findings: Findings, bench: Bench, seen: dict[str, Any]) ->
     for name, expected in (("validate file", True), ("validate body", False), ("validate.sh", True)):
         answer = seen[name]
         given = isinstance(answer, dict) and answer.get("valid") is expected
-        findings.expect(name, given, f"the validation endpoint should say valid={expected}, the agent got {answer}.")
-    findings.expect(
-        "validations", len(bench.verdicts) == 3, f"3 validations were requested, but {len(bench.verdicts)} were recorded."
-    )
+        findings.expect(name, given, f"the validation endpoint should return valid={expected}, but returned {answer}.")
+    findings.expect("validations", len(bench.verdicts) == 3, f"{len(bench.verdicts)} of 3 validations were recorded.")
 
 
 def _check_terminate(findings: Findings, bench: Bench) -> None:
