@@ -87,7 +87,7 @@ class Search:
                     if known is None or known in self._sizes or _is_archive(head):
                         with tempfile.TemporaryFile() as copy:
                             length = self._unpack(io.BytesIO(head), copy) + self._unpack(stream, copy)
-                            yield from self._in_file(copy, length, f"{name}!{member}", depth - 1)
+                            yield from self._in_file(copy, length, name + member, depth - 1)
         except _NotSearched as error:
             self.not_searched[name] = str(error)
         except (*_DAMAGED, OSError, RuntimeError, ValueError):
@@ -119,8 +119,8 @@ def _is_archive(head: bytes) -> bool:
 
 
 def _members(file: IO[bytes]) -> Iterator[tuple[str, int | None, Callable[[], IO[bytes]]]]:
-    """Yield the name of each member of an archive, its size if known, and a function that opens it; nothing for other
-    files.
+    """Yield `!` and the name of each member of an archive, its size if known, and a function that opens it; nothing for
+    other files.
 
     Raises:
         _NotSearched: The archive can't be read.
@@ -140,7 +140,8 @@ def _members(file: IO[bytes]) -> Iterator[tuple[str, int | None, Callable[[], IO
         with tarfile.open(fileobj=file, mode="r:") as tar:
             for member in tar:
                 if member.isreg():
-                    yield readable(os.fsencode(member.name)), member.size, partial(cast("Any", tar.extractfile), member)
+                    opened = partial(cast("Any", tar.extractfile), member)
+                    yield f"!{readable(os.fsencode(member.name))}", member.size, opened
                 tar.members = []  # type: ignore[attr-defined]
         return
     if (end := zipfile._EndRecData(file)) is not None:  # type: ignore[attr-defined]
@@ -149,4 +150,4 @@ def _members(file: IO[bytes]) -> Iterator[tuple[str, int | None, Callable[[], IO
         with zipfile.ZipFile(file) as archive:
             for info in archive.infolist():
                 if not info.is_dir():
-                    yield readable(os.fsencode(info.filename)), info.file_size, partial(archive.open, info)
+                    yield f"!{readable(os.fsencode(info.filename))}", info.file_size, partial(archive.open, info)
