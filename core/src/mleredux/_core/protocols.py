@@ -93,8 +93,8 @@ class Launch:
         log: Standard output and error of the agent are appended here, as bytes.
         env: All environment variables of the agent; no other variable of the host is passed on.
         gpu_ids: Devices assigned to this run.
-        validate_socket: Unix socket of the validation endpoint, the only file in a folder whose path stays the same
-            when the run is resumed.
+        validate_socket: Unix socket of the validation endpoint, in a folder whose path stays the same when the run is
+            resumed.
         validate_url: The same endpoint on the loopback interface of this machine.
         gateway_socket: With network `gateway`, the Unix socket of the gateway, in the folder of `validate_socket`.
         gateway_url: The same gateway on the loopback interface of this machine.
