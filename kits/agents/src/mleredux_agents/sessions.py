@@ -258,7 +258,7 @@ class OpenSession(Attached):
                     raise MlereduxError(
                         f"The session waited {plain(slot_timeout)} seconds for {plain(limits.cpus)} CPUs and "
                         f"{limits.memory_mb} MB of memory, which other runs are using.",
-                        hint="Give each session lower `limits`, or close some sessions.",
+                        hint="Set lower `limits` for each session, or close some sessions.",
                     )
             if not self._thread.is_alive():
                 self._join()

@@ -97,7 +97,9 @@ def _beyond(found: Catalogue, kind: str, name: str) -> str | None:
         needs = kind == "tasks" and found.task(name).check_fetch is not None
     except MlereduxError:
         return None  # the check reports the problem
-    return "its raw data needs an account; give the files: `mleredux_testing.check_task(…, raw=…)`." if needs else None
+    return (
+        "its raw data needs an account; specify the files: `mleredux_testing.check_task(…, raw=…)`." if needs else None
+    )
 
 
 def _row(kind: str, name: str) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def check_sandbox(
 def _check_build(findings: Findings, bench: Bench) -> None:
     first, again = bench.build(), bench.build()
     findings.expect(
-        "identity", first.identity and first.identity == again.identity, "building twice gives two identities."
+        "identity", first.identity and first.identity == again.identity, "building twice results in two identities."
     )
     findings.expect("cached", again.cached, "building the same again does not report that it was cached.")
 

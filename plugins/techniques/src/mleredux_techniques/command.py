@@ -67,7 +67,7 @@ def command(
         from mleredux_techniques.findings.skill import write_skill
 
         if form != "graded":
-            raise click.UsageError("A skill has graded findings; give --output a file for another form.")
+            raise click.UsageError("A skill has graded findings; set --output to a file for another form.")
         files = len(write_skill(task, lessons, output))
     elif output is not None:
         write_atomically(output, written)

@@ -158,7 +158,7 @@ def judge(
 
 
 def _verify(context: StageContext, built: Built, prepared: Prepared, report: Report) -> Verification:
-    """Execute the run's final code again with a plugin; if that is impossible, the result says why.
+    """Execute the run's final code again with a plugin; if that is impossible, the result states the reason.
 
     Raises:
         Cancelled: A user cancelled the run.

@@ -20,7 +20,7 @@ MISSING = frozenset(
 
 
 class NoQuestion(Exception):
-    """This is not a technique task, or its tables cannot be read; the message says why."""
+    """This is not a technique task, or its tables cannot be read; the message states the reason."""
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class Trial:
             fill: Writes the files that the command needs into the new output folder.
 
         Returns:
-            The submission, or a sentence that says why there is none, or that the program ended differently than
+            The submission, or a sentence that explains why there is none, or that the program ended differently than
             before.
 
         Raises:

@@ -154,7 +154,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
 
 def _nudged(code: _Code, report: Report, restored: Path) -> tuple[_Again | None, str]:
     """Execute on slightly different test rows, like `_repeat`; if the score is clearly worse, as it is for a lookup,
-    return None and a sentence that says how.
+    return None and a sentence that describes how.
     """
     code.trial.say("executing the program again, on slightly different test rows")
     try:

@@ -38,7 +38,7 @@ def command(
     plugins, store = catalogue(ctx), DataStore(data_dir)
     chosen = plugins.task_names(tasks, sets)
     if not chosen:
-        raise click.UsageError("Give a task, e.g. `mleredux audit floor digits`, or a set with --set.")
+        raise click.UsageError("Specify a task, e.g. `mleredux audit floor digits`, or a set with --set.")
     floors = []
     for name in chosen:
         task = plugins.task(name)

@@ -43,7 +43,7 @@ def find(argument: str, runs_dir: str | None, catalogue: Catalogue) -> Plan | Ex
     near = difflib.get_close_matches(argument, names, n=1)
     raise NotFound(
         f"There is no plan file, and no experiment {argument!r} in {store.path}.",
-        hint=f"Did you mean {near[0]}?" if near else "Give the path of a plan, or choose a folder with --runs-dir.",
+        hint=f"Did you mean {near[0]}?" if near else "Specify the path of a plan, or choose a folder with --runs-dir.",
     )
 
 

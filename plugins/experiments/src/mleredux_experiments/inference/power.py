@@ -140,7 +140,7 @@ class Sample:
         out: the limits of an 80 % interval, by χ².
 
         Without several runs of a task, all variance may be between runs. None if the variance is assumed, or from one
-        task; shares of fewer than six tasks or of single runs say too little.
+        task; shares of fewer than six tasks or of single runs are too imprecise.
         """
         from scipy.special import chdtri
 

@@ -18,7 +18,7 @@ QUANTILES = 10
 
 
 class CannotSplit(ValueError):
-    """The method can't be executed on these rows; the message says why."""
+    """The method can't be executed on these rows; the message states the reason."""
 
 
 def folds(method: forms.CvMethod, frame: Frame, target: Array, *, classes: bool, seed: int) -> list[Fold]:

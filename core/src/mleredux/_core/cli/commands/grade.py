@@ -57,13 +57,15 @@ def command(
     """
     if metric is not None:
         if submission is None or task is None or jsonl is not None:
-            raise click.UsageError("Give two files, e.g. `mleredux grade --metric m.py:f predictions.csv answers.csv`.")
+            raise click.UsageError(
+                "Specify two files, e.g. `mleredux grade --metric m.py:f predictions.csv answers.csv`."
+            )
         files = catalogue(ctx).get("commands", "grade metric")
         ctx.invoke(files, metric=metric, predictions=submission, answers=Path(task), as_json=as_json)
         return
     if jsonl is not None:
         if submission is not None:
-            raise click.UsageError("Give either SUBMISSION and TASK, or --jsonl.")
+            raise click.UsageError("Specify either SUBMISSION and TASK, or --jsonl.")
         there = backend(ctx, data_dir=data_dir)
         total, path = there.grade_jsonl(jsonl, output_dir=output, project=project)
         if as_json:
@@ -76,7 +78,7 @@ def command(
             echo(f"Report: {path}", err=True)
         ctx.exit(0 if total["total_valid_submissions"] == total["total_runs"] else 3)
     if submission is None or task is None:
-        raise click.UsageError("Give a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
+        raise click.UsageError("Specify a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
     check_order(ctx, submission, task)
     graded = backend(ctx, data_dir=data_dir).grade(submission, task, project=project)
     if as_json:

@@ -63,7 +63,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     sets = (*parameters["sets"], *(("all",) if parameters["everything"] else ()))
     names = plugins.task_names(parameters["tasks"], sets, refused)
     if not names:
-        raise click.UsageError("Give a task, e.g. `mleredux prepare digits`, a set with --set, or --all.")
+        raise click.UsageError("Specify a task, e.g. `mleredux prepare digits`, a set with --set, or --all.")
     if parameters["source"] is not None and len(names) > 1:
         raise click.UsageError("--from is the raw data of one task; specify exactly one task.")
     tasks = [plugins.task(name) for name in names]

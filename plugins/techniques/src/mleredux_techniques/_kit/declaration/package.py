@@ -34,7 +34,8 @@ def declared(package: str, plant: Plant, reason: Reason | None = None) -> Techni
         package: The package's full name. Its module `document` defines exactly one `Document`.
         plant: As in `TechniqueSpec`.
         reason: `reason(base, planted)` returns why the question does not apply to a task; None if it may apply. The
-            default depends on `needs_table` in `technique.toml`, which says what data without a table lacks.
+            default depends on `needs_table` in `technique.toml`, which names the properties that data without a table
+            lacks.
     """
     name, fields = package.rpartition(".")[2], dict[str, Any]()
     for module, parts in PARTS.items():

@@ -46,7 +46,7 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
         seed: Seed of the planted instance; None for unchanged data.
 
     Raises:
-        NotApplicable: The question does not apply to the data; the message says why.
+        NotApplicable: The question does not apply to the data; the message states the reason.
     """
     drawn_here, pictures = False, dict[str, bytes]()
     with one_thread():  # small matrices, on which threads would wait for one another

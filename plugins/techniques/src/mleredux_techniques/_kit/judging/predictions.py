@@ -113,8 +113,8 @@ def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> A
 def turned(told: Array) -> Array:
     """Return probabilities with logarithms rotated by a quarter turn: each class gets the difference of two others.
 
-    If the number of classes is odd, all columns together keep their information, while each alone says little about its
-    class. With two classes, each gets the other's probability.
+    If the number of classes is odd, all columns together keep their information, while each alone contains little
+    information about its class. With two classes, each gets the other's probability.
     """
     if told.shape[1] == 2:
         return told[:, ::-1]

@@ -1,10 +1,9 @@
 """The competition's own metric as the loss of predictions: its grader scores a submission file for held-out rows.
 
 The form that the metric expects is determined by submitting the truth: one column per class, scores between 0 and 1,
-labels
-or numbers. With several numeric targets, the first is scored by itself, and the report says so. If the metric can't be
-computed this way, or not for single rows of the training table (it scores boxes, or needs columns that the table
-lacks), a standard metric for the same kind of target is used instead, and the report names it.
+labels or numbers. With several numeric targets, the first is scored by itself, and the report states this. If the
+metric can't be computed this way, or not for single rows of the training table (it scores boxes, or needs columns that
+the table lacks), a standard metric for the same kind of target is used instead, and the report names it.
 """
 
 from __future__ import annotations
