@@ -151,7 +151,7 @@ def test_mistakes_are_sentences(folder: Path, tmp_path: Path) -> None:
         (["synthetic-micro-SEED", "--seeds", "9..1", "-o", str(tmp_path / "x")], "not a range of seeds"),
         (["digitz", "-o", str(tmp_path / "x")], "There is no task 'digitz'"),
         (["wine", "-o", str(folder)], "can't be created"),
-        (["wine"], "Give a task and a folder"),
+        (["wine"], "Specify a task and a folder"),
         (["--check", str(tmp_path)], "is not a published folder"),
     ):
         code, output = called(*words)
