@@ -169,7 +169,7 @@ def test_a_pair_of_task_and_agent_is_told_whether_it_runs_here() -> None:
     found = {f"{one['area']}/{one['name']}": one for one in told.json["findings"]}
     assert told.code == 0 and found["agent/baseline on wine"]["message"] == "It runs in sandbox process."
     told = mleredux("doctor", "wine", "--agent", "hunter", "--sandbox", "no-such-sandbox")
-    assert told.code == 1 and "There is no sandbox 'no-such-sandbox'" in told.out
+    assert told.code == 3 and "There is no sandbox 'no-such-sandbox'" in told.out
     assert mleredux("doctor", "--agent", "baseline").code == 2
 
 

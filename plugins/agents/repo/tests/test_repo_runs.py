@@ -65,24 +65,29 @@ def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
 
 
 def test_check_says_what_to_mend_and_keeps_no_run(write_agent: Any, mleredux_home: Path) -> None:
-    good = mleredux("agent", "check", *GRANTED, str(write_agent("good")), "--json")
+    folder = write_agent("good")
+    good = mleredux("agent", "check", *GRANTED, str(folder), "--json")
     said = json.loads(good.stdout)
     assert good.returncode == 0, good.stdout + good.stderr
     assert [step["step"] for step in said["steps"]] == [
         *("source", "manifest", "requests", "requests", "build", "smoke run")
     ]
+    assert "need no smoke run" in said["steps"][-1]["message"]
     broken = mleredux(
         "agent", "check", *GRANTED, str(write_agent("broken", **{"solve.py": "raise SystemExit('no idea')\n"}))
     )
-    assert broken.returncode == 1
+    assert broken.returncode == 3
     assert "FAIL smoke run" in broken.stdout and "| no idea" in broken.stdout
     unbuilt = mleredux(
         "agent", "check", *GRANTED, str(write_agent("unbuilt", **{"requirements.txt": "no-such-thing-at-all\n"}))
     )
-    assert unbuilt.returncode == 1 and "FAIL build" in unbuilt.stdout and "no-such-thing-at-all" in unbuilt.stdout
+    assert unbuilt.returncode == 3 and "FAIL build" in unbuilt.stdout and "no-such-thing-at-all" in unbuilt.stdout
     wrong = mleredux("agent", "check", *GRANTED, str(write_agent("wrong", **{"mleredux-agent.toml": "[agent]\n"})))
     assert wrong.returncode == 1 and "agent.id: is missing" in wrong.stderr and "Traceback" not in wrong.stderr
     assert not (mleredux_home / "runs").exists()
+    runs = ("--json", "--runs-dir", str(mleredux_home / "runs"))
+    record = json.loads(mleredux("run", "digits", "--agent", f"repo:{folder}", *GRANTED, *runs).stdout)
+    assert record["status"] == "done" and not (Path(record["path"]) / "logs" / "smoke").exists(), "the check counts"
 
 
 def test_an_agent_that_fails_its_smoke_run_never_sees_the_task(write_agent: Any, mleredux_home: Path) -> None:

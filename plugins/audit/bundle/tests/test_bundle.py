@@ -84,7 +84,7 @@ def test_the_statement_names_versions_images_ledger_and_no_secret_key(place: Pat
 def test_without_submissions_hashes_are_checked_and_no_score_is_confirmed(place: Path) -> None:
     assert verify(place, "hashes.zip")[0] == 0
     code, found = verify(place, "hashes.zip", "--answers", str(place / "data"))
-    assert code == 1
+    assert code == 3
     assert all("did not confirm its score" in run["problems"][0] for run in found["runs"])
     assert [run["reproduced"] for run in found["runs"]] == [None, None]
     assert all("only its hash" in run["notes"][0] for run in found["runs"])
@@ -244,7 +244,7 @@ def test_a_statement_of_any_form_is_a_sentence(place: Path) -> None:
         runs = [{**whole, **told}] if told else told
         name = changed(place, f"odd{number}.zip", lambda files, runs=runs: sign(files, {"runs": runs}))  # type: ignore[misc]
         code, found = verify(place, name, "--answers", str(place / "data"))
-        assert code == 1 and found["problems"], told
+        assert code == 3 and found["problems"], told
 
 
 def sign(files: dict[str, bytes], predicate: dict[str, Any]) -> None:
@@ -272,7 +272,7 @@ def test_no_name_in_an_archive_reaches_the_terminal_as_it_is(place: Path) -> Non
     name = changed(place, "controls.zip", hostile)
     for more in ([], ["--json"], ["--answers", str(place / "data")]):
         shown = CliRunner().invoke(root, ["verify", str(place / name), *more])
-        assert shown.exit_code == 1
+        assert shown.exit_code == 3
         rest = {char for char in shown.output if not char.isprintable()} - {"\n"}
         assert not rest, more
 

@@ -30,15 +30,16 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
         AgentBroken: The agent did not pass; the message gives the reason and the last lines of its log.
         Cancelled: A user cancelled the run.
     """
-    if context.agent.smoke is None or (passed := _record(context.agent, built)).exists():
+    if context.agent.smoke is None or (passed := _record(context.agent, built.identity)).exists():
         return
     passed.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(passed.with_suffix(".lock")):  # of several runs, only the first one needs to execute it
         if not passed.exists():
-            _pass(context, context.agent.smoke, pipeline, passed)
+            _pass(context, context.agent.smoke, pipeline)
+            note_passed(context.agent, built.identity)
 
 
-def _pass(context: StageContext, smoke: Smoke, pipeline: Pipeline, passed: Path) -> None:
+def _pass(context: StageContext, smoke: Smoke, pipeline: Pipeline) -> None:
     context.say(f"smoke run on {smoke.task}")
     with context.inner_store(".smoke") as store:
         run = _execute(context, pipeline, store)
@@ -48,13 +49,19 @@ def _pass(context: StageContext, smoke: Smoke, pipeline: Pipeline, passed: Path)
         report = run.report
         if report is None or not report.valid_submission:
             raise AgentBroken(_why(run), hint="Its full logs are in the run's `logs/smoke`.")
-    write_atomically(passed, f"{context.agent.reference or context.agent.id} on {smoke.task}: {report.score}\n")
 
 
-def _record(agent: Agent, built: Built) -> Path:
-    """Return the file that records that this agent passed, keyed by its build and its command."""
-    facts = agent.model_dump_json(include={"id", "command", "env", "options", "network", "hosts", "smoke"})
-    digest = hashlib.sha256(f"{built.identity}\0{facts}".encode()).hexdigest()
+def note_passed(agent: Agent, environment: str) -> None:
+    """Record that this version of an agent passed its smoke run in this environment."""
+    passed = _record(agent, environment)
+    passed.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(passed, f"{agent.reference or agent.id}\n")
+
+
+def _record(agent: Agent, environment: str) -> Path:
+    """Return the file that records that this agent passed, keyed by its environment, its version and its command."""
+    facts = agent.model_dump_json(include={"id", "version", "command", "env", "options", "network", "hosts", "smoke"})
+    digest = hashlib.sha256(f"{environment}\0{facts}".encode()).hexdigest()
     return cache_dir() / "smoke" / digest[:32]
 
 

@@ -60,7 +60,7 @@ def command(
     if check is not None:
         sentences = list(problems(check))
         echo("\n".join(sentences) or f"{check}: all checksums are correct, and the parts are disjoint.")
-        raise SystemExit(1 if sentences else 0)
+        raise SystemExit(3 if sentences else 0)
     chosen = current().task_names(tasks, sets) if sets else list(tasks)
     if not chosen or folder is None:
         raise click.UsageError(
