@@ -243,12 +243,12 @@ def collect(
             verdict = mleredux.validate(counted[-1], student.task, data_dir=data_dir)
             row |= {"status": "submitted" if verdict.valid else "invalid", "message": verdict.message}
             if public and verdict.valid:
-                parts = _parts(mleredux.grade(counted[-1], student.task, data_dir=data_dir))
+                parts = parts_of(mleredux.grade(counted[-1], student.task, data_dir=data_dir), 1e-9)
                 row |= {"score": _mean(parts[1::2]), "message": "The public score, on every second question."}
         else:
             report = mleredux.grade(counted[-1], student.task, data_dir=data_dir)
             row |= _graded(student, folder / student.name / FEEDBACK, report)
-            row |= {"score": _mean(_parts(report)[::2])} if public and report.valid_submission else {}
+            row |= {"score": _mean(parts_of(report, 1e-9)[::2])} if public and report.valid_submission else {}
         rows.append(row)
     write_atomically(folder / RESULTS, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     return rows
@@ -275,13 +275,14 @@ def _graded(student: Student, feedback: Path, report: Report) -> dict[str, Any]:
         "status": "graded" if report.valid_submission else "invalid",
         "score": report.score,
         "message": report.message,
-        "questions": [{name: part[name] for name in ("name", "score", "weight")} for part in _parts(report, 0)],
+        "questions": parts_of(report),
     }
 
 
-def _parts(report: Report, least: float = 1e-9) -> list[dict[str, Any]]:
-    """Return the answers to questions with at least this weight."""
-    return [part for part in report.details.get("facts", {}).get("parts", []) if part["weight"] >= least]
+def parts_of(report: Report | None, least: float = 0) -> list[dict[str, Any]]:
+    """Return the name, score and weight of the answer to each question with at least this weight."""
+    parts = report.details.get("facts", {}).get("parts", []) if report else []
+    return [{name: part[name] for name in ("name", "score", "weight")} for part in parts if part["weight"] >= least]
 
 
 def _mean(parts: list[dict[str, Any]]) -> float | None:
