@@ -229,7 +229,7 @@ def _expect_silence(findings: Findings, name: str, started: Started) -> None:
     """Check that no process of the agent writes any more."""
     beats = started.beats()
     time.sleep(0.6)
-    findings.expect(name, beats and beats == started.beats(), "processes of the agent still run.")
+    findings.expect(name, beats and beats == started.beats(), "processes of the agent are still running.")
 
 
 def _own_addresses() -> list[str]:

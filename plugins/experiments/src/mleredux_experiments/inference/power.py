@@ -131,7 +131,7 @@ class Sample:
 
     @property
     def padded(self) -> bool:
-        """Return whether decisions within a margin are by `padded_means` instead of sign flips."""
+        """Return whether decisions within a margin use `padded_means` instead of sign flips."""
         return self.reach is not None and (self.share or self.variance.zeros is not None)
 
     @property
