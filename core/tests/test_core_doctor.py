@@ -134,7 +134,7 @@ def test_a_runs_folder_that_is_a_file_is_an_error(catalogue: Catalogue, tmp_path
     assert "--runs-dir" in (found["disk/runs folder"].finding.remedy or "")
 
 
-@pytest.mark.parametrize(("load", "code"), [((TOY_PLUGIN,), 0), ((), 1)])
+@pytest.mark.parametrize(("load", "code"), [((TOY_PLUGIN,), 0), ((), 3)])
 def test_the_command_prints_one_json_document_and_its_exit_code_says_whether_it_works(
     tmp_path: Path, load: tuple[str, ...], code: int
 ) -> None:
