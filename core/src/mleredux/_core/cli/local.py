@@ -359,6 +359,7 @@ def _view(run: Run) -> RunView:
         seconds=(events[-1].time - (run.log.state.began or events[0].time)).total_seconds(),
         artifacts=_short(run.path),
         record=run.record(),
+        waiting_for=run.log.state.waiting_for,
         page=_short(page) if page.exists() else None,
         warnings=tuple(one.sentence for event in events if isinstance(one := event.payload, Warned)),
     )

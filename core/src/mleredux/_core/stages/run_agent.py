@@ -150,8 +150,8 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         if handle is not None:
             handle.close()
         return before.outcome
-    if handle is not None and not before.unfinished and handle.poll() is not None:
-        handle.close()  # the remains of an abandoned attempt
+    if handle is not None and not before.unfinished:
+        handle.close()  # the remains of an abandoned attempt, whose files were set aside
         handle = None
     if handle is not None and (ended := handle.poll()) is not None and _taken_away(ended):
         handle.close()
