@@ -134,6 +134,20 @@ def test_texts_for_users_do_not_read_as_translated(phrase: str) -> None:
     assert not found, f"say: {PLAIN[phrase]}\n" + "\n".join(f"{place}: {phrase}" for place, phrase in found)
 
 
+def test_nouns_after_counts_agree_with_them() -> None:
+    nouns = "task|run|submission|check|finding|cell|call|feature|node|model|student|version|page|seed|arm|file|step"
+    pattern = re.compile(rf"\{{[^{{}}\"]*\}} of \{{[^{{}}\"]*\}} (?:{nouns})s\b(?!\()")
+    constant = re.compile(r"\{[A-Z_]+\} of ")
+    found = [
+        f"{name}:{number}: {match[0]}"
+        for name in _texts()
+        if name.endswith(".py") and "/src/" in name
+        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1)
+        if (match := pattern.search(line)) and not constant.match(match[0])
+    ]
+    assert not found, "use mleredux.models.formats.counted\n" + "\n".join(found)
+
+
 def test_spelling_is_american() -> None:
     docs = [
         (f"{name}:{getattr(node, 'lineno', 1)}", re.sub(r"`[^`]*`", "X", text))

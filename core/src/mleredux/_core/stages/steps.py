@@ -23,6 +23,7 @@ from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
 from mleredux.errors import AgentBroken, Cancelled, ResumeRefused, one_line
 from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification, events
+from mleredux.models.formats import counted
 
 
 def _prepare(context: StageContext) -> events.StageEnded:
@@ -183,7 +184,7 @@ def _grade_versions(context: StageContext, report: Report, private: Path) -> int
     run, versions = context.run, context.run.submissions()
     if not versions:
         return 0
-    context.say(f"grading {len(versions)} versions of the submission")
+    context.say(f"grading {counted(len(versions), 'version')} of the submission")
     scores = grade_versions(
         context.task,
         versions,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from mleredux.models.formats import plain, text
+from mleredux.models.formats import counted, plain, text
 from mleredux.plugin.experiment import Cell, Plan, RunPlan
 
 from mleredux_experiments.execution.sequence import samples
@@ -185,7 +185,7 @@ def _variance(plan: Plan, rows: Sequence[Row]) -> tuple[Variance | None, str]:
             common = sorted(set(first) & set(second))
             if len(common) > 2:
                 variance = variance_of([first[task] for task in common], [second[task] for task in common])
-                return variance, f"past runs of {having[0]} and {having[1]} on {len(common)} tasks"
+                return variance, f"past runs of {having[0]} and {having[1]} on {counted(len(common), 'task')}"
     if what.unit == "%":
         return PLANNING, "assumed variances, as there are not enough past runs of these arms"
     return None, "unknown, as there are no past runs of these arms"

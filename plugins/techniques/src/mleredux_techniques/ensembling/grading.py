@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 from mleredux_techniques._kit.data.association import copies
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
@@ -102,7 +102,7 @@ class Blends(Study[Weights]):
         return {entry.model: entry.weight for entry in document.models if entry.model in known}
 
     def told(self, option: Weights, instance: Instance) -> str:
-        return f"weights of {sum(weight > 0 for weight in option.values())} models"
+        return f"weights of {counted(sum(weight > 0 for weight in option.values()), 'model')}"
 
     def losses(self, instance: Instance, option: Weights, stage: Stage) -> Losses:
         if not sum(option.values()):

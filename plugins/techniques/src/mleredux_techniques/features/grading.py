@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from mleredux.models.formats import counted
 from scipy.special import ndtri
 
 from mleredux_techniques._kit.data.association import copies, ranks, skewness, strengths
@@ -278,7 +279,7 @@ class Selections(OnRows[Choice]):
 
     def told(self, option: Choice, instance: Instance) -> str:
         count = len(instance.dataset.features)
-        return f"{count - len(option[0])} of {count} features, target: {option[1]}"
+        return f"{count - len(option[0])} of {counted(count, 'feature')}, target: {option[1]}"
 
     def on(self, one: Pool, option: Choice, instance: Instance, models: Sequence[Model]) -> Array:
         plan, transform = dict.fromkeys(sorted(option[0]), _DROP), option[1]
