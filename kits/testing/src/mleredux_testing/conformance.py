@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pytest
 from mleredux._core.plugins import Catalogue, Plugin
 from mleredux._core.plugins.directory import directory
 from mleredux._core.plugins.discovery import SINGULAR
@@ -166,6 +165,8 @@ def checks(
     Returns:
         One `pytest.param` for each check; each is called with a folder, and raises `NotConforming`.
     """
+    import pytest  # slow to import for `mleredux conformance`, which does not need it
+
     params: list[Any] = [pytest.param(lambda _tmp: check("plugins", plugin), id=f"plugin {plugin}")]
     catalogue = Catalogue()
     for kind, name in registered(catalogue, plugin):
