@@ -138,12 +138,13 @@ def test_nouns_after_counts_agree_with_them() -> None:
     nouns = "task|run|submission|check|finding|cell|call|feature|node|model|student|version|page|seed|arm|file|step"
     pattern = re.compile(rf"\{{[^{{}}\"]*\}} of \{{[^{{}}\"]*\}} (?:{nouns})s\b(?!\()")
     constant = re.compile(r"\{[A-Z_]+\} of ")
+    filled = re.compile(rf"\{{\{{[^{{}}]*\}}\}} of \{{\{{[^{{}}]*\}}\}} (?:{nouns}|pair)s\b")
     found = [
         f"{name}:{number}: {match[0]}"
         for name in _texts()
-        if name.endswith(".py") and "/src/" in name
+        if name.endswith((".py", ".j2")) and "/src/" in name
         for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1)
-        if (match := pattern.search(line)) and not constant.match(match[0])
+        if (match := (filled if name.endswith(".j2") else pattern).search(line)) and not constant.match(match[0])
     ]
     assert not found, "use mleredux.models.formats.counted\n" + "\n".join(found)
 
