@@ -52,17 +52,19 @@ PLAIN = {
     r"is another than": "differs from",
     r"calls of (?:a )?(?:language )?models?": "calls to language models",
     r"(?:was|is|were) asked for": "requested, expected",
-    r"what (?:broke|replaced|remains of|lies|stands)": "name the thing",
+    r"what (?:broke|replaced|remains of|lies|stands|there is to)": "name the thing",
+    r"(?:say|says|said) (?:so|why|how|whether)": "state this, the reason, …",
+    r"(?:counts?|counted) with \d": "count as",
 }
 """Patterns that read as translated, in texts for users; inside `…` are names."""
 VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
 MOST_VAGUE = 1075
 """Variables and parameters with a vague name; the number may only fall."""
 BRITISH = re.compile(
-    r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|metres?\b|favour|honour)"
+    r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|(?:metre|litre)s?\b|favour|honour)"
     r"|\b(?:centre[sd]?|grey|towards|spelt|modelling|aluminium|analysed|analysing|harbours?|misspelt|labelled)\b"
     r"|\b\w*(?:normal|standard|recogn|container|memor|token|general|vector|util|initial|summar|penal|custom|character|serial"
-    r"|random|categor|author|priorit|sanit|synchron|visual|maxim|minim|optim|organ|parametr)is(?:e[ds]?|ers?|ing|ations?)\b",
+    r"|random|categor|author|polar|priorit|sanit|synchron|visual|maxim|minim|optim|organ|parametr)is(?:e[ds]?|ers?|ing|ations?)\b",
     re.IGNORECASE,
 )
 """Spelling is American, except for the command `analyse` and the state `cancelled`, whose names texts repeat."""
