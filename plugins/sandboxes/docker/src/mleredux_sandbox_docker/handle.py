@@ -64,8 +64,8 @@ class DockerHandle:
             return None
         self._exit = exit_of(state) if state else _GONE
         interrupted, self.waiting_for, self._pending = self.waiting_for and not pending, None, None
-        if interrupted and self._exit and self._exit.signal and not self._exit.out_of_memory:
-            raise SandboxError("The Docker engine stopped the agent's container during an outage.")
+        if interrupted and self._exit and self._exit.code != 0 and not self._exit.out_of_memory:
+            raise SandboxError("The agent's container ended during an outage of the Docker engine.")
         return self._exit
 
     def _wait(self, error: SandboxError) -> None:
@@ -124,8 +124,11 @@ class DockerHandle:
             self._follower.join(_LOG_SECONDS)
         finally:
             self.poll()
-            with contextlib.suppress(SandboxError):  # it is removed later by its labels
+            try:
                 remove(self._client, self.id)
+            except SandboxError:  # it is removed later by its labels
+                if self._exit is None or self._exit.code != 0:  # an engine that stops ends agents first
+                    raise
             self._closed = True
             self._client.close()
 
