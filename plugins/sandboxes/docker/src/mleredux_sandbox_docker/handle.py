@@ -41,7 +41,7 @@ class DockerHandle:
     def __init__(self, client: APIClient, container: str, log: Path, offset: int, noted: Path) -> None:
         self._client = client
         self._exit: Exit | None = None
-        self._closed = False
+        self._closed = self._signaled = False
         self.waiting_for: str | None = None
         self._since = self._due = float("-inf")
         self._pending: str | None = None
@@ -127,10 +127,12 @@ class DockerHandle:
             try:
                 remove(self._client, self.id)
             except SandboxError:  # it is removed later by its labels
-                if self._exit is None or self._exit.code != 0:  # an engine that stops ends agents first
-                    raise
+                self._follower.failed_at = time.monotonic()
             self._closed = True
             self._client.close()
+        stopped = time.monotonic() - self._follower.failed_at < _LOG_SECONDS and not self._signaled
+        if stopped and self._exit is not None and self._exit.signal:
+            raise SandboxError("The agent's container was ended by the Docker engine, which stopped.")
 
     def _state(self) -> dict[str, Any]:
         import docker
@@ -145,6 +147,7 @@ class DockerHandle:
     def _signal(self, name: str) -> None:
         if self._closed:
             return
+        self._signaled = True
         try:
             self._send(name)
         except SandboxError as error:

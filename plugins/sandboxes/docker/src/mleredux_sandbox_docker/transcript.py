@@ -258,6 +258,8 @@ class LogFollower:
         self.container, self.log, self.offset, self.noted = container, log, offset, noted
         self.error: BaseException | None = None
         self._seen, self._until = 0, float("inf")
+        self.failed_at = float("-inf")
+        """When the engine last failed to respond, by the monotonic clock."""
         self._thread = threading.Thread(target=self._follow, name=f"log of {container[:12]}", daemon=True)
         self._thread.start()
 
@@ -287,6 +289,7 @@ class LogFollower:
                     return self._record()
             except Exception as error:  # the caller's thread raises it, in `join`
                 if isinstance(error, SandboxError) and time.monotonic() < self._until:  # the engine may respond again
+                    self.failed_at = time.monotonic()
                     time.sleep(AGAIN_SECONDS)
                     continue
                 if getattr(error, "errno", None) != errno.ENOSPC:  # otherwise the run has used up its disk: it ends
