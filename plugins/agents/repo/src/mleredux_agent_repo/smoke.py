@@ -24,7 +24,8 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
     The stage that builds agents calls it, as the entry point `smoke_run` of the group `mleredux.api`.
 
     It passes if it creates a submission that can be scored, even if it reaches the time limit. The logs are kept in the
-    run's `logs/smoke`.
+    run's `logs/smoke`. The run's budgets for language models hold for it on its own; its calls do not count as those
+    of the run.
 
     Raises:
         AgentBroken: The agent did not pass; the message gives the reason and the last lines of its log.
@@ -42,7 +43,7 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
 def _pass(context: StageContext, smoke: Smoke, pipeline: Pipeline) -> None:
     context.say(f"smoke run on {smoke.task}")
     with context.inner_store(".smoke") as store:
-        run = _execute(context, pipeline, store)
+        run = _execute(context, smoke, pipeline, store)
         shutil.copytree(run.logs_dir, context.run.logs_dir / "smoke", dirs_exist_ok=True)
         if run.cause is Cause.CANCELLED:
             raise Cancelled("A user cancelled the run.")
@@ -65,14 +66,14 @@ def _record(agent: Agent, environment: str) -> Path:
     return cache_dir() / "smoke" / digest[:32]
 
 
-def _execute(context: StageContext, pipeline: Pipeline, store: RunStore) -> Run:
-    spec, smoke = context.run.spec, context.agent.smoke
-    assert smoke is not None
+def _execute(context: StageContext, smoke: Smoke, pipeline: Pipeline, store: RunStore) -> Run:
+    spec = context.run.spec
+    budgets = spec.limits.model_dump(include={"llm_calls", "llm_tokens", "llm_cost_usd"}, exclude_none=True)
     request = Request.single(
         smoke.task,
         spec.agent,
         sandbox=spec.sandbox,
-        limits={"time_limit": min(smoke.time_limit, spec.limits.time_limit)},
+        limits={**budgets, "time_limit": min(smoke.time_limit, spec.limits.time_limit)},
         options={**spec.options, **smoke.options},
         network=spec.network,
         grants=spec.grants,
