@@ -211,6 +211,7 @@ class OpenSession(Attached):
         super().__init__(run)
         self._error: BaseException | None = None
         self._started = threading.Event()
+        self._asks = execute is _execute_apart  # another process executes the run: there are no events here
         run.observers.append(lambda _run, event: self._started.set() if event.type == "agent" else None)
         self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
         self._thread.start()
@@ -247,9 +248,11 @@ class OpenSession(Attached):
         """
         waited, pause = 0.0, _POLL
         while True:
-            pause = _POLL if self._started.wait(pause) else min(2 * pause, _LONGEST_POLL)
-            self._started.clear()
-            if self.open:
+            if self._started.wait(pause):
+                self._started.clear()
+                self._asks, pause = True, _POLL / 2
+            pause = min(2 * pause, _LONGEST_POLL)
+            if self._asks and self.open:
                 return
             if slot_timeout is not None and self.run.state is State.RUNNING and not self.run.log.state.attempts.started:
                 waited += pause
