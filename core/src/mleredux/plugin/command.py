@@ -64,6 +64,6 @@ _SLOW = {
     "mleredux._core.cli.run_table": "closing_table",
     "mleredux._core.data.datastore": "DataStore",
 }
-__getattr__, _ = _on_first_use(__name__, _SLOW)
+__getattr__ = _on_first_use(__name__, _SLOW)[0]
 
 read_duration = _units.seconds
