@@ -64,7 +64,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
             raise Cancelled("A user cancelled the run.")
-        forkserver.warm()
+        forkserver.warm(tables=forkserver.reads_tables(task))
         attempts = run.log.state.attempts
         if not attempts.unfinished and attempts.started:
             _set_aside(run.path, run.output_dir, run.agent_log)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -34,6 +35,7 @@ def _prepare(context: StageContext) -> events.StageEnded:
     used = context.run.use.task_data
     if used is not None and used != prepared.digest:
         raise ResumeRefused(f"The prepared data of {context.task.id} has changed since the run began.")
+    kernel = os.uname()
     context.run.record_use(
         task_version=context.task.version,
         task_data=prepared.digest,
@@ -41,7 +43,7 @@ def _prepare(context: StageContext) -> events.StageEnded:
         packages=versions_of(context.run, context.catalogue),
         python=platform.python_version(),
         git_commit=git_commit(),
-        host=platform.platform(),
+        host=f"{kernel.sysname}-{kernel.release}-{kernel.machine}",
     )
     return events.PrepareEnded()
 
