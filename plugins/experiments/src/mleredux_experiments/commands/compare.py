@@ -90,7 +90,9 @@ def _show(shown: Comparison) -> None:
         click.echo(f"These tasks again, other seeds: {shown.between(shown.again)}.")
     if shown.by_source is not None:
         click.echo(f"Tasks grouped by data source: {shown.between(shown.by_source)}.")
-    click.echo(f"A run of {shown.b} is better than a run of {shown.a} with probability {100 * shown.improvement:.0f} %.")
+    click.echo(
+        f"A run of {shown.b} is better than a run of {shown.a} with probability {100 * shown.improvement:.0f} %."
+    )
     if shown.equivalence is not None:
         click.echo(f"Equivalence within ± {shown.exactly(shown.margin)}: p = {plain(shown.equivalence, 3)}.")
     for name in shown.deterministic:
