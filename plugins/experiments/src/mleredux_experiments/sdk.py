@@ -7,7 +7,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mleredux.models.formats import counted
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Plan
 
@@ -95,7 +94,7 @@ class Experiment:
 
     def __repr__(self) -> str:
         told = self.status()
-        return f"Experiment({told['name']!r}, {told['ended']} of {counted(told['total'], 'run')} ended)"
+        return f"Experiment({told['name']!r}, {told['ended']} of {told['total']} runs ended)"
 
     def _repr_html_(self) -> str:
         """Return the runs by arm as HTML, for notebooks."""
@@ -106,8 +105,7 @@ class Experiment:
             f"<tr>{''.join(f'<td>{escape(str(arm[name]))}</td>' for name in columns)}</tr>" for arm in told["arms"]
         )
         title = f"<b>{escape(told['name'])}</b> {escape(told['question'])}<br>"
-        ended = f"{told['ended']} of {counted(told['total'], 'run')} ended"
-        return f"<div>{title}{ended}<table><tr>{head}</tr>{rows}</table></div>"
+        return f"<div>{title}{told['ended']} of {told['total']} runs ended<table><tr>{head}</tr>{rows}</table></div>"
 
 
 def experiment(

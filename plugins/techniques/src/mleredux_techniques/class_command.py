@@ -54,23 +54,23 @@ def command(
 
     until = datetime.now().astimezone().isoformat() if deadline == "now" else deadline
     terms = Terms(task, until, public).kept(folder)
-    roll = read_class(students, terms)
+    found = read_class(students, terms)
     terms.keep(folder)
-    for place, listed in enumerate(roll):
+    for place, listed in enumerate(found):
         student, written = hand_out_next(listed, terms, folder, data_dir)
-        roll[place] = student
+        found[place] = student
         if written:
             click.echo(f"{student.name}: wrote {folder / student.name / 'task'} ({student.task})", err=True)
-    rows = collect(roll, folder, RunStore(runs_dir), data_dir, public=terms.public)
-    totals = questions(rows)
+    rows = collect(found, folder, RunStore(runs_dir), data_dir, public=terms.public)
+    asked = questions(rows)
     if as_json:
-        print_json({"students": rows, "questions": totals})
+        print_json({"students": rows, "questions": asked})
         return
     print_table(rows, ("student", "status", "score", "task", "message"), ("task",))
-    if totals:
+    if asked:
         click.echo()
         print_table(
-            [{**row, "right": f"{row['right']} of {row['answered']}"} for row in totals], ("question", "right", "mean")
+            [{**row, "right": f"{row['right']} of {row['answered']}"} for row in asked], ("question", "right", "mean")
         )
-    if waiting := [student.deadline for student in roll if student.deadline and not student.over]:
-        click.echo(f"{len(waiting)} of {len(roll)} are graded later, the last after {max(waiting):%Y-%m-%d %H:%M %Z}.")
+    if waiting := [student.deadline for student in found if student.deadline and not student.over]:
+        click.echo(f"{len(waiting)} of {len(found)} are graded later, the last after {max(waiting):%Y-%m-%d %H:%M %Z}.")

@@ -181,13 +181,16 @@ class _ProcessHandle:
 
     def alive(self) -> bool:
         """Return whether the launcher is running."""
-        return bool(self._tree()) if self._popen is None else self._popen.poll() is None
+        if self._popen is not None:
+            return self._popen.poll() is None
+        return bool(self._tree())
 
     def _ended_first(self) -> list[psutil.Process]:
         """Return all descendants of the launcher except the log writer, a fork that ends once it has read
         everything.
         """
-        return [one for one in self._tree()[1:] if not self._contained or _control_of(one) is None]
+        below = self._tree()[1:]
+        return [one for one in below if _control_of(one) is None] if self._contained else below
 
     def _end_orphans(self) -> None:
         """End orphans of an agent that killed its launcher; they are recognized by earlier records or by their

@@ -1,4 +1,4 @@
-"""The time when the file of a plan was written, according to the history of a repository."""
+"""What the history of a repository says about when the file of a plan was written."""
 
 from __future__ import annotations
 

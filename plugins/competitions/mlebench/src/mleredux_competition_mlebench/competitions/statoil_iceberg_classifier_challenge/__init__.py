@@ -32,8 +32,7 @@ def prepare(w: Workspace, scenes: bool = False) -> None:
     """Split the labeled images; the test set has the fields of the raw test file.
 
     Args:
-        scenes: Whether to hold out all images with the same angle together; those without an angle are split
-        individually.
+        scenes: Whether to hold out all images with the same angle together; those without an angle are split singly.
     """
     import pandas as pd
 
