@@ -145,7 +145,7 @@ def test_the_hunter_knows_answers_when_it_sees_them(tmp_path: Path, monkeypatch:
     (tmp_path / "sample.csv").write_text("id,y\nq1,0\nq2,0\n")
     (tmp_path / "task" / "copy.csv").write_text("id,y\nq1,0\nq2,0\n")
     (tmp_path / "task" / "other.csv").write_text("id,z\nq1,7\nq2,8\n")
-    (tmp_path / "task" / "huge.csv").write_text(f"id,y\nq1,{'7' * 200_000}\nq2,8\n")
+    (tmp_path / "task" / "huge.csv").write_text(f"id,y\nq3,{'7' * 200_000}\n")
     (tmp_path / "task" / "latin.csv").write_bytes("id,y\nq1,é\nq2,8\n".encode("latin-1"))
     for name in list(os.environ):
         monkeypatch.delenv(name)
