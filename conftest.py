@@ -1,11 +1,13 @@
-"""The order of tests (files with slow tests first, so that parallel workers end together), and clusters for them."""
+"""The order of tests (files that take long first, so that parallel workers end together), and clusters for them."""
 
 from __future__ import annotations
 
+import gc
 import os
 import runpy
+import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +26,21 @@ runpy.run_path(str(Path(__file__).with_name("plugins") / "services/client/genera
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put files with more slow tests before others; the order within a file stays."""
+    """Put files that take longer before others; the order within a file stays."""
+    folder = Path(__file__).parent
+    seconds = tomllib.loads((folder / "tests" / "durations.toml").read_text())
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    items.sort(key=lambda item: -slow[item.path])
+    items.sort(key=lambda item: -seconds.get(item.path.relative_to(folder).as_posix(), slow[item.path]))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect without searching for garbage among thousands of tests, which would take a fifth of the time."""
+    gc.disable()
+    collected = yield
+    gc.freeze()
+    gc.enable()
+    return collected
 
 
 @pytest.fixture(scope="session")

@@ -176,9 +176,10 @@ and strong choices).
 
 ## An agent that has read the source code
 
-`source` counts correctly, as `constant` and `perfect` do, but measures nothing on which a judgment depends; it
-answers what the planting code makes most probable: which features drift far, that few features are predictive, that
-probabilities are overconfident.
+`source` counts correctly, as `constant` and `perfect` do, but measures none of the properties on which a judgment
+depends; it
+gives the answers that the planting code makes most probable: which features drift far, that few features are
+predictive, that probabilities are overconfident.
 
 {defaults}
 

@@ -115,7 +115,7 @@ class VerifiersEpisode:
 
         self._task = MlereduxTask(MlereduxData(name="wine", prompt="", task="wine", seed=seed), self._config)
         self._trace = SimpleNamespace(id=f"{id(self)}-{seed}", state=SimpleNamespace(run=""), info={})
-        asyncio.run(self._task.setup(self._trace, None))
+        asyncio.run(self._task.setup(self._trace, SimpleNamespace(name=self._trace.id)))
 
     def step(self, command: str) -> str:
         """Execute a shell command; return its output."""
@@ -126,7 +126,7 @@ class VerifiersEpisode:
 
     def end(self) -> bool:
         """Submit; return whether the submission was valid and its reward positive."""
-        asyncio.run(self._task.finalize(self._trace, None))
+        asyncio.run(self._task.finalize(self._trace, SimpleNamespace(name=self._trace.id)))
         return asyncio.run(self._task.reward(self._trace)) > 0
 
     def close(self) -> None:
@@ -296,9 +296,11 @@ def soaked(bridge: str, size: int, folder: str, seconds: float) -> dict[str, Any
     over, made_for = threading.Event(), made(bridge, size, folder)
     with ThreadPoolExecutor(size) as pool:
         running = [pool.submit(play, number) for number in range(size)]
-        while cpu() < limit and not all(future.done() for future in running):
-            time.sleep(0.5)
-        over.set()
+        try:
+            while cpu() < limit and not all(future.done() for future in running):
+                time.sleep(0.5)
+        finally:
+            over.set()
     for future in running:
         future.result()
     settled()

@@ -1,8 +1,9 @@
-"""What `.ci/run --since REVISION` runs."""
+"""What `.ci/run --since REVISION` runs, and in which order."""
 
 from __future__ import annotations
 
 import importlib.util
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
@@ -57,3 +58,8 @@ def test_a_distribution_needs_what_it_requires_and_what_its_tests_import() -> No
     assert "mleredux_view" in needs["plugins/services/server"]
     assert "mleredux_agent_baseline" in needs["plugins/agents/automl"]
     assert all(not folder.startswith("core") for folder in needs) and len(needs) > 40
+
+
+def test_files_that_take_long_exist() -> None:
+    seconds = tomllib.loads((ROOT / "tests" / "durations.toml").read_text())
+    assert [file for file in seconds if not (ROOT / file).is_file()] == []

@@ -141,6 +141,7 @@ SCAFFOLDS = (
     "sandbox",
     "executor",
     "artifact",
+    "panel",
     "tracker",
     "command",
 )
@@ -163,7 +164,7 @@ def test_all_scaffolds_pass_their_tests_and_their_next_commands_work(clean: Clea
     clean.environment("scaffolds", *(f"{folder}[test]" for folder in folders))
     words = ("-q", "-p", "no:cacheprovider")
     # 2 checks of each that registers something with checks, else 1.
-    assert "27 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
+    assert "28 passed" in clean.call(str(programs / "python"), "-m", "pytest", *words, *map(str, folders))
     for command in dict.fromkeys(commands):
         clean.call("/bin/sh", "-c", command, path=programs)
     runs = json.loads(clean.call(str(programs / "mleredux"), "runs", "--json"))

@@ -9,7 +9,7 @@ from mleredux._core.locations import cache_dir
 from mleredux_support.commands import mleredux
 
 MISTAKES = {
-    "run digits --agent python": (1, "give the path of your own script, notebook or folder"),
+    "run digits --agent python": (1, "specify the path of your own script, notebook or folder"),
     "run digits --agent ./missing.py": (1, "no such file or folder in"),
     "run digits --agent repo:./nothing": (1, "nothing"),
     "run digist --agent dummy": (1, "Did you mean digits or digits-code?"),
@@ -34,7 +34,7 @@ MISTAKES = {
     "run digits --agent dummy --sandbox dockr": (1, "Did you mean docker?"),
     "run spaceship-titanic --agent dummy": (1, "pass them with --from"),
     "prepare spaceship-titanic --from .": (1, "specify the folder or archive that has it with --from"),
-    "prepare spaceship-titanic --from typo.zip": (1, "Give a folder or a zip file with --from."),
+    "prepare spaceship-titanic --from typo.zip": (1, "Specify a folder or a zip file with --from."),
     "list --category Nothing": (0, "There are no such tasks."),
     "prune --unused-since soon": (2, "is invalid; use 2h, 7d, or 2026-05-01"),
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,12 +9,12 @@ import click
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux_support.commands import mleredux
 
 NUMBERS = ("x", "nan", "inf", "-inf", "1e999", "")
 PAIRS = ("x", "=x", " =x", "")
 SIZES = ("x", "-1", "5 apples", "nan", "9" * 400, "")
 TIMES = ("x", "-5d", "nan", "9" * 20 + "d", "")
-PROGRAM = (sys.executable, "-m", "mleredux")
 WRONG = {
     "FloatParamType": NUMBERS,
     "Number": NUMBERS,
@@ -101,6 +99,15 @@ FIELDS_TWICE = ('{"a": 1, "a": 2}', '{"b": {"a": 1, "a": 1}}', '[{"a": 1, "a": n
 EXPRESSIONS = ("(", ")", "not", "and", "wine and", "wine or or digits", "()", "wine digits")
 
 
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one run."""
+    folder = tmp_path_factory.mktemp("run")
+    ended = mleredux("run", "wine", "--agent", "dummy", "--runs-dir", str(folder / "runs"), "--json")
+    assert ended.code == 0, ended
+    return folder
+
+
 @pytest.mark.parametrize(
     ("arguments", "values", "sentence"),
     [
@@ -114,14 +121,13 @@ EXPRESSIONS = ("(", ")", "not", "and", "wine and", "wine or or digits", "()", "w
     ],
 )
 def test_a_value_that_cannot_be_evaluated_is_a_usage_error(
-    arguments: tuple[str, ...], values: Sequence[str], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], values: Sequence[str], sentence: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert subprocess.run([*PROGRAM, "run", "wine", "--agent", "dummy", "--json"], capture_output=True).returncode == 0
+    monkeypatch.chdir(folder)
     before = sorted(Path("runs").iterdir())
     for more in [[value] for value in values] or [[]]:
-        ended = subprocess.run([*PROGRAM, *arguments, *more], capture_output=True, text=True)
-        assert (ended.returncode, ended.stdout) == (2, ""), (more, ended)
-        assert sentence in ended.stderr and ended.stderr.count("Error: ") == 1, (more, ended.stderr)
-        assert "internal" not in ended.stderr and "Traceback" not in ended.stderr
+        ended = mleredux(*arguments, *more)
+        assert (ended.code, ended.out) == (2, ""), (more, ended)
+        assert sentence in ended.err and ended.err.count("Error: ") == 1, (more, ended.err)
+        assert "internal" not in ended.err and "Traceback" not in ended.err
     assert sorted(Path("runs").iterdir()) == before

@@ -57,8 +57,11 @@ def test_runs_of_a_folder_that_is_named_before_are_completed(toy: Any) -> None:
     [
         (("toy", "--agent", "crash"), "used agent copy, not crash; specify copy."),
         (("toy", "--agent", "copy"), "Agent copy does not call models through the gateway; omit --replay."),
-        (("toy", "--agent", "copy", "--seed", "1", "--seed", "2"), "repeats one run; give one task, agent and seed."),
-        (("toy", "--agent", "copy", "--agent", "crash"), "repeats one run; give one task, agent and seed."),
+        (
+            ("toy", "--agent", "copy", "--seed", "1", "--seed", "2"),
+            "repeats one run; specify one task, agent and seed.",
+        ),
+        (("toy", "--agent", "copy", "--agent", "crash"), "repeats one run; specify one task, agent and seed."),
     ],
 )
 def test_a_replay_that_is_refused_says_what_to_name_instead(toy: Any, words: tuple[str, ...], said: str) -> None:

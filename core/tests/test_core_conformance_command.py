@@ -33,10 +33,10 @@ def test_a_package_that_conforms_has_a_line_for_each_check(mleredux_home: Path) 
     ]  # fmt: skip
 
 
-def test_what_is_wrong_is_listed_and_the_exit_code_is_1(mleredux_home: Path, tmp_path: Path) -> None:
+def test_what_is_wrong_is_listed_and_the_exit_code_is_3(mleredux_home: Path, tmp_path: Path) -> None:
     (tmp_path / "idle_plugin.py").write_text(BROKEN)
     told = mleredux("-p", str(tmp_path / "idle_plugin.py"), "conformance", "idle_plugin", "--only", "idle", "--json")
-    assert told.code == 1 and told.json["conforms"] is False
+    assert told.code == 3 and told.json["conforms"] is False
     (row,) = [row for row in told.json["checks"] if row["id"] == "idle"]
     assert row["result"] == "failed" and any("submission" in message for message in row["messages"])
 

@@ -288,3 +288,50 @@ def test_a_producer_that_fails_does_not_conform(
     monkeypatch.setenv("MLEREDUX_PLUGINS", name)
     with pytest.raises(testing.NotConforming, match="Producing artifacts failed"):
         testing.check_plugin(name)
+
+
+PANEL = """
+from mleredux.plugin import hookimpl
+from mleredux.plugin.page import Panel
+
+mleredux_contract = 2
+
+
+@hookimpl
+def mleredux_register_pages():
+    return [Panel(title="Words", template="words.html.j2", function="NAME:count")]
+
+
+def count(visit, run):
+    return {}
+"""
+
+
+@pytest.mark.filterwarnings("ignore:Plugin .* is replaced by:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("template", "change", "wrong"),
+    [
+        ("<p>{{ words }}</p>", (), None),
+        (None, (), r"words\.html\.j2 does not exist"),
+        ("{% if words %}", (), "template of Words: TemplateSyntaxError"),
+        ("<p></p>", (":count", ":missing"), "function of Words: AttributeError"),
+        ("<p></p>", ("return [", "return [][0], ["), "pages: IndexError"),
+    ],
+)
+def test_a_panel_conforms_if_its_function_and_its_template_exist(
+    template: str | None, change: tuple[str, ...], wrong: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = f"panel_{abs(hash((template, change)))}"
+    (tmp_path / name / "templates").mkdir(parents=True)
+    text = PANEL.replace("NAME", name)
+    (tmp_path / name / "__init__.py").write_text(text.replace(*change) if change else text)
+    if template is not None:
+        (tmp_path / name / "templates" / "words.html.j2").write_text(template)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setenv("MLEREDUX_PLUGINS", name)
+    if wrong is None:
+        testing.check_plugin(name)
+        return
+    with pytest.raises(testing.NotConforming, match=wrong):
+        testing.check_plugin(name)

@@ -134,7 +134,7 @@ def test_a_runs_folder_that_is_a_file_is_an_error(catalogue: Catalogue, tmp_path
     assert "--runs-dir" in (found["disk/runs folder"].finding.remedy or "")
 
 
-@pytest.mark.parametrize(("load", "code"), [((TOY_PLUGIN,), 0), ((), 1)])
+@pytest.mark.parametrize(("load", "code"), [((TOY_PLUGIN,), 0), ((), 3)])
 def test_the_command_prints_one_json_document_and_its_exit_code_says_whether_it_works(
     tmp_path: Path, load: tuple[str, ...], code: int
 ) -> None:
@@ -169,7 +169,7 @@ def test_a_pair_of_task_and_agent_is_told_whether_it_runs_here() -> None:
     found = {f"{one['area']}/{one['name']}": one for one in told.json["findings"]}
     assert told.code == 0 and found["agent/baseline on wine"]["message"] == "It runs in sandbox process."
     told = mleredux("doctor", "wine", "--agent", "hunter", "--sandbox", "no-such-sandbox")
-    assert told.code == 1 and "There is no sandbox 'no-such-sandbox'" in told.out
+    assert told.code == 3 and "There is no sandbox 'no-such-sandbox'" in told.out
     assert mleredux("doctor", "--agent", "baseline").code == 2
 
 

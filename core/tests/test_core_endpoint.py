@@ -211,6 +211,27 @@ def test_a_verdict_that_comes_after_the_end_is_not_recorded(served: Served) -> N
 
 
 @pytest.mark.attack
+@pytest.mark.parametrize("state", ["free", "used", "damaged"])
+def test_an_agent_that_outlives_a_kill_finds_the_endpoint_again(served: Served, state: str) -> None:
+    port, killed = served.port, served.endpoint
+    with socket.create_connection(("127.0.0.1", port), timeout=20):  # the server closes it first
+        killed._wake.close()
+        assert killed._thread is not None
+        killed._thread.join()
+        for server in killed._servers:
+            server.server_close()
+    if state == "damaged":
+        (killed.folder / "port").write_text("99999999")
+    other = socket.create_server(("127.0.0.1", port)) if state == "used" else None
+    again = Served(served.output)
+    assert again.endpoint.socket == killed.socket and (again.port == port) == (state == "free")
+    assert again.post(GOOD)[1]["valid"] is True
+    again.endpoint.stop()
+    assert not killed.folder.exists()
+    if other is not None:
+        other.close()
+
+
 def test_a_folder_that_somebody_else_put_there_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "output").mkdir()
     (tmp_path / "elsewhere").mkdir()

@@ -49,6 +49,8 @@ def test_a_copy_of_the_answers_is_found_under_any_name(done: Any) -> None:
     run, private = done
     shutil.copyfile(private / "answers.csv", run.output_dir / "my_predictions.txt")
     assert sentences(run, private) == ["output/my_predictions.txt is identical to the private file answers.csv."]
+    (run.path / "link").hardlink_to(private / "answers.csv")
+    assert len(sentences(run, private)) == 1, "also if the answers themselves have another link"
     shutil.copyfile(private / "answers.csv", private.parent / "public" / "hint.csv")
     assert sentences(run, private) == [], "what is public too is no secret"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -60,3 +61,40 @@ def test_whoever_asks_a_server_that_was_killed_gets_a_child_of_the_next(
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert {path.read_text() for path in tmp_path.iterdir()} == {"1"}
+
+
+def note_imports(request: dict[str, Any], files: list[int]) -> None:
+    """Write whether the process from which this was forked had imported pandas."""
+    Path(request["mark"]).write_text(str("pandas" in sys.modules))
+
+
+@pytest.mark.parametrize(
+    ("warm", "requests", "preloaded"),
+    [
+        (False, [False], [False]),
+        (False, [True], [True]),
+        (True, [False], [True]),
+        (False, [False, False], [False, True]),
+        (False, [True, False], [True, True]),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems import nothing before they fork")
+def test_pandas_is_imported_before_a_child_that_reads_tables_and_before_the_second_child(
+    warm: bool, requests: list[bool], preloaded: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(forkserver, "_servers", {})
+    here = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), ENTRIES])}
+    environment, marks = child_environment() | here, []
+    forkserver.warm(environment, tables=warm)
+    for number, tables in enumerate(requests):
+        marks.append(tmp_path / str(number))
+        function, request = f"{Path(__file__).stem}:note_imports", {"mark": str(marks[-1])}
+        with open(os.devnull, "wb") as errors:
+            places = {"environment": environment, "folder": "/", "errors": errors.fileno()}
+            child = forkserver.start(function, request, **places, tables=tables)
+        assert child.wait(60)
+        child.close()
+    assert [mark.read_text() for mark in marks] == list(map(str, preloaded))
+    ((control, process),) = forkserver._servers.values()
+    control.close()
+    process.wait(60)

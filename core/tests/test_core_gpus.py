@@ -135,7 +135,7 @@ def test_without_a_gpu_a_sentence_says_why(
         monkeypatch.setenv(name, value)
     found = mleredux("doctor", "--gpu", "--sandbox", "process", "--json")
     slots, process = found.json["findings"]
-    assert found.code == 1 and (slots["name"], slots["level"]) == ("slots", "error") and why in slots["message"]
+    assert found.code == 3 and (slots["name"], slots["level"]) == ("slots", "error") and why in slots["message"]
     assert "CUDA_VISIBLE_DEVICES=-1, NVIDIA_VISIBLE_DEVICES=void" in process["message"]
     assert ("An agent sees no GPU, because this machine has no slot" in process["message"]) == (
         process["level"] == "ok"
@@ -146,7 +146,7 @@ def test_a_device_that_no_sandbox_shows_is_an_error(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("MLEREDUX_GPUS", "MIG-5,GPU-6")
     found = mleredux("doctor", "--gpu", "--sandbox", "process")
     lines = [line.strip() for line in found.out.splitlines()]
-    assert found.code == 1 and "✓ slots: MIG-5, GPU-6." in lines and "No sandbox gives an agent its GPU." in found.out
+    assert found.code == 3 and "✓ slots: MIG-5, GPU-6." in lines and "No sandbox gives an agent its GPU." in found.out
     shown = "! process: No device node of a GPU is visible. No device node; CUDA_VISIBLE_DEVICES=MIG-5, NVIDIA_"
     assert any(line.startswith(shown) for line in lines), found.out
 
@@ -160,13 +160,13 @@ def test_a_probe_that_fails_is_one_harmless_sentence(
     (tmp_path / "others.py").write_text(OTHERS)
     monkeypatch.setenv("MLEREDUX_GPUS", gpu)
     found = mleredux("-p", str(tmp_path / "others.py"), "doctor", "--gpu", "--sandbox", "broken")
-    assert found.code == 1 and f"! broken: {message}\n" in found.out and "\x1b" not in found.out, found.out
+    assert found.code == 3 and f"! broken: {message}\n" in found.out and "\x1b" not in found.out, found.out
 
 
 def test_a_missing_sandbox_and_one_without_gpus_are_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "others.py").write_text(OTHERS)
     monkeypatch.setenv("MLEREDUX_GPUS", "0")
     missing = mleredux("doctor", "--gpu", "--sandbox", "nowhere")
-    assert missing.code == 1 and "! nowhere: There is no sandbox 'nowhere'." in missing.out
+    assert missing.code == 3 and "! nowhere: There is no sandbox 'nowhere'." in missing.out
     without = mleredux("-p", str(tmp_path / "others.py"), "doctor", "--gpu", "--sandbox", "without")
-    assert without.code == 1 and "! without: This sandbox can't give GPUs to agents." in without.out
+    assert without.code == 3 and "! without: This sandbox can't give GPUs to agents." in without.out

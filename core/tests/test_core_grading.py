@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy
@@ -18,10 +19,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mleredux._core.api import grade_jsonl
+from mleredux._core.stages.dev_scores import FOLDER as INNER
+from mleredux._core.stages.dev_scores import DevScores
 from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_children, sweep_folders
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import InvalidSubmission, TaskBroken
-from mleredux.models import Ledger, NotSubmitted, Report
+from mleredux.models import Ledger, Limits, NotSubmitted, Report
 
 MLE_BENCH_FIELDS = (
     "competition_id", "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold",
@@ -293,3 +296,24 @@ def _graders(program: psutil.Process) -> list[psutil.Process]:
         servers = [one for one in program.children() if "mleredux._core.forkserver" in one.cmdline()]
         return [grader for server in servers for guard in server.children() for grader in guard.children()]
     return []
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("how", ["nan", "infinite", "crashes", "exits"])
+def test_predictions_that_only_the_answers_rule_out_use_up_development_scores(
+    toy: Any, how: str, tmp_path: Path
+) -> None:
+    task, prepared, path = copy_of_sample(toy, f"toy-{how}", tmp_path)
+    run, spec = toy.new(), SimpleNamespace(limits=Limits(dev_scores=2))
+    (tmp_path / INNER).symlink_to(prepared.private.parent)
+    given = type("GivenRun", (), {"spec": spec, "log": property(lambda _: run.log), "emit": run.emit})
+    context: Any = SimpleNamespace(run=given(), task=SimpleNamespace(inner=task), catalogue=toy.catalogue)
+    ask = DevScores(context, tmp_path)
+    sample = path.read_bytes()
+    answers = []
+    for content in (sample, b"a,b\n", sample.splitlines(True)[0], sample, sample):
+        path.write_bytes(content)
+        answers.append(ask(path, lambda: False)())
+    assert [answer["left"] for answer in answers] == [1, 1, 1, 0, 0], "files that validation refuses reveal nothing"
+    assert {answer["score"] for answer in answers} == {None} and run.log.state.dev_scores == (None, None)
+    assert answers[0]["message"] == answers[3]["message"], "nor does the message"

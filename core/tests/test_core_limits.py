@@ -115,7 +115,7 @@ def test_an_agent_that_kills_its_launcher_takes_nothing_along(toy: Any) -> None:
 
 
 @pytest.mark.attack
-@pytest.mark.parametrize("agent", ["hydra", "hydra-that-stops-its-launcher"])
+@pytest.mark.parametrize("agent", ["hydra", "hydra-that-stops-its-launcher", "hydra-of-many-groups"])
 def test_processes_that_fork_faster_than_they_are_killed_are_stopped(agent: str, toy: Any) -> None:
     began = time.monotonic()
     run = toy.run(agent, limits={"time_limit": 2, "grace": 0, "processes": 2000})

@@ -268,7 +268,7 @@ def test_the_command_line_blocks_loads_and_traces(site: Site, tmp_path: Path) ->
     assert listed("-p", "mleredux_plugins.py") == ["alpha-task", "mine-task"]
     assert listed("--block", "alpha", MLEREDUX_PLUGINS=".") == ["mine-task"]
     missing = _main(site, tmp_path, "-p", "nowhere.py", "list")
-    assert missing.returncode == 0 and "does not exist; give a .py file" in missing.stderr
+    assert missing.returncode == 0 and "does not exist; specify a .py file" in missing.stderr
 
 
 def test_a_plugin_file_does_not_take_the_place_of_another_module(site: Site, tmp_path: Path) -> None:

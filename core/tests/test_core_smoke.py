@@ -41,6 +41,9 @@ def test_an_agent_passes_once_and_is_not_asked_again(toy: Any, asks_for_smoke: A
     assert smoked(toy, first) and not smoked(toy, second)
     assert sorted(toy.store.ids()) == sorted([first.id, second.id]), "the smoke run is none of the user's runs"
     assert tracked == {first.path, second.path}
+    newer = toy.catalogue.agent(name).model_copy(update={"version": "1+comment"})
+    toy.catalogue._objects["agents", name] = newer
+    assert smoked(toy, toy.run(name)) and not smoked(toy, toy.run(name)), "each version passes once"
 
 
 def test_an_agent_that_hands_in_nothing_fails_before_its_real_run(toy: Any, asks_for_smoke: Any) -> None:

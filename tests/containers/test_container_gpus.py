@@ -171,9 +171,35 @@ def test_the_check_for_machines_with_gpus_passes(
     assert "docker, mleredux doctor --gpu: /dev/nvidia0; CUDA_VISIBLE_DEVICES=0, NVIDIA_VISIBLE_DEVICES=0; " in printed
 
 
+FAILURES = {
+    "the device is gone": ("GPU-a", "The device {folder}/gone of GPU GPU-a no longer exists."),
+    "the device is none": ("GPU-n", "The device {folder}/cdi of GPU GPU-n no longer exists."),
+    "the driver was updated": ("GPU-c", "The driver's file {folder}/libcuda.so.550.54 no longer exists."),
+    "the slice is gone": (
+        "MIG-2", "MIG slice MIG-2 is not known to the CDI specification in {folder}/cdi or the driver."
+    ),
+    "the GPU is gone": ("GPU-d", "GPU GPU-d is not known to the CDI specification in {folder}/cdi or the driver."),
+    "one of two is gone": ("GPU-c,GPU-b", "Only some of the GPUs GPU-c, GPU-b are in the CDI specification."),
+    "the tool wrote half a file": ("GPU-a", "The CDI specification {folder}/cdi/nvidia.json can't be read."),
+}  # fmt: skip
+"""Ids and sentences; the driver has `GPU-a` and `GPU-b`, and the specification what it had before."""
+
+
 @pytest.mark.engines("docker", "podman", "apptainer")
-def test_an_unknown_gpu_is_refused_before_the_start(
-    make_launch: Callable[..., Any], run: Callable[..., Any], driver: Path
+@pytest.mark.parametrize("failure", FAILURES)
+def test_a_failure_is_the_same_sentence_before_the_start_in_every_sandbox(
+    make_launch: Callable[..., Any], run: Callable[..., Any], driver: Path, failure: str
 ) -> None:
-    with pytest.raises(SandboxError, match="MIG slice MIG-2 is not known"):
-        run(make_launch("true", gpu_ids=("MIG-2",)))
+    nodes = {"GPU-a": driver / "gone", "GPU-n": driver / "cdi", "GPU-c": Path("/dev/null")}
+    library = driver / "libcuda.so.550.54"
+    specify(driver, library, {name: {"path": str(path)} for name, path in nodes.items()})
+    if "updated" in failure:
+        library.unlink()
+    if "half" in failure:
+        path = driver / "cdi" / "nvidia.json"
+        path.write_text(path.read_text()[:-9])
+    ids, sentence = FAILURES[failure]
+    with pytest.raises(SandboxError) as refused:
+        run(make_launch("true", gpu_ids=tuple(ids.split(","))))
+    assert str(refused.value).startswith(sentence.format(folder=driver))
+    assert "nvidia-ctk cdi generate" in (refused.value.hint or "")

@@ -196,7 +196,7 @@ def unusable_folder(error: BaseException | None) -> str | None:
 
 @contextlib.contextmanager
 def plain_faults() -> Iterator[None]:
-    """Replace an error due to a full disk or an unusable folder by one whose message says so.
+    """Replace an error due to a full disk or an unusable folder by one whose message states this.
 
     Raises:
         MlereduxError: The disk is full, or a folder can't be written.

@@ -94,6 +94,12 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
         "  if os.fork() == 0: continue\n  else: time.sleep(0.02); os._exit(0)",
         {},
     ),
+    "hydra-of-many-groups": (
+        "import os, time\nopen('heads', 'w').close()\nend = time.time() + 60\n"
+        "if os.fork(): time.sleep(60)\n"
+        "while time.time() < end:\n  if os.fork() == 0: os.setpgid(0, 0)\n  else: time.sleep(0.02); os._exit(0)",
+        {},
+    ),
     "versions": (
         COPY + "for i in range(3):\n  time.sleep(2.4)\n"
         "  with open(os.environ['MLEREDUX_SUBMISSION'], 'w') as f:\n"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
+from mleredux.models import Task
+from mleredux_techniques._kit.declaration import preparation
 from natural.answers import GIVEN, KAGGLE, STARTERS, TECHNIQUES, sheet_of
 from natural.judge import judge
 from natural.known import EXECUTED, KNOWN, OPEN
@@ -30,9 +32,25 @@ def question(technique: str, table: str) -> Any:
     return pytest.param(technique, table, id=name, marks=marks)
 
 
+def once(find: Callable[..., Any]) -> Callable[..., Any]:
+    """Read each table once for all techniques, rather than once for each."""
+    known: dict[tuple[str, Path, bool], Any] = {}
+
+    def read(task: Task, prepared: Path, *, images: bool = True) -> Any:
+        key = (task.id, prepared, images)
+        if key not in known:
+            known.clear()
+            known[key] = find(task, prepared, images=images)
+        return known[key]
+
+    return read
+
+
 @pytest.fixture(scope="module")
 def catalogue() -> Iterator[Catalogue]:
-    yield Catalogue(load=[str(PLUGIN)])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(preparation, "discover", once(preparation.discover))
+        yield Catalogue(load=[str(PLUGIN)])
     set_current(None)
 
 

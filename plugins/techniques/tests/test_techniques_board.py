@@ -1,4 +1,4 @@
-"""The board of a class ranks students by the mean over its tasks."""
+"""The board of a class ranks students by the mean over its tasks, whatever the metrics."""
 
 from __future__ import annotations
 
@@ -27,6 +27,24 @@ def test_students_are_ranked_by_their_mean_with_missing_tasks_as_zero() -> None:
         (2, "cyn", 0.45, 1),
         (4, "dan", 0.0, 0),
     ]
+
+
+METRICS = ["wine", "digits", "diabetes"]  # lower is better, but in digits
+SCORED = st.tuples(st.sampled_from("abcdef"), st.sampled_from(METRICS), st.none() | st.integers(-9, 9))
+
+
+@given(st.lists(SCORED, min_size=1), st.floats(0.01, 1000))
+def test_the_unit_of_a_metric_does_not_matter_and_a_better_score_never_lowers_a_rank(asked: Any, unit: float) -> None:
+    rows = [row(student, task, score) for student, task, score in asked]
+    places = board(rows)
+    scaled = [{**one, "score": None if one["score"] is None else one["score"] * unit} for one in rows]
+    assert board(scaled) == places
+    assert all(place.mean > 0 for place in places if place.graded), "a score is worth more than none"
+    ranks = {place.student: place.rank for place in places}
+    student, task, _ = asked[-1]
+    best = 99 if task == "digits" else -99
+    improved = {place.student: place.rank for place in board([*rows[:-1], row(student, task, best)])}
+    assert improved[student] <= ranks[student]
 
 
 scores = st.none() | st.floats(0, 1)

@@ -75,6 +75,7 @@ class ApartExecutor(LocalExecutor):
     Args:
         home: A folder of this machine, which is empty on each node.
         nodes: The nodes' own folders; runs go to them in turn.
+        env: Variables of the nodes.
 
     Attributes:
         given: Number of jobs so far.
@@ -83,9 +84,9 @@ class ApartExecutor(LocalExecutor):
     id = "apart"
     title = "Machines that share no files; for tests"
 
-    def __init__(self, home: Path, nodes: Sequence[Path]) -> None:
+    def __init__(self, home: Path, nodes: Sequence[Path], **env: str) -> None:
         super().__init__()
-        self._home, self._nodes, self.given = home, nodes, 0
+        self._home, self._nodes, self._env, self.given = home, nodes, env, 0
 
     def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
         """Start processes in mount namespaces of their own."""
@@ -95,7 +96,7 @@ class ApartExecutor(LocalExecutor):
             self.given += 1
             hidden = f"mount -t tmpfs none {shlex.quote(str(self._home))} && exec {shlex.join(spec.command)}"
             command = ("unshare", "--mount", "--propagation", "private", "sh", "-c", hidden)
-            with mock.patch.dict(os.environ, {"MLEREDUX_NODE_DIR": str(place)}):
+            with mock.patch.dict(os.environ, {**self._env, "MLEREDUX_NODE_DIR": str(place)}):
                 jobs += super().submit([replace(spec, command=command)])
         return jobs
 

@@ -1,7 +1,8 @@
 """Child processes, forked from a server process that has already imported the modules needed for grading.
 
 Importing pandas for each submission would cost more than grading it. So one process imports it once, before anything
-written by an agent is read, and forks for each request; it reads nothing but its parent's requests. A guard process
+written by an agent is read, and forks for each request; it reads nothing but its parent's requests. It imports pandas
+for the first request that will read tables, or for the second one. A guard process
 between the two ends the child, and all processes that the child started, when the parent closes or dies.
 """
 
@@ -19,7 +20,7 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -30,16 +31,18 @@ from mleredux._core.plugins.discovery import LOAD_VARIABLE, entry_points, names_
 
 if TYPE_CHECKING:
     from mleredux._core.plugins import Catalogue
+    from mleredux.models import Task
 
 PRELOADED = (
-    "pandas",
     "mleredux._core.plugins.loader",
     "mleredux._core.stages.grade",
     "mleredux._core.submissions.validation",
     "mleredux.plugin.grader",
     "mleredux.plugin.task",
 )
-"""Modules that are imported before the first fork, with those of the entry-point group `mleredux.preloaded`."""
+"""Modules that are imported before the first fork."""
+_FORK, _TABLES = b"\0", b"t"
+"""Messages to the server; after the second one, it imports pandas and the entry points `mleredux.preloaded`."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 """Variables that make sums have the same order on every machine, and keep concurrent children from competing for
 threads."""
@@ -98,19 +101,21 @@ def start(
     environment: Mapping[str, str] | None = None,
     server: Mapping[str, str] | None = None,
     modules: tuple[str, ...] = (),
+    tables: bool = True,
 ) -> Child:
     """Call `module:function(request, files)` in a child process.
 
     Args:
         function: The function to call.
         request: The request, JSON-serializable; `parent` is added, the id of the process with which the child must end.
-            With `unguarded`, the function runs in the guard itself: it has to end by itself, and what it started.
-        folder: The child's working directory.
+            With `unguarded`, the function runs in the guard itself: it has to end itself and the processes that it
+        started. folder: The child's working directory.
         errors: The open file that becomes the child's standard error.
         files: Open files passed to the function.
         environment: The child's variables, of which `PYTHONPATH` is its import path; None: `child_environment()`.
         server: All variables of the process that is forked, which children can read; None: `environment`.
-        modules: What that process imports in place of `PRELOADED`, as far as it is installed.
+        modules: The modules that the process imports instead of `PRELOADED`, if they are installed.
+        tables: Whether the child will read tables, so that the process should import pandas before it forks.
 
     Raises:
         OSError: No process can be started.
@@ -122,7 +127,7 @@ def start(
         with theirs:
             control = _control(environment if server is None else server, modules)
             with contextlib.suppress(OSError):  # it was idle, and has just ended
-                socket.send_fds(control, [b"\0"], [theirs.fileno(), errors, *files])
+                socket.send_fds(control, [_TABLES if tables else _FORK], [theirs.fileno(), errors, *files])
         with contextlib.suppress(OSError):
             ours.sendall(json.dumps(task).encode() + b"\n")
             if pid := ours.recv(_ID_BYTES):
@@ -154,9 +159,18 @@ def _joined(folder: Path, *entries: str) -> str:
     return os.pathsep.join(plain)
 
 
-def warm(environment: Mapping[str, str] | None = None, modules: tuple[str, ...] = ()) -> None:
+def warm(environment: Mapping[str, str] | None = None, modules: tuple[str, ...] = (), *, tables: bool = False) -> None:
     """Start a server now, so that it imports modules while the caller waits for something else; see `start`."""
-    _control(child_environment() if environment is None else environment, modules)
+    control = _control(child_environment() if environment is None else environment, modules)
+    if tables:
+        with contextlib.suppress(OSError):  # it has just ended; `start` will notice
+            control.send(_TABLES)
+
+
+def reads_tables(task: Task) -> bool:
+    """Return whether scoring or checking a submission reads tables; installed graders do."""
+    grader = task.metric.grader
+    return isinstance(grader, str) or grader.score_tables is not None
 
 
 def _key(environment: Mapping[str, str]) -> Any:
@@ -202,14 +216,9 @@ def _forget(control: socket.socket) -> None:
 
 def serve(control: socket.socket, modules: Sequence[str]) -> None:
     """Fork for each request, until the parent ends or the server has been idle for a while."""
-    gc.disable()  # nothing imported so far is garbage
-    if sys.platform == "linux":  # on other platforms, forks of such a process may crash
-        sys.path[:] = [entry for entry in sys.path if entry != str(Path.cwd())]
-        for name in modules or (*PRELOADED, *(point.value for point in entry_points("mleredux.preloaded"))):
-            with contextlib.suppress(ImportError):
-                importlib.import_module(name)
-    gc.freeze()
-    gc.enable()
+    sys.path[:] = [entry for entry in sys.path if entry != str(Path.cwd())]
+    _preload(modules or PRELOADED)
+    complete, forks = bool(modules), 0
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     guards: set[int] = set()
     while True:
@@ -223,12 +232,29 @@ def serve(control: socket.socket, modules: Sequence[str]) -> None:
         if not told:
             end_all()  # guards may have been stopped
             return
+        if not complete and (told == _TABLES or forks):
+            _preload(("pandas", *(point.value for point in entry_points("mleredux.preloaded"))))
+            complete = True
+        if not given:
+            continue
+        forks += 1
         if (guard := os.fork()) == 0:
             control.close()
             _guard(socket.socket(fileno=given[0]), given[1], given[2:])
         guards.add(guard)
         for file in given:
             os.close(file)
+
+
+def _preload(modules: Iterable[str]) -> None:
+    """Import those modules that are installed."""
+    gc.disable()  # nothing imported is garbage
+    if sys.platform == "linux":  # on other platforms, forks of such a process may crash
+        for name in modules:
+            with contextlib.suppress(ImportError):
+                importlib.import_module(name)
+    gc.freeze()
+    gc.enable()
 
 
 def readable(connection: socket.socket | int, seconds: float) -> bool:

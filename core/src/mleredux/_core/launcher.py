@@ -165,10 +165,17 @@ def end_all(writer: int = 0) -> None:
         time.sleep(0.005)
 
 
-def send_all(pids: set[int], number: int) -> None:
-    """Send a signal to several processes."""
+def send_all(pids: set[int], number: int, root: int = 0) -> None:
+    """Send a signal to several processes, and first to their process groups, of which no fork escapes it.
+
+    The groups of this process and of the root, their ancestor, are excepted.
+    """
+    sent = {os.getpgrp(), root}
     for pid in pids:
         try:
+            if (group := os.getpgid(pid)) not in sent:
+                sent.add(group)
+                os.killpg(group, number)
             os.kill(pid, number)
         except OSError:
             pass
@@ -180,7 +187,7 @@ def stop_below(root: int, stopped: set[int]) -> bool:
     while left:
         new = children(left.pop())
         left += new
-        send_all(new - stopped, signal.SIGSTOP)
+        send_all(new - stopped, signal.SIGSTOP, root)
         stopped |= new
     return len(stopped) > before
 

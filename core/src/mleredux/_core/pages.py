@@ -39,7 +39,7 @@ class StoredExperiment(NamedTuple):
 
 
 class Visit(Protocol):
-    """A request for a page; all methods return only what the visitor may see."""
+    """A request for a page; all methods return only data that the visitor may see."""
 
     @property
     def parts(self) -> Mapping[str, str]:

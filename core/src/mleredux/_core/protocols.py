@@ -86,14 +86,15 @@ class Launch:
         data_dir: Read-only, mounted as the folder `data` of the task: the task's public files.
         output_dir: Writable; its content is stored.
         scratch_dir: Writable; its content is discarded.
-        control_dir: A folder in the run for the sandbox's own state, such as what it needs to find the agent again.
+        control_dir: A folder in the run for the sandbox's own state, such as the data that it needs to find the agent
+            again.
         staging_dir: A folder for files that the sandbox mounts for the agent, whose path reveals nothing about the run;
             None: the control folder.
         log: Standard output and error of the agent are appended here, as bytes.
         env: All environment variables of the agent; no other variable of the host is passed on.
         gpu_ids: Devices assigned to this run.
-        validate_socket: Unix socket of the validation endpoint, the only file in a folder whose path stays the same
-            when the run is resumed.
+        validate_socket: Unix socket of the validation endpoint, in a folder whose path stays the same when the run is
+            resumed.
         validate_url: The same endpoint on the loopback interface of this machine.
         gateway_socket: With network `gateway`, the Unix socket of the gateway, in the folder of `validate_socket`.
         gateway_url: The same gateway on the loopback interface of this machine.
@@ -145,7 +146,8 @@ class Session:
         cancelled: Returns whether cancellation was requested.
         look: Stores versions of the submission; must be called about every second.
         spent: Returns the exhausted LLM budget, if it should end the agent.
-        paused: Returns for how many seconds the clock of the time limit was paused, because models were unavailable.
+        paused: Returns the number of seconds for which the clock of the time limit was paused, because models were
+            unavailable.
     """
 
     attempts: Attempts
@@ -268,7 +270,7 @@ class Gateway(Protocol):
         """
 
     def paused(self) -> float:
-        """Return for how many seconds so far the providers were down; the run's clock pauses for this time."""
+        """Return the number of seconds for which the providers have been down; the run's clock pauses for this time."""
 
     def close(self) -> LlmUse:
         """Stop serving; return the total usage of the run, including earlier attempts."""

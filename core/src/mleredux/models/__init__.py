@@ -12,12 +12,14 @@ nothing else.
 - `run`, `events`: a run's specification, states, outcome and artifacts; the lines of its log
 - `verdict`, `report`: whether a result can be trusted; a graded submission
 - `export`: formats for exporting runs
+- `imports`: names that a package imports on first use
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mleredux.models.imports import on_first_use
 
 if TYPE_CHECKING:
     from mleredux.models.agent import Agent as Agent
@@ -72,28 +74,20 @@ if TYPE_CHECKING:
     from mleredux.models.verdict import ResultVerdict as ResultVerdict
     from mleredux.models.verdict import Verification as Verification
 
-_HOME = {
-    "agent": "Agent AgentFolder Build Grants Limits Smoke",
-    "base": "Model first_problem read",
-    "events": "Event",
-    "grader": "Execution FormInput Grader GradingInput Score",
-    "report": "DiskLimit HostUse Ledger LlmUse Report VersionScore",
-    "run": "CAUSES Artifact Attempts Cause CausePolicy Manifest NotSubmitted Outcome RunPlan RunRecord RunSpec RunUse "
+_HOMES = {
+    ".agent": "Agent AgentFolder Build Grants Limits Smoke",
+    ".base": "Model first_problem read",
+    ".events": "Event",
+    ".grader": "Execution FormInput Grader GradingInput Score",
+    ".report": "DiskLimit HostUse Ledger LlmUse Report VersionScore",
+    ".run": "CAUSES Artifact Attempts Cause CausePolicy Manifest NotSubmitted Outcome RunPlan RunRecord RunSpec RunUse "
     "Sample State Submitted Unusable",
-    "schema": "Column SubmissionSchema Verdict",
-    "task": "Competition KnownLeak Metric Resources Submission Task Technique Thresholds",
-    "verdict": "Evidence ResultVerdict Verification",
+    ".schema": "Column SubmissionSchema Verdict",
+    ".task": "Competition KnownLeak Metric Resources Submission Task Technique Thresholds",
+    ".verdict": "Evidence ResultVerdict Verification",
 }
 """Names by module. Each is imported on first use, because `formats` and `units` do not need pydantic."""
-_WHERE = {name: module for module, names in _HOME.items() for name in names.split()}
-__all__ = sorted(_WHERE)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
-    return value
+__getattr__, __all__ = on_first_use(__name__, _HOMES)
 
 
 def __dir__() -> list[str]:

@@ -1,5 +1,5 @@
-"""Models of agents, of their tools (MCP servers and skills), and of grants: what agents that are not installed request,
-and what the person who runs them allows.
+"""Models of agents, of their tools (MCP servers and skills), and of grants: the requests of agents that are not
+installed, and the permissions of the person who runs them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Tool(Model):
         if self.command and self.url:
             raise ValueError("an MCP server has either a command or a URL")
         if self.kind == "skill" and self.folder is None:
-            raise ValueError("give the command or the URL of an MCP server, or the folder of a skill")
+            raise ValueError("specify the command or the URL of an MCP server, or the folder of a skill")
         return self
 
 
@@ -213,7 +213,7 @@ class Agent(Model):
     """Requirements besides a sandbox, which no server can meet. `answers`: the answers of the task, with which its
     authors find the best possible score; every such result is tainted. `person`: someone who works in the sandbox."""
     attend: str = ""
-    """A sentence that says how a person begins, shown when a run is created; `{run}` stands for the id of the run."""
+    """How a person begins, in one sentence, shown when a run is created; `{run}` stands for the id of the run."""
     outside: Callable[[Any], Any] | None = None
     """`outside(launch)` returns the `Outcome`, instead of running the command in a sandbox."""
     rollout_reader: Callable[[Path], Any] | None = None

@@ -219,8 +219,8 @@ class DevScored(Payload):
 
     type: Literal["dev_score"] = "dev_score"
     """The event's name."""
-    score: float
-    """The score, rounded as the agent got it."""
+    score: float | None = None
+    """The score, rounded as the agent got it; None if its predictions have no finite score."""
 
 
 class SubmissionKept(Payload):
@@ -315,6 +315,15 @@ class Warned(Payload):
         return ": ".join(filter(None, (self.plugin, self.path, self.message)))
 
 
+class Waiting(Payload):
+    """The run waits for the end of an outage, or continues."""
+
+    type: Literal["waiting"] = "waiting"
+    """The event's name."""
+    message: str | None = None
+    """What it waits for: the end of a sentence; None if it continues."""
+
+
 class Other(Payload):
     """An event of a plugin or of a newer version; its data is stored as extra attributes."""
 
@@ -340,7 +349,8 @@ Known = Annotated[
     | DiskOpened
     | GatewayUse
     | NetworkUse
-    | Warned,
+    | Warned
+    | Waiting,
     Field(discriminator="type"),
 ]
 
@@ -354,7 +364,7 @@ class Event(Model):
     """The time of the event, in UTC."""
     type: str
     """`state`, `stage`, `attempt`, `agent`, `notice`, `signal`, `limit`, `validation`, `submission`, `retry`, `data`,
-    `disk`, `gateway`, `network`, `verdict`, `warning`."""
+    `disk`, `gateway`, `network`, `verdict`, `warning`, `waiting`."""
     data: dict[str, Any] = {}
     """The event as written."""
 

@@ -18,7 +18,7 @@ TONES = {"done": "good", "failed": "bad", "timed_out": "warn", "cancelled": "war
 
 @dataclass(frozen=True)
 class Shown:
-    """Annotation that marks a model field as displayed wherever the model is, and says how.
+    """Annotation that marks a model field as displayed wherever the model is, and defines how.
 
     Attributes:
         title: The label.

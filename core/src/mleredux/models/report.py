@@ -189,7 +189,7 @@ class Report(Model):
     message: Annotated[str | None, Shown("message")] = None
     """One sentence on why there is no score."""
     note: Annotated[str | None, Shown("note", brief=True)] = None
-    """What the score can't be compared with, if the task declares it."""
+    """The scores with which this one can't be compared, if the task declares any."""
     task_version: str
     """The version of the task."""
     metric: Annotated[str, Shown("metric", ("{metric}", "{better} is better"))]

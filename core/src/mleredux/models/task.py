@@ -164,10 +164,10 @@ class Task(Model):
     license: str | None = None
     """The license of the data, as an SPDX expression; None: unknown, or rules that are not a license."""
     license_source: str | None = None
-    """The URL where the license is stated or, without a license, what the rules say about redistribution, without a
-    period."""
+    """The URL where the license is stated or, without a license, a quote of the rules on redistribution, without
+    a period."""
     note: str | None = None
-    """One sentence included in each report on what the scores can't be compared with."""
+    """A sentence, included in each report, that names the scores with which these can't be compared."""
     raw_id: str | None = None
     """The task whose raw data this one uses; None: its own."""
     environment: Build | None = None

@@ -15,6 +15,8 @@ A command is a click command, registered under its name::
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from mleredux._core.cli.backend import Backend as Backend
 from mleredux._core.cli.backend import Batch as Batch
 from mleredux._core.cli.backend import Record as Record
@@ -47,11 +49,21 @@ from mleredux._core.cli.output import print_json as print_json
 from mleredux._core.cli.output import print_table as print_table
 from mleredux._core.cli.output import safe as safe
 from mleredux._core.cli.output import write_log as write_log
-from mleredux._core.cli.run_progress import Progress as Progress
-from mleredux._core.cli.run_table import closing_table as closing_table
-from mleredux._core.data.datastore import DataStore as DataStore
 from mleredux._core.plugins import Catalogue as Catalogue
 from mleredux._core.plugins import current as current
 from mleredux.models import units as _units
+from mleredux.models.imports import on_first_use as _on_first_use
+
+if TYPE_CHECKING:
+    from mleredux._core.cli.run_progress import Progress as Progress
+    from mleredux._core.cli.run_table import closing_table as closing_table
+    from mleredux._core.data.datastore import DataStore as DataStore
+
+_SLOW = {
+    "mleredux._core.cli.run_progress": "Progress",
+    "mleredux._core.cli.run_table": "closing_table",
+    "mleredux._core.data.datastore": "DataStore",
+}
+__getattr__ = _on_first_use(__name__, _SLOW)[0]
 
 read_duration = _units.seconds

@@ -34,8 +34,8 @@ from pydantic import Field
 
 CONSTANT = 0.99
 TOLERANCES = f"""\
-- `columns` (weight 0.5): F1 of the features of which one value, or none, fills at least {CONSTANT:.0%} of the rows
-- `share` of each of these (0.5): within 0.1 % (half within 0.5 %); what is none of them counts against it"""
+- `columns` (weight 0.5): F1 of the features with one value, or missing values, in at least {CONSTANT:.0%} of the rows
+- `share` of each of these (0.5): within 0.1 % (half within 0.5 %); any other column counts against it"""
 
 
 class ConstantColumn(Part):

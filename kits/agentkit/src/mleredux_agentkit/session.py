@@ -149,7 +149,7 @@ class Session:
     def _execute(self, file: BinaryIO, request: Request) -> dict[str, Any]:
         """Run a command in `sh`, or code in a new Python process, in the output folder; each code cell is saved.
 
-        What a command leaves in its process group is killed.
+        Processes that a command leaves in its process group are killed.
         """
         text = file.read(int(request["size"])).decode("utf-8", "replace")
         with self._running:

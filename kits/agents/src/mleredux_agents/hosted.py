@@ -162,7 +162,7 @@ class _Hosted:
                 self._idle.pop().close()
 
     def usage(self) -> Usage:
-        """Return the memory of all running commands, without what they share with the process they are forked from.
+        """Return the memory of all running commands, without the memory that they share with their parent process.
 
         As this is called regularly, it also ends processes that have not started a command for a while.
         """
@@ -248,12 +248,12 @@ class _Starter:
         return tuple(json.loads(reply)) if reply else (None, 0.0)
 
     def kill(self) -> None:
-        """End the process and what it has started, without waiting."""
+        """End the process and its descendants, without waiting."""
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """End the process and what it has started."""
+        """End the process and its descendants."""
         self.kill()
         self._connection.close()
         self._child.close()

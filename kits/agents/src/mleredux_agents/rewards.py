@@ -142,7 +142,7 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
             or `invalid` is not a number.
     """
     if invalid is not None and not math.isfinite(invalid):
-        raise MlereduxError(f"{invalid} can't be a reward.", hint="Give a finite number.")
+        raise MlereduxError(f"{invalid} can't be a reward.", hint="Use a finite number.")
     if not isinstance(reward, str):
         return RewardRule(getattr(reward, "__name__", "function"), invalid or 0.0, reward)
     if reward == "score" and invalid is None:

@@ -211,6 +211,7 @@ class OpenSession(Attached):
         super().__init__(run)
         self._error: BaseException | None = None
         self._started = threading.Event()
+        self._asks = execute is _execute_apart  # another process executes the run: there are no events here
         run.observers.append(lambda _run, event: self._started.set() if event.type == "agent" else None)
         self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
         self._thread.start()
@@ -247,9 +248,11 @@ class OpenSession(Attached):
         """
         waited, pause = 0.0, _POLL
         while True:
-            pause = _POLL if self._started.wait(pause) else min(2 * pause, _LONGEST_POLL)
-            self._started.clear()
-            if self.open:
+            if self._started.wait(pause):
+                self._started.clear()
+                self._asks, pause = True, _POLL / 2
+            pause = min(2 * pause, _LONGEST_POLL)
+            if self._asks and self.open:
                 return
             if slot_timeout is not None and self.run.state is State.RUNNING and not self.run.log.state.attempts.started:
                 waited += pause
@@ -258,7 +261,7 @@ class OpenSession(Attached):
                     raise MlereduxError(
                         f"The session waited {plain(slot_timeout)} seconds for {plain(limits.cpus)} CPUs and "
                         f"{limits.memory_mb} MB of memory, which other runs are using.",
-                        hint="Give each session lower `limits`, or close some sessions.",
+                        hint="Set lower `limits` for each session, or close some sessions.",
                     )
             if not self._thread.is_alive():
                 self._join()
@@ -310,7 +313,7 @@ def fair_share(sessions: int) -> dict[str, Any]:
 def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], object]:
     """Return the function that executes a session's run in this program; it has much in common for all sessions.
 
-    What the sessions of killed programs left in the runs directory, such as mounted disks, is removed first.
+    Remains of killed programs' sessions in the runs directory, such as mounted disks, are removed first.
     """
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline

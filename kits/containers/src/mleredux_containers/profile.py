@@ -228,7 +228,7 @@ def command(launch: Launch, image: Image) -> tuple[str, ...]:
     if not image.command:
         raise SandboxError(
             f"Neither agent {launch.agent.id} nor its image defines a command.",
-            hint="Give the agent a `command`.",
+            hint="Set the agent's `command`.",
         )
     return image.command
 

@@ -23,7 +23,7 @@ class Assembler(Protocol):
         """Return the usage that the provider reported so far: final only once the response is complete."""
 
     def response(self) -> dict[str, Any]:
-        """Return what has been received so far of the response, in its non-streamed form."""
+        """Return the received part of the response, in its non-streamed form."""
 
 
 def assembler(kind: Kind) -> Assembler:

@@ -164,8 +164,8 @@ def bind(path: str, inside: str) -> None:
 def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
     """Start the command without any privileges, and end with it; runs in the child, the first process of its namespace.
 
-    The first process is ours, in a separate session: it dies with the watch whatever the command does, and no signal
-    from the command reaches the watch or the grader.
+    The first process belongs to this module and has a separate session: it dies with the watch whatever the command
+    does, and no signal from the command reaches the watch or the grader.
     """
     try:
         os.setsid()

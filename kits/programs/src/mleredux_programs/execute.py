@@ -1,7 +1,7 @@
-"""Execute a submitted program on inputs, confined, and return its predictions, or one sentence that says why there are
-none. For the private inputs, that sentence is always a fixed one: nothing that the program prints or writes is shown to
-anyone, because the program has seen these inputs. For the sample inputs, which are public, it includes the last line of
-the log.
+"""Execute a submitted program on inputs, confined, and return its predictions, or one sentence with the reason for
+their absence. For the private inputs, that sentence is always a fixed one: nothing that the program prints or writes is
+shown to anyone, because the program has seen these inputs. For the sample inputs, which are public, it includes the
+last line of the log.
 """
 
 from __future__ import annotations
@@ -308,7 +308,7 @@ def _targets(task: Task) -> tuple[str, ...]:
 
 
 def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str | None:
-    """Return what is wrong with the format of predictions, according to the sample and the grader's own check."""
+    """Return the first error in the format of predictions, according to the sample and the grader's own check."""
     from mleredux._core.submissions.schema import make_schema
     from mleredux._core.submissions.validation import grader_of, validate
 

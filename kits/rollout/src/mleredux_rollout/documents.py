@@ -237,11 +237,11 @@ def _sentence(kind: str, message: str, value: Any, context: dict[str, Any]) -> s
     if kind == "extra_forbidden":
         return "the format has no such field; agent-specific values belong in `extra`"
     if kind == "literal_error":
-        return f"must be {context['expected']}, is {_shown(value)}"
+        return f"must be {context['expected']}, not {_shown(value)}"
     if kind in _WANTED:
         return f"{_WANTED[kind]} is expected here, not {_type_of(value)}"
     if kind == "greater_than_equal":
-        return f"must be {plain(context['ge'])} or more, is {_shown(value)}"
+        return f"must be {plain(context['ge'])} or more, not {_shown(value)}"
     if kind == "too_short":
         return "must not be empty"
     if kind == "finite_number":

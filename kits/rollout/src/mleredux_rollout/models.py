@@ -349,7 +349,7 @@ class Trajectory(_Part):
     def _steps_are_counted_from_one(self) -> Trajectory:
         for index, step in enumerate(self.steps):
             if step.step_id != index + 1:
-                sentence = "must be {wanted}, is {found}: steps are numbered from 1 without gaps"
+                sentence = "must be {wanted}, not {found}: steps are numbered from 1 without gaps"
                 at = f".steps[{index}].step_id"
                 raise _broken("step_id", sentence, at=at, wanted=index + 1, found=step.step_id)
         return self

@@ -100,7 +100,7 @@ def _check_declaration(findings: Findings, agent: Agent) -> None:
         "requirements",
         not pinned,
         f"its image does not limit the version of {', '.join(pinned)}.",
-        "Pin the versions, or give ranges.",
+        "Pin the versions, or specify ranges.",
     )
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-import pytest
 from mleredux._core.plugins import Catalogue, Plugin
 from mleredux._core.plugins.directory import directory
 from mleredux._core.plugins.discovery import SINGULAR
 from mleredux.errors import MlereduxError, NotFound
+from mleredux.models.formats import counted
 from mleredux.plugin.command import catalogue, json_option, print_json
 
 from mleredux_testing.findings import Findings, NotConforming
@@ -37,7 +37,7 @@ def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bo
     register: tasks are prepared twice, agents run on a small task in the process sandbox. Prints one line per check.
 
     \b
-    Exit codes: 0 it conforms · 1 it does not · 2 usage
+    Exit codes: 0 it conforms · 1 error · 2 usage · 3 it does not conform
     """
     found = catalogue(ctx)
     plugins = plugins_of(found, package)
@@ -54,8 +54,8 @@ def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bo
     else:
         skipped = sum(row["result"] == "not checked" for row in rows)
         end = f", {skipped} not checked" if skipped else ""
-        click.echo(f"{package}: {len(rows) - failed - skipped} of {len(rows)} checks passed{end}.")
-    ctx.exit(1 if failed else 0)
+        click.echo(f"{package}: {len(rows) - failed - skipped} of {counted(len(rows), 'check')} passed{end}.")
+    ctx.exit(3 if failed else 0)
 
 
 def plugins_of(found: Catalogue, package: str) -> list[Plugin]:
@@ -97,7 +97,9 @@ def _beyond(found: Catalogue, kind: str, name: str) -> str | None:
         needs = kind == "tasks" and found.task(name).check_fetch is not None
     except MlereduxError:
         return None  # the check reports the problem
-    return "its raw data needs an account; give the files: `mleredux_testing.check_task(…, raw=…)`." if needs else None
+    return (
+        "its raw data needs an account; specify the files: `mleredux_testing.check_task(…, raw=…)`." if needs else None
+    )
 
 
 def _row(kind: str, name: str) -> dict[str, Any]:
@@ -163,6 +165,8 @@ def checks(
     Returns:
         One `pytest.param` for each check; each is called with a folder, and raises `NotConforming`.
     """
+    import pytest  # slow to import for `mleredux conformance`, which does not need it
+
     params: list[Any] = [pytest.param(lambda _tmp: check("plugins", plugin), id=f"plugin {plugin}")]
     catalogue = Catalogue()
     for kind, name in registered(catalogue, plugin):

@@ -10,6 +10,7 @@ from pathlib import Path
 from mleredux._core.executors import Executor
 from mleredux._core.protocols import Finding, Sandbox
 from mleredux.errors import one_line
+from mleredux.models.formats import counted
 
 
 class NotConforming(AssertionError):
@@ -21,9 +22,8 @@ class NotConforming(AssertionError):
 
     def __init__(self, findings: Findings) -> None:
         self.findings = findings
-        lines = [
-            f"{findings.subject} does not conform; {len(findings.wrong)} of {len(findings.all)} findings are wrong:"
-        ]
+        wrong = f"{len(findings.wrong)} of {counted(len(findings.all), 'finding')} wrong"
+        lines = [f"{findings.subject} does not conform; {wrong}:"]
         for number, finding in enumerate(findings.wrong, start=1):
             remedy = f" {finding.remedy}" if finding.remedy else ""
             lines.append(f"  {number}. {finding.name}: {finding.message}{remedy}")
@@ -83,7 +83,7 @@ class Findings:
 
 
 def expect_declared(findings: Findings, item: Sandbox | Executor, role: type, name: str) -> list[Finding]:
-    """Check the methods and the title of a sandbox or an executor, and what its own check reports, which is returned.
+    """Check the methods and the title of a sandbox or an executor, and return the report of its own check.
 
     Args:
         role: The protocol of such objects.

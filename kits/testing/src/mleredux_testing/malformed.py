@@ -133,7 +133,7 @@ def _check_refused(findings: Findings, name: str, path: Path, grade: Grade) -> N
         one = 0 < len(sentence) <= MAX_SENTENCE and "\n" not in sentence and "Traceback" not in sentence
         findings.expect(name, one, f"the error is not one sentence: {sentence[:200]!r}")
     except TaskBroken as error:
-        findings.bad(name, f"the task is blamed: {error}", "Raise InvalidSubmission for what the agent can fix.")
+        findings.bad(name, f"the task is blamed: {error}", "Raise InvalidSubmission for errors that the agent can fix.")
     except Exception as error:  # a grader may raise anything; the exception becomes a finding
         findings.bad(
             name,

@@ -7,6 +7,10 @@ import re
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
+from importlib import import_module
+from importlib.resources import files
+from pkgutil import resolve_name
 
 import mleredux
 from mleredux._core.plugins import KINDS, Catalogue, Plugin, current
@@ -20,6 +24,7 @@ from mleredux.models.task import TASK_ID_PATTERN
 from mleredux_testing.findings import Findings
 from mleredux_testing.toys import TOY_PLUGIN
 
+_PAGES = "mleredux_register_pages"
 _COMMAND_PATTERN = r"^[a-z][a-z0-9-]*( [a-z][a-z0-9-]*)?$"
 
 HEAVY = ("docker", "jinja2", "matplotlib", "numpy", "pandas", "PIL", "scipy", "sklearn", "tensorflow", "torch")
@@ -59,7 +64,9 @@ def check_plugin(name: str) -> Findings:
         _check_contract(findings, plugin)
         _check_registered(findings, catalogue, plugin)
         _check_imports(findings, plugin)
-        if not set(PRODUCERS).isdisjoint(implemented_hooks(plugin, catalogue.manager)):
+        if _PAGES in (hooks := implemented_hooks(plugin, catalogue.manager)):
+            _check_pages(findings, plugin)
+        if not set(PRODUCERS).isdisjoint(hooks):
             _check_producers(findings, plugin)
     return findings.close()
 
@@ -104,6 +111,22 @@ def _check_producers(findings: Findings, plugin: Plugin) -> None:
         warnings = [one.data for one in run.events() if one.type == "warning"]
     wrong = [one["message"] for one in warnings if one["plugin"] == plugin.name]
     findings.expect("artifacts", not wrong, " ".join(wrong))
+
+
+def _check_pages(findings: Findings, plugin: Plugin) -> None:
+    """Check that the functions and templates of a plugin's pages, panels and actions exist."""
+    with findings.looking_at("pages"):
+        for item in getattr(plugin.object, _PAGES)():
+            name = getattr(item, "title", None) or item.path
+            with findings.looking_at(f"function of {name}"):
+                function = resolve_name(item.function)
+                findings.expect(f"function of {name}", callable(function), f"{item.function} is not a function.")
+            if template := getattr(item, "template", None):
+                path = files(item.function.partition(":")[0].partition(".")[0]) / "templates" / template
+                rule = "Put it into the folder `templates` of the function's package, which must be part of the wheel."
+                if findings.expect(f"template of {name}", path.is_file(), f"{path} does not exist.", rule):
+                    with findings.looking_at(f"template of {name}"), suppress(ImportError):
+                        import_module("jinja2").Environment().parse(path.read_text(encoding="utf-8"))
 
 
 def _check_imports(findings: Findings, plugin: Plugin) -> None:

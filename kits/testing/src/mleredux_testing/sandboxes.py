@@ -30,7 +30,7 @@ _WAIT = 30.0
 def check_sandbox(
     sandbox: Sandbox | str, tmp: Path | None = None, *, base_image: str | None = None, build_limit: float = 1800
 ) -> Findings:
-    """Check a sandbox with real agents: what they see, how they end, and that nothing remains of them.
+    """Check a sandbox with real agents: their view of the machine, how they end, and that nothing remains of them.
 
     Args:
         sandbox: The sandbox, or its id.
@@ -59,7 +59,7 @@ def check_sandbox(
 def _check_build(findings: Findings, bench: Bench) -> None:
     first, again = bench.build(), bench.build()
     findings.expect(
-        "identity", first.identity and first.identity == again.identity, "building twice gives two identities."
+        "identity", first.identity and first.identity == again.identity, "building twice results in two identities."
     )
     findings.expect("cached", again.cached, "building the same again does not report that it was cached.")
 
@@ -110,7 +110,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
         findings.good("isolation", "not checked: it declares that it is not a security boundary")
         return
     for name in ("write task", "write data"):
-        findings.expect(name, seen[name] != "written", "the agent can change what should be read-only.")
+        findings.expect(name, seen[name] != "written", "the agent can change read-only files.")
     mounts = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), seen["mounts"])
     told = find_disk(started.launch.control_dir.parent).enforced_by == "walk" or str(bench.store.path) not in mounts
     findings.expect("mounts", told, "the agent's table of mounts shows paths of the runs directory.")
@@ -122,10 +122,8 @@ def _check_validation(findings: Findings, bench: Bench, seen: dict[str, Any]) ->
     for name, expected in (("validate file", True), ("validate body", False), ("validate.sh", True)):
         answer = seen[name]
         given = isinstance(answer, dict) and answer.get("valid") is expected
-        findings.expect(name, given, f"the validation endpoint should say valid={expected}, the agent got {answer}.")
-    findings.expect(
-        "validations", len(bench.verdicts) == 3, f"3 validations were requested, {len(bench.verdicts)} recorded."
-    )
+        findings.expect(name, given, f"the validation endpoint should return valid={expected}, but returned {answer}.")
+    findings.expect("validations", len(bench.verdicts) == 3, f"{len(bench.verdicts)} of 3 validations were recorded.")
 
 
 def _check_terminate(findings: Findings, bench: Bench) -> None:
@@ -231,7 +229,7 @@ def _expect_silence(findings: Findings, name: str, started: Started) -> None:
     """Check that no process of the agent writes any more."""
     beats = started.beats()
     time.sleep(0.6)
-    findings.expect(name, beats and beats == started.beats(), "processes of the agent still run.")
+    findings.expect(name, beats and beats == started.beats(), "processes of the agent are still running.")
 
 
 def _own_addresses() -> list[str]:

@@ -93,7 +93,7 @@ def _check_declaration(findings: Findings, task: Task, catalogue: Catalogue) -> 
     findings.expect(
         "direction",
         task.direction == grader.direction,
-        f"the task says {task.direction}, its grader {grader.id} {grader.direction}.",
+        f"the task declares {task.direction}, its grader {grader.id} {grader.direction}.",
     )
     if thresholds := task.thresholds:
         steps = [thresholds.gold, thresholds.silver, thresholds.bronze]
@@ -173,7 +173,7 @@ def expect_same(findings: Findings, name: str, first: dict[str, str], second: di
     findings.expect(
         name,
         not differing,
-        f"preparing twice gives different bytes: {', '.join(differing[:8])}.",
+        f"preparing twice results in different bytes: {', '.join(differing[:8])}.",
         "Seed every random choice, and sort everything whose order is undefined.",
     )
 
@@ -298,5 +298,5 @@ def check_programs(
         findings.expect(
             "program that prints its inputs",
             said and SECRET not in said,
-            "grading reveals what a program prints, which may be the private inputs." if said else "it is scored.",
+            "grading reveals a program's output, which may contain private inputs." if said else "it is scored.",
         )

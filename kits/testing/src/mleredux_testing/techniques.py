@@ -28,7 +28,7 @@ def check_technique(technique: Technique | str, tmp: Path | None = None, *, base
     Args:
         technique: The technique, or its id.
         tmp: A folder for the data; None: a temporary folder.
-        base: The task to derive from; if the technique does not apply to it, the error must say so.
+        base: The task to derive from; if the technique does not apply to it, the error must state this.
 
     Raises:
         NotConforming: With all problems.

@@ -21,6 +21,7 @@ from mleredux._core.store import Run, RunStore
 from mleredux_rollout import read_rollout, step_extra
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_support.plans import plan_of
+from mleredux_support.usage import assert_same_usage
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"
@@ -112,6 +113,7 @@ def test_calls_and_cost_are_in_the_ledger(run: Run) -> None:
     assert used.prompt_tokens == 3 * 2000 + 3 * 1000 and used.completion_tokens == 3 * 300 + 3 * 50
     assert used.cost_usd is not None and used.cost_usd > 0
     assert run.report.ledger.network == "gateway"
+    assert_same_usage(run)
 
 
 def test_a_run_that_was_stopped_has_journal_submission_and_rollout(home: Path, run: Run) -> None:

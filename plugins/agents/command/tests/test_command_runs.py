@@ -11,6 +11,7 @@ from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
 from mleredux_rollout import read_rollout
 from mleredux_scripted_llm import ScriptedLlm
+from mleredux_support.usage import assert_same_usage
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 HERE = Path(__file__).parent
@@ -63,6 +64,7 @@ def test_calls_and_cost_are_in_the_ledger(run: Run) -> None:
     used = run.report.ledger.llm
     assert (used.calls, used.prompt_tokens, used.completion_tokens) == (4, 10_000, 702)
     assert used.cost_usd is not None and used.cost_usd > 0
+    assert_same_usage(run)
 
 
 def test_the_key_is_nowhere(run: Run) -> None:

@@ -112,7 +112,7 @@ def test_tools_of_plugins_are_listed_and_found_by_id(tmp_path: Path) -> None:
         ("command", "{tmp}/http.json", NotGranted, "mcp.example.org, which was not granted"),
         ("command", "{tmp}/sse.json", MlereduxError, "the transport 'sse' is not supported"),
         ("command", "{tmp}/broken.json", MlereduxError, "contains no MCP servers"),
-        ("command", "{tmp}/neither.json", MlereduxError, "give the command or the URL"),
+        ("command", "{tmp}/neither.json", MlereduxError, "specify the command or the URL"),
     ],
 )
 def test_what_cannot_be_used_is_refused(

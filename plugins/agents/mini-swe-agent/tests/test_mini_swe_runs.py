@@ -13,6 +13,7 @@ from mleredux._core.store import Run
 from mleredux_rollout import Step, read_rollout, step_extra
 from mleredux_scripted_llm import ScriptedLlm
 from mleredux_support.commands import mleredux as mleredux_command
+from mleredux_support.usage import assert_same_usage
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 SCENARIO = Path(__file__).parent / "scenarios" / "digits.yaml"
@@ -67,6 +68,7 @@ def test_tokens_and_cost_are_counted_in_rollout_and_ledger(run: Run) -> None:
     assert (used.calls, used.prompt_tokens, used.completion_tokens) == (5, 13_500, 760)
     assert used.cost_usd is not None and used.cost_usd > 0
     assert run.report.ledger.validations == 1
+    assert_same_usage(run)
 
 
 def test_the_key_is_nowhere(run: Run) -> None:

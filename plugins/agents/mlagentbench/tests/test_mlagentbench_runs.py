@@ -14,6 +14,7 @@ from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
 from mleredux_rollout import check_rollout, read_rollout, step_extra, text_of
 from mleredux_scripted_llm import ScriptedLlm
+from mleredux_support.usage import assert_same_usage
 
 VARIABLE = "MLEREDUX_TEST_MLAGENTBENCH_IMAGE"
 pytestmark = [
@@ -72,7 +73,5 @@ def test_calls_are_counted_alike_by_agent_and_gateway(run: Run) -> None:
     used = run.report.ledger.llm
     assert used.calls == 10 and used.cost_usd is not None and used.cost_usd > 0
     rollout = read_rollout(run.path / "rollout.json")
-    total = rollout.final_metrics
-    assert total is not None
-    assert (total.total_prompt_tokens, total.total_completion_tokens) == (used.prompt_tokens, used.completion_tokens)
+    assert_same_usage(run)
     assert [step.llm_call_count for step in rollout.steps[1:]] == [2, 1, 2, 1, 2, 1, 1]

@@ -11,6 +11,7 @@ from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run
 from mleredux_rollout import check_rollout, read_rollout, step_extra, text_of
 from mleredux_scripted_llm import ScriptedLlm
+from mleredux_support.usage import assert_same_usage
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
 
@@ -68,10 +69,7 @@ def test_calls_tokens_and_cost_are_counted_alike_by_agent_and_gateway(run: Run) 
     used = run.report.ledger.llm
     assert run.report.ledger.network == "gateway" and used.calls == 7
     assert used.cost_usd is not None and used.cost_usd > 0
-    total = read_rollout(run.path / "rollout.json").final_metrics
-    assert total is not None
-    assert (total.total_prompt_tokens, total.total_completion_tokens) == (used.prompt_tokens, used.completion_tokens)
-    assert total.total_cost_usd == pytest.approx(used.cost_usd)
+    assert_same_usage(run)
 
 
 def test_events_are_kept_and_the_upstreams_key_is_nowhere(run: Run) -> None:

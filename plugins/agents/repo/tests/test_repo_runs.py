@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux._core.store import Run
+from mleredux_scripted_llm import ScriptedLlm
+from mleredux_support.usage import assert_same_usage
 
 pytestmark = [pytest.mark.docker, pytest.mark.usefixtures("docker_engine")]
 
@@ -65,24 +68,29 @@ def test_a_repository_becomes_a_graded_run_with_its_commit_recorded(
 
 
 def test_check_says_what_to_mend_and_keeps_no_run(write_agent: Any, mleredux_home: Path) -> None:
-    good = mleredux("agent", "check", *GRANTED, str(write_agent("good")), "--json")
+    folder = write_agent("good")
+    good = mleredux("agent", "check", *GRANTED, str(folder), "--json")
     said = json.loads(good.stdout)
     assert good.returncode == 0, good.stdout + good.stderr
     assert [step["step"] for step in said["steps"]] == [
         *("source", "manifest", "requests", "requests", "build", "smoke run")
     ]
+    assert "need no smoke run" in said["steps"][-1]["message"]
     broken = mleredux(
         "agent", "check", *GRANTED, str(write_agent("broken", **{"solve.py": "raise SystemExit('no idea')\n"}))
     )
-    assert broken.returncode == 1
+    assert broken.returncode == 3
     assert "FAIL smoke run" in broken.stdout and "| no idea" in broken.stdout
     unbuilt = mleredux(
         "agent", "check", *GRANTED, str(write_agent("unbuilt", **{"requirements.txt": "no-such-thing-at-all\n"}))
     )
-    assert unbuilt.returncode == 1 and "FAIL build" in unbuilt.stdout and "no-such-thing-at-all" in unbuilt.stdout
+    assert unbuilt.returncode == 3 and "FAIL build" in unbuilt.stdout and "no-such-thing-at-all" in unbuilt.stdout
     wrong = mleredux("agent", "check", *GRANTED, str(write_agent("wrong", **{"mleredux-agent.toml": "[agent]\n"})))
     assert wrong.returncode == 1 and "agent.id: is missing" in wrong.stderr and "Traceback" not in wrong.stderr
     assert not (mleredux_home / "runs").exists()
+    runs = ("--json", "--runs-dir", str(mleredux_home / "runs"))
+    record = json.loads(mleredux("run", "digits", "--agent", f"repo:{folder}", *GRANTED, *runs).stdout)
+    assert record["status"] == "done" and not (Path(record["path"]) / "logs" / "smoke").exists(), "the check counts"
 
 
 def test_an_agent_that_fails_its_smoke_run_never_sees_the_task(write_agent: Any, mleredux_home: Path) -> None:
@@ -143,3 +151,40 @@ def test_an_agent_reaches_granted_hosts_and_the_ledger_lists_all(
     assert used["files.test", True]["connections"] == 1 and used["files.test", True]["received"] > 0
     assert used["other.test", False]["connections"] == 1
     assert ledger["hosts"] == ["files.test"]
+
+
+ASKING = """
+import urllib.error, urllib.request
+body = json.dumps({"model": "gpt-4.1", "messages": [{"role": "user", "content": "Hello."}]}).encode()
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+for _ in range(4):
+    try:
+        url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+        print(urllib.request.urlopen(urllib.request.Request(url, body, headers)).status)
+    except urllib.error.HTTPError as error:
+        print(error.status)
+"""
+
+
+def test_budgets_hold_for_the_smoke_run_and_all_places_show_the_runs_own_usage(
+    write_agent: Any, mleredux_home: Path
+) -> None:
+    folder = write_agent("asking")
+    manifest = (folder / "mleredux-agent.toml").read_text().replace("[build]", 'network = "gateway"\n\n[build]', 1)
+    (folder / "mleredux-agent.toml").write_text(manifest)
+    (folder / "solve.py").write_text((folder / "solve.py").read_text() + ASKING)
+    usage = {"prompt": 900, "completion": 70, "cached": 300, "reasoning": 50}
+    replies: list[Any] = [{"error": {"status": 429}}, {"text": "Hello.", "usage": usage}]
+    runs = ("--runs-dir", str(mleredux_home / "runs"))
+    with ScriptedLlm({"rules": [{"replies": replies, "repeat": True}]}, key="k") as llm:
+        words = ("run", "digits", "--agent", f"repo:{folder}", *GRANTED, "--llm-calls", "3", *runs, "--json")
+        ended = mleredux(*words, **llm.environment("k"))
+        assert ended.returncode == 0, ended.stderr
+        assert len(llm.calls) == 6
+        run = Run(Path(json.loads(ended.stdout)["path"]))
+        for place, first in (("smoke/agent.log", "429"), ("agent.log", "200")):
+            assert (run.logs_dir / place).read_text().split()[-4:] == [first, "200", "200", "403"]
+        assert_same_usage(run)
+        again = mleredux(*words, "--replay", run.id)
+        assert len(llm.calls) == 6, "a model was called"
+    assert_same_usage(Run(Path(json.loads(again.stdout)["path"])), replay=run.id)

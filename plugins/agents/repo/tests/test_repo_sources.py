@@ -91,6 +91,17 @@ def test_data_and_runs_beside_an_agent_are_not_in_it(
     assert answers not in given and (run.output_dir / "submission.csv").read_bytes() not in given
 
 
+@pytest.mark.parametrize("runs", [".", "results"])
+def test_runs_in_an_agents_folder_do_not_change_it(
+    runs: str, write_agent: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = write_agent(**{"solve.py": ""})
+    first = got(f"repo:{folder}")
+    for _ in range(2):
+        mleredux.run("wine", "dummy", data_dir=folder / "data", runs_dir=folder / runs, sandbox="process")
+    assert got(f"repo:{folder}").commit == first.commit
+
+
 def test_a_work_tree_is_its_commit_until_it_is_changed(repository: Path, tmp_path: Path, git: Any) -> None:
     work = tmp_path / "work"
     assert got(f"repo:{work}").commit == git(work, "rev-parse", "HEAD")
@@ -137,7 +148,7 @@ def test_bad_references_are_one_sentence(text: str, sentence: str) -> None:
 def test_folders_may_be_limited(write_agent: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_agent()
     monkeypatch.setenv("MLEREDUX_AGENT_PATHS", str(tmp_path / "allowed"))
-    with pytest.raises(MlereduxError, match="may not be taken from"):
+    with pytest.raises(MlereduxError, match="may not be fetched from"):
         got(f"repo:{folder}")
     monkeypatch.setenv("MLEREDUX_AGENT_PATHS", os.pathsep.join([str(tmp_path / "allowed"), str(folder.parent)]))
     assert got(f"repo:{folder}").folder.is_dir()

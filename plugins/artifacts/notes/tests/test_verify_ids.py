@@ -89,7 +89,7 @@ def judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dic
         assert made.code == 0, made.err
         told = mleredux(*plugins, "runs", "verify", "last", "--json")
         verdict = told.json
-        assert told.code == (0 if verdict["status"] == "verified" else 1), told.err
+        assert told.code == (0 if verdict["status"] == "verified" else 3), told.err
         shown = mleredux(*plugins, "runs", "show", "last", "--json")
         report: dict[str, Any] = shown.json["report"]
         assert report["verdict"] == verdict

@@ -84,7 +84,7 @@ def test_the_statement_names_versions_images_ledger_and_no_secret_key(place: Pat
 def test_without_submissions_hashes_are_checked_and_no_score_is_confirmed(place: Path) -> None:
     assert verify(place, "hashes.zip")[0] == 0
     code, found = verify(place, "hashes.zip", "--answers", str(place / "data"))
-    assert code == 1
+    assert code == 3
     assert all("did not confirm its score" in run["problems"][0] for run in found["runs"])
     assert [run["reproduced"] for run in found["runs"]] == [None, None]
     assert all("only its hash" in run["notes"][0] for run in found["runs"])
@@ -138,7 +138,7 @@ ATTACKS = [edit_report, edit_submission, edit_statement, remove_report, add_file
 @pytest.mark.attack
 def test_a_changed_bundle_is_refused_with_a_sentence(place: Path, attack: Callable[[dict[str, bytes]], None]) -> None:
     code, found = verify(place, changed(place, f"{attack.__name__}.zip", attack))
-    assert (code, found["verified"]) == (1, False)
+    assert (code, found["verified"]) == (3, False)
     assert found["problems"]
 
 
@@ -151,7 +151,7 @@ def test_a_bundle_signed_anew_by_another_is_told_by_the_key(place: Path) -> None
         (place / "key.pem").write_bytes(archive.read(KEY))
     assert verify(place, "good.zip", "--key", str(place / "key.pem"))[1]["trusted"] is True
     code, found = verify(place, "forged.zip", "--key", str(place / "key.pem"))
-    assert (code, found["trusted"]) == (1, False)
+    assert (code, found["trusted"]) == (3, False)
     assert verify(place, "forged.zip")[1]["trusted"] is None
 
 
@@ -208,7 +208,7 @@ def test_a_claim_that_can_t_be_graded_is_not_confirmed(place: Path, claims: dict
     write_bundle([Run(folder)], Ed25519PrivateKey.generate(), place / f"{name}.zip", submissions="score" not in claims)
     code, found = verify(place, f"{name}.zip", "--answers", str(place / "data"))
     [run] = found["runs"]
-    assert (code, run["reproduced"], run["score"], run["medal"]) == (1, None, None, None)
+    assert (code, run["reproduced"], run["score"], run["medal"]) == (3, None, None, None)
 
 
 @pytest.mark.parametrize("kind", LIES)
@@ -221,7 +221,7 @@ def test_what_is_claimed_and_signed_is_found_by_grading(place: Path, kind: str) 
     assert (run["score"], run["medal"], run["percentile"], run["reproduced"]) == (None, None, None, None)
     code, found = verify(place, name, "--answers", str(place / "data"))
     [run] = found["runs"]
-    assert (code, run["reproduced"], run["medal"]) == (1, False, None)
+    assert (code, run["reproduced"], run["medal"]) == (3, False, None)
     assert ", the report says " in run["problems"][0]
     arguments = ["verify", str(place / name), "--answers", str(place / "data")]
     shown = CliRunner(env={"COLUMNS": "160"}).invoke(root, arguments).stdout
@@ -244,7 +244,7 @@ def test_a_statement_of_any_form_is_a_sentence(place: Path) -> None:
         runs = [{**whole, **told}] if told else told
         name = changed(place, f"odd{number}.zip", lambda files, runs=runs: sign(files, {"runs": runs}))  # type: ignore[misc]
         code, found = verify(place, name, "--answers", str(place / "data"))
-        assert code == 1 and found["problems"], told
+        assert code == 3 and found["problems"], told
 
 
 def sign(files: dict[str, bytes], predicate: dict[str, Any]) -> None:
@@ -272,7 +272,7 @@ def test_no_name_in_an_archive_reaches_the_terminal_as_it_is(place: Path) -> Non
     name = changed(place, "controls.zip", hostile)
     for more in ([], ["--json"], ["--answers", str(place / "data")]):
         shown = CliRunner().invoke(root, ["verify", str(place / name), *more])
-        assert shown.exit_code == 1
+        assert shown.exit_code == 3
         rest = {char for char in shown.output if not char.isprintable()} - {"\n"}
         assert not rest, more
 

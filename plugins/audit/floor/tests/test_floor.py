@@ -94,7 +94,7 @@ DEFECT = "copy (hint of test.csv) scores 0, better than the median 50, and wins 
         ([], ["digits"], 1, "Task digits is not prepared."),
         ([], ["nope"], 1, "There is no task 'nope'."),
         ([], ["told", "--sandbox", "nope"], 1, "There is no sandbox 'nope'."),
-        ([], [], 2, "Give a task"),
+        ([], [], 2, "Specify a task"),
         ([], ["told", "--nope"], 2, "No such option"),
     ],
 )

@@ -1,7 +1,8 @@
-"""A published folder: read back by Harbor's registry, loader and linter, the hub's card, and OpenEnv."""
+"""A published folder: each part is read back by the program that it is for."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
 import os
@@ -9,14 +10,19 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux.plugin.command import current
+from mleredux_bridge_harbor.packages import graders_of
 from mleredux_bridge_harbor.publish import problems
 from mleredux_testing.pytest_plugin import validator
+from packaging.requirements import Requirement
 
 TASKS = ("synthetic-micro-hard-SEED", "leakage@synthetic-micro-hard-SEED", "cv@synthetic-micro-hard-SEED")
 """Competitions, and techniques; a solution of `cv` has less than the best reward."""
@@ -92,11 +98,65 @@ def test_the_hub_reads_the_card(folder: Path) -> None:
     assert "$" not in card.text.replace("$(", "")
 
 
-def test_openenv_accepts_the_space(folder: Path) -> None:
-    programs = validator("openenv") / "bin"
-    words = [programs / "openenv", "validate", folder / "openenv", "--level", "static", "--skip-build", "--json"]
+def test_datasets_loads_the_rows_of_both_parts(folder: Path, tmp_path: Path) -> None:
+    code = "import sys, datasets; datasets.load_dataset(sys.argv[1]).save_to_disk(sys.argv[2])"
+    code += "; print({name: part.to_list() for name, part in datasets.load_from_disk(sys.argv[2]).items()})"
+    words = [validator("verifiers") / "bin" / "python", "-c", code, folder, tmp_path / "saved"]
+    env = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path)}
+    ended = subprocess.run(words, capture_output=True, text=True, env=env)
+    assert ended.returncode == 0, ended.stderr
+    assert ast.literal_eval(ended.stdout) == {part: rows(folder, part) for part in ("train", "evaluation")}
+
+
+def test_verifiers_validates_the_installed_package(folder: Path, tmp_path: Path) -> None:
+    """Its solutions have the best reward, and nothing has none; what defines its tasks is installed with it."""
+    programs, site, uv = validator("verifiers") / "bin", tmp_path / "site", shutil.which("uv") or "uv"
+    install = [uv, "pip", "install", "--quiet", "--no-config", "--no-deps", "--python", programs / "python"]
+    shutil.copytree(folder / "verifiers", tmp_path / "source")
+    subprocess.run([*install, "--target", site, tmp_path / "source"], check=True)
+    (found,) = distributions(path=[str(site)])
+    tasks = [row["task"] for row in rows(folder, "train")]
+    needed = {owner for task in tasks for owner in graders_of(current().task(task))}
+    assert needed < {Requirement(line).name for line in found.requires or ()}
+    task = {"sandbox": "process", "runs_dir": tmp_path / "runs", "data_dir": folder.parent / "data"}
+    words = ["--no-rich", "-o", tmp_path / "out", "--runtime.type", "subprocess", "--max-concurrent", "2"]
+    words += [word for name, value in task.items() for word in (f"--taskset.task.{name}", value)]
+    env = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": str(site)}
+    ended = subprocess.run([programs / "vf-validate", "micro-set", *words], capture_output=True, text=True, env=env)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    (results,) = (tmp_path / "out").glob("*/results.jsonl")
+    validated = [json.loads(line) for line in results.read_text().splitlines()]
+    assert sorted(row["name"] for row in validated) == sorted(tasks)
+    assert all(row["gold"]["valid"] is row["noop"]["valid"] is True for row in validated), validated
+
+
+def test_openenv_accepts_the_space_and_its_server(folder: Path, tmp_path: Path) -> None:
+    """The server is started by the space's command, from its own packages alone."""
+    programs, space = validator("openenv") / "bin", tmp_path / "space"
+    shutil.copytree(folder / "openenv", space)
+    words = [programs / "openenv", "validate", space, "--level", "static", "--skip-build", "--json"]
     ended = subprocess.run(words, capture_output=True, text=True)
     assert json.loads(ended.stdout)["verdict"] == "pass", ended.stdout
+    with tarfile.open(space / "packages.tar.xz") as archive:
+        archive.extractall(space, filter="data")
+    (command,) = re.findall(r'^CMD \["sh", "-c", "(.+)"]$', (space / "Dockerfile").read_text(), re.MULTILINE)
+    (others,) = (programs.parent / "lib").glob("python*/site-packages")
+    # Without -S, the packages of this checkout would be imported.
+    (space / "python3").write_text(f'#!/bin/sh\nPYTHONPATH=packages:{others} exec {programs}/python -S "$@"\n')
+    (space / "python3").chmod(0o755)
+    env = {"PATH": f"{space}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+    command += f" --port 0 --runs-dir {tmp_path}/runs --data-dir {tmp_path}/data"
+    server = subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE, text=True, cwd=space, env=env)
+    try:
+        assert server.stdout is not None
+        found = re.search(r":\d+$", server.stdout.readline().strip())
+        assert found is not None
+        words = [programs / "openenv", "validate", "--url", f"http://127.0.0.1{found[0]}", "--json"]
+        report = subprocess.run(words, capture_output=True, text=True).stdout
+    finally:
+        server.terminate()
+        server.wait()
+    assert json.loads(report)["passed"], report
 
 
 def test_an_interrupted_folder_is_completed(folder: Path, tmp_path: Path) -> None:
@@ -106,8 +166,9 @@ def test_an_interrupted_folder_is_completed(folder: Path, tmp_path: Path) -> Non
     (copy / "SHA256SUMS").unlink()
     missing, half = (copy / rows(copy, part)[0]["path"] for part in ("train", "evaluation"))
     shutil.rmtree(missing)
-    (half / "tests" / "packages").mkdir()
-    (half / "task.toml").unlink()
+    half.rename(half.with_name(f".{half.name}"))
+    (half.with_name(f".{half.name}") / "task.toml").unlink()
+    (half.with_name(f"..{half.name}-abcdefgh") / "task").mkdir(parents=True)
     shutil.copytree(copy / rows(copy, "train")[1]["path"], copy / "tasks" / "train" / "unwanted")
     words = ["--seeds", "3..5", "--evaluation", "0.3", "--certify", "1", "-o", str(copy), "--data-dir", str(data)]
     assert called(*TASKS, *words)[0] == 0
@@ -151,7 +212,7 @@ def test_mistakes_are_sentences(folder: Path, tmp_path: Path) -> None:
         (["synthetic-micro-SEED", "--seeds", "9..1", "-o", str(tmp_path / "x")], "not a range of seeds"),
         (["digitz", "-o", str(tmp_path / "x")], "There is no task 'digitz'"),
         (["wine", "-o", str(folder)], "can't be created"),
-        (["wine"], "Give a task and a folder"),
+        (["wine"], "Specify a task and a folder"),
         (["--check", str(tmp_path)], "is not a published folder"),
     ):
         code, output = called(*words)

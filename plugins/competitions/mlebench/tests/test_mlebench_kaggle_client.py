@@ -262,11 +262,11 @@ def test_a_whole_set_is_asked_for_at_once_and_nothing_is_downloaded(
     with FakeKaggle(dict.fromkeys(SET, archive)) as kaggle:
         monkeypatch.setenv(ENDPOINT_VARIABLE, kaggle.endpoint)
         code, found = doctor(tmp_path / "data")
-        assert code == 1 and "no credentials were found. The same applies to" in found[f"data/{SET[0]}"]
+        assert code == 3 and "no credentials were found. The same applies to" in found[f"data/{SET[0]}"]
         monkeypatch.setenv("KAGGLE_API_TOKEN", TOKEN)
         kaggle.unaccepted.add(SET[1])
         code, found = doctor(tmp_path / "data")
-        assert code == 1 and "accept its rules first" in found[f"data/{SET[1]}"]
+        assert code == 3 and "accept its rules first" in found[f"data/{SET[1]}"]
         assert found["data/tasks"] == "Data or the right to download it: 1 of 2 tasks."
         kaggle.unaccepted.clear()
         code, found = doctor(tmp_path / "data")

@@ -44,12 +44,12 @@ def kaggle(archive: Path) -> Iterator[FakeKaggle]:
 
 
 @pytest.fixture
-def env(kaggle: FakeKaggle, tmp_path: Path) -> dict[str, str]:
+def env(kaggle: FakeKaggle, tmp_path: Path, own_cache: Path) -> dict[str, str]:
     home = tmp_path / "home"
     home.mkdir()
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("KAGGLE_", "MLEREDUX_", "XDG_"))}
     own = {"HOME": str(home), "KAGGLE_API_TOKEN": TOKEN, "MLEREDUX_KAGGLE_ENDPOINT": kaggle.endpoint}
-    return {**kept, **own, "MLEREDUX_DATA_ROOT": str(tmp_path / "data")}
+    return {**kept, **own, "MLEREDUX_DATA_ROOT": str(tmp_path / "data"), "XDG_CACHE_HOME": str(own_cache.parent)}
 
 
 @pytest.fixture

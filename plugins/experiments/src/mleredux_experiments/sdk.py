@@ -7,6 +7,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mleredux.models.formats import counted
 from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Plan
 
@@ -94,7 +95,7 @@ class Experiment:
 
     def __repr__(self) -> str:
         told = self.status()
-        return f"Experiment({told['name']!r}, {told['ended']} of {told['total']} runs ended)"
+        return f"Experiment({told['name']!r}, {told['ended']} of {counted(told['total'], 'run')} ended)"
 
     def _repr_html_(self) -> str:
         """Return the runs by arm as HTML, for notebooks."""
@@ -105,7 +106,8 @@ class Experiment:
             f"<tr>{''.join(f'<td>{escape(str(arm[name]))}</td>' for name in columns)}</tr>" for arm in told["arms"]
         )
         title = f"<b>{escape(told['name'])}</b> {escape(told['question'])}<br>"
-        return f"<div>{title}{told['ended']} of {told['total']} runs ended<table><tr>{head}</tr>{rows}</table></div>"
+        ended = f"{told['ended']} of {counted(told['total'], 'run')} ended"
+        return f"<div>{title}{ended}<table><tr>{head}</tr>{rows}</table></div>"
 
 
 def experiment(

@@ -76,7 +76,7 @@ def test_a_file_that_is_not_there_is_reported_without_sending_anything(there: St
 def test_the_form_is_looked_at_without_grading(there: StandIn) -> None:
     there.answers["POST /v1/validations"] = answer({"valid": False, "message": "submission.csv has 1 row, not 540."})
     told = mleredux("validate", "mine.csv", "digits")
-    assert told.code == 1 and told.out == "mine.csv has 1 row, not 540.\n"
+    assert told.code == 3 and told.out == "mine.csv has 1 row, not 540.\n"
     assert "idempotency-key" not in there.asked[0].headers
     assert mleredux("validate", "absent.csv", "digits", "--json").json["message"] == "absent.csv does not exist."
 

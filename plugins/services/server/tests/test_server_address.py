@@ -9,13 +9,16 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import uvicorn
+from fastapi import FastAPI
 from mleredux.errors import MlereduxError
-from mleredux_server.operations import address
+from mleredux_server.operations import address, listener
 from mleredux_server.settings import Settings
 from mleredux_support.server import TOKEN
 
@@ -111,6 +114,32 @@ def start_with(listener: socket.socket, runs: Path) -> subprocess.Popen[bytes]:
     serve = [sys.executable, "-m", "mleredux", "serve", "--runs-dir", str(runs)]
     command = ["bash", "-c", script, "bash", str(listener.fileno()), *serve]
     return subprocess.Popen(command, pass_fds=(listener.fileno(),), env={**os.environ, "MLEREDUX_SERVE_TOKEN": TOKEN})
+
+
+@pytest.mark.parametrize("requests", [0, 1], ids=["before its first request", "between two requests"])
+def test_a_connection_accepted_before_the_end_gets_its_first_answer(
+    requests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listener, "LAST_SECONDS", 60)
+    server = uvicorn.Server(listener.configured(FastAPI()))
+    request = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        place = listening.getsockname()
+        serving = threading.Thread(target=server.run, kwargs={"sockets": [listening.dup()]})
+        serving.start()
+        with socket.create_connection(place) as accepted:
+            for _ in range(requests):
+                accepted.sendall(request)
+                assert accepted.recv(9) == b"HTTP/1.1 "
+            assert httpx.get(f"http://127.0.0.1:{place[1]}").status_code == 404, "so both are accepted"
+            server.should_exit = True
+            while server.servers and server.servers[0].is_serving():
+                time.sleep(0.01)
+            if not requests:
+                accepted.sendall(request)
+            ending = accepted.makefile("rb").read()
+            assert requests or b" 404 " in ending
+        serving.join()
 
 
 def test_a_restart_refuses_no_connection_if_its_socket_is_passed(tmp_path: Path) -> None:

@@ -188,7 +188,7 @@ def _add_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(engine_module._MIGRATIONS, migrations)
     (migrations / "versions" / f"{NEXT}_later.py").write_text(LATER.format(next=NEXT, last=NOW))
     monkeypatch.setattr(engine_module, "_MIGRATIONS", migrations)
-    for module in ("database.engine", "database", "cli.context", "cli.care"):
+    for module in ("database.engine", "database"):
         monkeypatch.setattr(f"mleredux_server.{module}.REVISIONS", (*REVISIONS, NEXT))
 
 

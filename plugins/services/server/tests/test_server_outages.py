@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psutil
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
@@ -93,8 +94,12 @@ class Outage:
         leads = re.findall(r'<p class="lead">\w+: (.*?)</p>', html.unescape(page), re.DOTALL)
         assert any(reason in lead.lower() for lead in leads), leads
 
-    def end(self) -> None:
-        """Wait until all runs are done, and check that nothing was lost or counted twice."""
+    def end(self, *, moved: bool = False) -> None:
+        """Wait until all runs are done, and check that nothing was lost or counted twice.
+
+        Args:
+            moved: Whether agents may have been started again, on another node.
+        """
         wait_for(lambda: all(run["status"] == "done" for run in self.look().values()), 240)
         for stage, run in self.runs.items():
             lines = (self.server.runs_dir / run / "events.jsonl").read_text().splitlines()
@@ -102,6 +107,7 @@ class Outage:
             assert [event["seq"] for event in events] == list(range(len(events)))
             assert sum(event["type"] == "state" and event["data"]["state"] == "done" for event in events) == 1
             assert self.log(stage).read_text().count("begun") == 1
+            assert moved or not (self.server.runs_dir / run / "attempts").exists(), f"{stage}: it was started again"
         listed = self.http.get("/v1/runs").json()["items"]
         assert sorted(run["id"] for run in listed) == sorted(self.runs.values())
 
@@ -112,6 +118,21 @@ def wait_for(met: Callable[[], Any], seconds: float = 120) -> Any:
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.2)
     return found
+
+
+def test_runs_survive_that_their_workers_are_killed_in_any_stage(tmp_path: Path) -> None:
+    with Outage(tmp_path, "--workers", "6", "--no-verify") as outage:
+        outage.make("process")
+        workers = [
+            process
+            for process in psutil.Process(outage.server.process.pid).children()
+            if "mleredux_server.scheduler.worker" in process.cmdline()
+        ]
+        assert len(workers) >= len(outage.runs)
+        for worker in workers:
+            worker.kill()
+        outage.release()
+        outage.end()
 
 
 @pytest.mark.docker
@@ -125,12 +146,13 @@ def test_runs_wait_for_an_engine_that_is_out_of_reach(
         outage.make("docker")
         relay.stop()
         outage.release()
-        reasons = ("can't be reached at", "the sandbox docker")
+        reasons = ("can't be reached at", "the sandbox docker", "the Docker engine, which does not respond")
         waiting = (*STAGES[1:3], WORKING)  # those that need the engine now
         wait_for(lambda: outage.look() and all(any(map(str.strip, outage.seen[stage])) for stage in waiting))
         for stage in waiting:
             assert all(any(reason in said for reason in reasons) for said in outage.seen[stage] if said)
-        outage.check_shown("running", "docker", monkeypatch)
+        for stage in waiting[1:]:
+            outage.check_shown(stage, "docker", monkeypatch)
         relay.start()
         outage.end()
     relay.stop()
@@ -146,13 +168,17 @@ def store() -> Iterator[S3Server]:
     made.stop()
 
 
+@pytest.mark.parametrize("everywhere", [True, False], ids=["everywhere", "on the nodes"])
 def test_runs_on_nodes_wait_for_an_object_store_that_is_out_of_reach(
-    store: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: S3Server, everywhere: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port, service = free_port(), store.environment["AWS_ENDPOINT_URL"].rpartition(":")[2]
     relay = Relay(("127.0.0.1", port), ("127.0.0.1", int(service)))
     (tmp_path / "nodes").mkdir()
-    env = {**store.environment, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
+    cut, reason = f"http://127.0.0.1:{port}", "does not respond" if everywhere else "may be unable to reach it"
+    env = {**store.environment, "NODES_ENDPOINT": cut}
+    if everywhere:
+        env["AWS_ENDPOINT_URL"] = cut
     env |= {"NODES": str(tmp_path / "nodes"), "HIDDEN": str(tmp_path / "home")}
     options = ("--executor", "apart", "--store", store.url("outage"), "--no-verify")
     with Outage(tmp_path, *options, **env) as outage:
@@ -163,13 +189,10 @@ def test_runs_on_nodes_wait_for_an_object_store_that_is_out_of_reach(
             outage.look()
             time.sleep(0.5)
         wait_for(
-            lambda: (
-                outage.look()
-                and all(any("does not respond" in why for why in outage.seen[stage]) for stage in outage.runs)
-            )
+            lambda: outage.look() and all(any(reason in why for why in outage.seen[stage]) for stage in outage.runs)
         )
-        outage.check_shown("running", "does not respond", monkeypatch)
+        outage.check_shown("running", reason, monkeypatch)
         relay.start()
-        outage.end()
+        outage.end(moved=not everywhere)
         assert not any(run["waiting_for"] for run in outage.look().values())
     relay.stop()

@@ -54,23 +54,23 @@ def command(
 
     until = datetime.now().astimezone().isoformat() if deadline == "now" else deadline
     terms = Terms(task, until, public).kept(folder)
-    found = read_class(students, terms)
+    roll = read_class(students, terms)
     terms.keep(folder)
-    for place, listed in enumerate(found):
+    for place, listed in enumerate(roll):
         student, written = hand_out_next(listed, terms, folder, data_dir)
-        found[place] = student
+        roll[place] = student
         if written:
             click.echo(f"{student.name}: wrote {folder / student.name / 'task'} ({student.task})", err=True)
-    rows = collect(found, folder, RunStore(runs_dir), data_dir, public=terms.public)
-    asked = questions(rows)
+    rows = collect(roll, folder, RunStore(runs_dir), data_dir, public=terms.public)
+    totals = questions(rows)
     if as_json:
-        print_json({"students": rows, "questions": asked})
+        print_json({"students": rows, "questions": totals})
         return
     print_table(rows, ("student", "status", "score", "task", "message"), ("task",))
-    if asked:
+    if totals:
         click.echo()
         print_table(
-            [{**row, "right": f"{row['right']} of {row['answered']}"} for row in asked], ("question", "right", "mean")
+            [{**row, "right": f"{row['right']} of {row['answered']}"} for row in totals], ("question", "right", "mean")
         )
-    if waiting := [student.deadline for student in found if student.deadline and not student.over]:
-        click.echo(f"{len(waiting)} of {len(found)} are graded later, the last after {max(waiting):%Y-%m-%d %H:%M %Z}.")
+    if waiting := [student.deadline for student in roll if student.deadline and not student.over]:
+        click.echo(f"{len(waiting)} of {len(roll)} are graded later, the last after {max(waiting):%Y-%m-%d %H:%M %Z}.")

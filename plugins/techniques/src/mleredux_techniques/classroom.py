@@ -117,19 +117,19 @@ def read_class(path: Path, terms: Terms) -> list[Student]:
         raise MlereduxError(
             f"{path} can't be read: {why}.", hint="Choose a CSV file with the column `student`."
         ) from None
-    found: dict[str, Student] = {}
+    students: dict[str, Student] = {}
     for number, row in enumerate(rows, start=2):
         name = (row.get("student") or "").strip()
         if not is_name(name):
             raise MlereduxError(f"Line {number} of {path} has the invalid student name {name!r}.", hint=PERSON_RULE)
-        if name in found:
+        if name in students:
             raise MlereduxError(f"Line {number} of {path} repeats {name}.", hint="List each student once.")
         place, until = f"Line {number} of {path}", (row.get("deadline") or "").strip() or terms.deadline
         own = _task_of(row, name, terms, place)
-        found[name] = Student(name, own, moment(until, place) if until else None)
-    if not found:
+        students[name] = Student(name, own, moment(until, place) if until else None)
+    if not students:
         raise MlereduxError(f"{path} lists no students.", hint="Add the header `student`, and one line per student.")
-    return list(found.values())
+    return list(students.values())
 
 
 def _task_of(row: dict[str, Any], name: str, terms: Terms, place: str) -> str:
@@ -243,12 +243,12 @@ def collect(
             verdict = mleredux.validate(counted[-1], student.task, data_dir=data_dir)
             row |= {"status": "submitted" if verdict.valid else "invalid", "message": verdict.message}
             if public and verdict.valid:
-                parts = _parts(mleredux.grade(counted[-1], student.task, data_dir=data_dir))
+                parts = parts_of(mleredux.grade(counted[-1], student.task, data_dir=data_dir), 1e-9)
                 row |= {"score": _mean(parts[1::2]), "message": "The public score, on every second question."}
         else:
             report = mleredux.grade(counted[-1], student.task, data_dir=data_dir)
             row |= _graded(student, folder / student.name / FEEDBACK, report)
-            row |= {"score": _mean(_parts(report)[::2])} if public and report.valid_submission else {}
+            row |= {"score": _mean(parts_of(report, 1e-9)[::2])} if public and report.valid_submission else {}
         rows.append(row)
     write_atomically(folder / RESULTS, json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
     return rows
@@ -257,11 +257,11 @@ def collect(
 def _submitted(student: Student, folder: Path, store: RunStore) -> list[tuple[datetime, Path]]:
     """Return a student's submissions with their times, the oldest first."""
     path = student.document(folder)
-    found = [(datetime.fromtimestamp(path.stat().st_mtime, UTC), path)] if path.is_file() else []
+    versions = [(datetime.fromtimestamp(path.stat().st_mtime, UTC), path)] if path.is_file() else []
     for row in store.rows(task=student.task):
         if str(row["agent"]).partition(":")[2] == student.name:
-            found += [(version.time, version.path) for version in store.get(row["id"]).submissions()]
-    return sorted(found)
+            versions += [(version.time, version.path) for version in store.get(row["id"]).submissions()]
+    return sorted(versions)
 
 
 def _graded(student: Student, feedback: Path, report: Report) -> dict[str, Any]:
@@ -275,13 +275,14 @@ def _graded(student: Student, feedback: Path, report: Report) -> dict[str, Any]:
         "status": "graded" if report.valid_submission else "invalid",
         "score": report.score,
         "message": report.message,
-        "questions": [{name: part[name] for name in ("name", "score", "weight")} for part in _parts(report, 0)],
+        "questions": parts_of(report),
     }
 
 
-def _parts(report: Report, least: float = 1e-9) -> list[dict[str, Any]]:
-    """Return the answers to questions with at least this weight."""
-    return [part for part in report.details.get("facts", {}).get("parts", []) if part["weight"] >= least]
+def parts_of(report: Report | None, least: float = 0) -> list[dict[str, Any]]:
+    """Return the name, score and weight of the answer to each question with at least this weight."""
+    parts = report.details.get("facts", {}).get("parts", []) if report else []
+    return [{name: part[name] for name in ("name", "score", "weight")} for part in parts if part["weight"] >= least]
 
 
 def _mean(parts: list[dict[str, Any]]) -> float | None:
@@ -302,10 +303,10 @@ def questions(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     counted = [
         {
             "question": name,
-            "right": sum(score >= RIGHT for score in found),
-            "answered": len(found),
-            "mean": sum(found) / len(found),
+            "right": sum(score >= RIGHT for score in marks),
+            "answered": len(marks),
+            "mean": sum(marks) / len(marks),
         }
-        for name, found in scores.items()
+        for name, marks in scores.items()
     ]
     return sorted(counted, key=lambda row: (row["mean"], row["question"]))

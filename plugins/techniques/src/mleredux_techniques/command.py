@@ -67,7 +67,7 @@ def command(
         from mleredux_techniques.findings.skill import write_skill
 
         if form != "graded":
-            raise click.UsageError("A skill has graded findings; give --output a file for another form.")
+            raise click.UsageError("A skill has graded findings; set --output to a file for another form.")
         files = len(write_skill(task, lessons, output))
     elif output is not None:
         write_atomically(output, written)
@@ -77,5 +77,5 @@ def command(
         click.echo(written, nl=False)
     else:
         runs = sum(len(lesson.runs) for lesson in lessons)
-        made = "" if files == 1 else f" in {files} files"
-        click.echo(f"{output}: findings of {counted(runs, 'run')} of {counted(len(lessons), 'technique')}{made}.")
+        suffix = "" if files == 1 else f" in {files} files"
+        click.echo(f"{output}: findings of {counted(runs, 'run')} of {counted(len(lessons), 'technique')}{suffix}.")

@@ -65,7 +65,7 @@ def collect(store: Runs, task: str, *, most: int = 3, graded: bool = True) -> li
         store: The runs.
         task: The competition's id.
         most: Maximum number of recommendations per technique.
-        graded: Whether to leave out what was not graded as right; otherwise, all claims and recommendations.
+        graded: Whether to leave out answers that were not graded as correct; otherwise, all claims and recommendations.
 
     Raises:
         NotFound: There are no such runs, or there is no such task.
@@ -89,13 +89,13 @@ def collect(store: Runs, task: str, *, most: int = 3, graded: bool = True) -> li
 
 def lessons_of(runs: Iterable[tuple[str, Run]], *, most: int = 3, graded: bool = True) -> list[Lesson]:
     """Return the lessons of runs on one task, each with its technique, as `collect` does."""
-    found: dict[str, list[tuple[Run, Report]]] = defaultdict(list)
+    by_technique: dict[str, list[tuple[Run, Report]]] = defaultdict(list)
     for technique, run in runs:
         with suppress(MlereduxError):
             report = run.report
             if report is not None and report.score is not None and report.details.get("facts"):
-                found[technique].append((run, report))
-    return [(_lesson if graded else _claims)(technique, known, most) for technique, known in found.items()]
+                by_technique[technique].append((run, report))
+    return [(_lesson if graded else _claims)(technique, known, most) for technique, known in by_technique.items()]
 
 
 def _rows(store: Runs, technique: str, task: str) -> Iterator[dict[str, Any]]:
@@ -143,12 +143,12 @@ def _lesson(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson
 
 
 def _claims(technique: str, runs: list[tuple[Run, Report]], most: int) -> Lesson:
-    """Return what agents claimed and recommended, in the order of their runs."""
+    """Return the claims and recommendations of agents, in the order of their runs."""
     lesson = Lesson(technique, _title(technique))
     for _, report in sorted(runs, key=lambda item: item[0].id)[:most]:
         parts = report.details["facts"]["parts"]
-        given = {part["name"]: part["value"].get("given") for part in parts if isinstance(part.get("value"), Mapping)}
-        claims = [f"{name}: {str(value)[:300]}" for name, value in given.items() if value not in (None, "", [], {})]
+        answers = {part["name"]: part["value"].get("given") for part in parts if isinstance(part.get("value"), Mapping)}
+        claims = [f"{name}: {str(value)[:300]}" for name, value in answers.items() if value not in (None, "", [], {})]
         lesson.findings.extend({"name": claim, "explanation": claim} for claim in claims)
         if lines := report.details.get("recommendation"):
             lesson.recommendations.append({"lines": list(lines)})

@@ -67,6 +67,6 @@ def _figure(value: Any) -> str:
 def _short(value: Any) -> str:
     """Return a value as text of limited length, with five significant digits of numbers."""
     rounded = json.loads(json.dumps(value), parse_float=lambda digits: float(f"{float(digits):.5g}"))
-    told = value if isinstance(value, str) else json.dumps(rounded, ensure_ascii=False)
-    told = " ".join(told.split())
-    return told if len(told) <= _LONG else told[:_LONG] + "…"
+    text = value if isinstance(value, str) else json.dumps(rounded, ensure_ascii=False)
+    text = " ".join(text.split())
+    return text if len(text) <= _LONG else text[:_LONG] + "…"

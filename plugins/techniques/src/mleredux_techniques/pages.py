@@ -18,7 +18,7 @@ from mleredux.plugin.command import DataStore, current
 from mleredux.plugin.page import Visit
 from mleredux.plugin.task import Task
 
-from mleredux_techniques.classroom import RESULTS, TRIES, is_name, own_task, questions
+from mleredux_techniques.classroom import RESULTS, TRIES, is_name, own_task, parts_of, questions
 from mleredux_techniques.curriculum import collect
 
 _MOST_RUNS = 1_000
@@ -42,7 +42,7 @@ def techniques(visit: Visit) -> dict[str, Any]:
          "questions": questions([*_answers(visit, by_technique[name]), *_weighed(handed[name])])}
         for name, entry in current().entries("techniques").items()
     ]  # fmt: skip
-    listed.sort(key=lambda one: not one["runs"] + one["submissions"])
+    listed.sort(key=lambda listing: not listing["runs"] + listing["submissions"])
     return {"techniques": listed, **_class(visit)}
 
 
@@ -53,10 +53,9 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any] | None:
         handed = [row for row in visit.submissions() if row["task"] == task.id]
         plain = "+" not in task.id
         own = next(_variants(visit, visit.user, task.id), None) if plain and is_name(visit.user) else None
-        asked = questions([*_answers(visit, rows), *_weighed(handed)])
-        found = {"questions": asked, "runs": len(rows) + len(handed), "own": own, "plain": plain}
-        why = DataStore(visit.data_dir).refusal(task)
-        return {**found, "why": why, "base": _base(task.id), "lessons": None, "offered": []}
+        totals = questions([*_answers(visit, rows), *_weighed(handed)])
+        context = {"questions": totals, "runs": len(rows) + len(handed), "own": own, "plain": plain, "lessons": None}
+        return {**context, "why": DataStore(visit.data_dir).refusal(task), "base": _base(task.id), "offered": []}
     offered = [
         (f"{name}@{task.id}", str(entry.ref.summary.get("title", name)))
         for name, entry in current().entries("techniques").items()
@@ -119,9 +118,7 @@ def _parts(visit: Visit, run_id: str, changed: str) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=4_096)
 def _read(path: Path, _changed: str) -> list[dict[str, Any]]:
-    report = Run(path).report
-    parts = report.details.get("facts", {}).get("parts", []) if report else []
-    return [{name: part[name] for name in ("name", "score", "weight")} for part in parts]
+    return parts_of(Run(path).report)
 
 
 def _class(visit: Visit) -> dict[str, Any]:
@@ -137,7 +134,8 @@ def _class(visit: Visit) -> dict[str, Any]:
 
 class Place(NamedTuple):
     """A student's place: the mean over the tasks of the class, counting missing scores as 0, and the number of scored
-    tasks.
+    tasks. Scores of techniques are from 0 to 1; at other tasks, the share of the class that a score beats or equals
+    counts.
     """
 
     rank: int
@@ -148,16 +146,20 @@ class Place(NamedTuple):
 
 def board(rows: Sequence[Mapping[str, Any]]) -> list[Place]:
     """Rank the students of a class, the best first; those with equal means share a rank."""
-    scores: dict[str, dict[str, float]] = defaultdict(dict)
+    scores: dict[str, dict[str, float]] = {_base(row["task"]): {} for row in rows}
     for row in rows:
-        own = scores[str(row["student"])]
         if row["score"] is not None:
-            own[_base(row["task"])] = float(row["score"])
-    tasks = max(1, len({_base(row["task"]) for row in rows}))
-    means = {name: round(sum(own.values()) / tasks, 9) for name, own in scores.items()}
-    ordered = sorted(means, key=lambda name: (-means[name], name))
+            scores[_base(row["task"])][str(row["student"])] = float(row["score"])
+    tasks = [own if "@" in task else _shares(task, own) for task, own in scores.items()]
+    graded = {str(row["student"]): [own[name] for own in tasks if (name := str(row["student"])) in own] for row in rows}
+    means = {name: round(sum(own) / len(tasks), 9) for name, own in graded.items()}
     better = sorted(means.values(), reverse=True)
-    return [Place(better.index(means[name]) + 1, name, means[name], len(scores[name])) for name in ordered]
+    return sorted(Place(better.index(mean) + 1, name, mean, len(graded[name])) for name, mean in means.items())
+
+
+def _shares(task: str, own: Mapping[str, float]) -> dict[str, float]:
+    sign = -1 if current().task(task).direction == "minimize" else 1
+    return {name: sum(sign * other <= sign * score for other in own.values()) / len(own) for name, score in own.items()}
 
 
 def _base(task: str) -> str:

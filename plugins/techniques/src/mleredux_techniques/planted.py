@@ -20,8 +20,8 @@ def show(as_json: bool) -> None:
     """Print the commitment stored in the results of planted tasks: the SHA-256 of the secret."""
     from mleredux_techniques._kit.planting.seeds import commitment, planting_salt
 
-    found = commitment(planting_salt())
-    print_json({"commitment": f"sha256:{found}"}) if as_json else click.echo(f"sha256:{found}")
+    digest = commitment(planting_salt())
+    print_json({"commitment": f"sha256:{digest}"}) if as_json else click.echo(f"sha256:{digest}")
 
 
 @command.command("reveal")
@@ -34,8 +34,8 @@ def reveal(yes: bool, as_json: bool) -> None:
     if not yes:
         raise MlereduxError(_WARNING, hint="Add --yes to print it.")
     salt = planting_salt()
-    told = {"secret": salt.hex(), "commitment": f"sha256:{commitment(salt)}"}
-    print_json(told) if as_json else click.echo(told["secret"])
+    opened = {"secret": salt.hex(), "commitment": f"sha256:{commitment(salt)}"}
+    print_json(opened) if as_json else click.echo(opened["secret"])
 
 
 @command.command("check")
@@ -46,11 +46,11 @@ def verify(secret: str, commitment: str) -> None:
     from mleredux_techniques._kit.planting import seeds
 
     try:
-        found = seeds.commitment(bytes.fromhex(secret))
+        digest = seeds.commitment(bytes.fromhex(secret))
     except ValueError:
         raise MlereduxError(
             "The secret is not hexadecimal.", hint="Use the output of `mleredux planted reveal`."
         ) from None
-    if f"sha256:{found}" != f"sha256:{commitment.removeprefix('sha256:').lower()}":
+    if f"sha256:{digest}" != f"sha256:{commitment.removeprefix('sha256:').lower()}":
         raise MlereduxError("The secret does not match the commitment.", hint="It is from another installation.")
     click.echo("The secret matches the commitment.")

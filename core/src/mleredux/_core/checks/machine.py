@@ -223,7 +223,7 @@ def diagnose_gpus(catalogue: Catalogue, sandboxes: Sequence[str] = (), agent: st
 
 
 def faults(seen: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]:
-    """Yield errors in what a probe saw, one sentence each.
+    """Yield errors in a probe's observations, one sentence each.
 
     Args:
         seen: The output of the probe.
@@ -254,7 +254,7 @@ def _why_none() -> str:
 
 
 def _finding(sandbox: Sandbox, agent: Agent, ids: tuple[str, ...]) -> Finding:
-    """Return what an agent in a sandbox sees of its devices."""
+    """Return the devices that an agent in a sandbox sees."""
     if not sandbox.capabilities.gpus:
         return Finding(sandbox.id, False, "This sandbox can't give GPUs to agents.", "Choose another sandbox.")
     last = _output(sandbox, agent, ids).strip().rpartition("\n")[2]

@@ -17,7 +17,7 @@ from mleredux._core.protocols import Finding
 from mleredux._core.sandboxes.variables import protected_variables
 from mleredux.errors import MlereduxError
 from mleredux.models import Task
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 from mleredux.models.request import Request
 
 _QUESTIONS = 4
@@ -37,7 +37,7 @@ def diagnose_tasks(catalogue: Catalogue, tasks: Sequence[Task], data: DataStore)
     needed = [task for task in tasks if not (data.home(task) / "prepared").is_dir()]
     error = _refused(check_space, data, needed) if needed else None
     size = sum(task.resources.size_gb or 0 for task in needed)
-    enough = f"{len(tasks) - len(needed)} of {len(tasks)} tasks are prepared"
+    enough = f"{len(tasks) - len(needed)} of {counted(len(tasks), 'task')} prepared"
     enough += f"; there is room for the others ({plain(size)} GB)." if needed else "."
     finding = Finding("disk", error is None, error.message if error else enough, error.hint if error else None)
     return [*diagnoses, Diagnosis("disk", finding, required=True)]
@@ -92,7 +92,8 @@ def _grouped(area: str, what: str, tasks: Sequence[Task], refusals: Sequence[Mle
         if error is not None:
             reasons.setdefault(error.message.replace(task.id, "…"), []).append((task, error))
     good = sum(error is None for error in refusals)
-    diagnoses = [Diagnosis(area, Finding("tasks", True, f"{what}: {good} of {len(tasks)} tasks."))] if good else []
+    tally = f"{what}: {good} of {counted(len(tasks), 'task')}."
+    diagnoses = [Diagnosis(area, Finding("tasks", True, tally))] if good else []
     for of in reasons.values():
         (first, error), others = of[0], [task.id for task, _ in of[1:]]
         more = f" The same applies to {', '.join(others[:_NAMED])}" if others else ""

@@ -171,7 +171,7 @@ class LocalBackend:
         source = self.store.get(str(request.replay)).spec
         [plan, *others] = plans
         if others:
-            raise click.UsageError("--replay repeats one run; give one task, agent and seed.")
+            raise click.UsageError("--replay repeats one run; specify one task, agent and seed.")
         for name in ("task", "agent"):
             before, now = getattr(source, name), getattr(plan, name)
             if before != now:
@@ -307,11 +307,11 @@ class LocalBackend:
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
         """Return None, because experiments on this machine are folders."""
-        raise NotFound(f"There is no experiment {name} on a server.", hint="Give a server with --server URL.")
+        raise NotFound(f"There is no experiment {name} on a server.", hint="Specify a server with --server URL.")
 
     def check(self, request: RunRequest) -> Record:
         """Return None: plans of this machine are checked by their plugin."""
-        raise NotFound("Checking a plan requires a server.", hint="Give a server with --server URL.")
+        raise NotFound("Checking a plan requires a server.", hint="Specify a server with --server URL.")
 
     def delete(self, run_id: str) -> None:
         """Delete the folder of a run, and its data in an object store."""
@@ -359,6 +359,7 @@ def _view(run: Run) -> RunView:
         seconds=(events[-1].time - (run.log.state.began or events[0].time)).total_seconds(),
         artifacts=_short(run.path),
         record=run.record(),
+        waiting_for=run.log.state.waiting_for,
         page=_short(page) if page.exists() else None,
         warnings=tuple(one.sentence for event in events if isinstance(one := event.payload, Warned)),
     )

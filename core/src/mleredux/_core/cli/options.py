@@ -88,7 +88,7 @@ def place_of(facts: Mapping[str, Any]) -> Place:
 def elsewhere(command: str, place: Place) -> str:
     """Return the error message for a command that runs only in the other place."""
     if place == "server":
-        return f"`{command}` runs on a server only; give one with --server URL (or {SERVER_VARIABLE})."
+        return f"`{command}` runs on a server only; specify one with --server URL (or {SERVER_VARIABLE})."
     return f"`{command}` runs on this machine only; omit --server (or unset {SERVER_VARIABLE})."
 
 
@@ -114,7 +114,7 @@ class PlacedOption(click.Option):
         """Process the option as click does, after rejecting one that belongs to the other place."""
         if self.name in opts and not works(ctx, self.place) and not ctx.resilient_parsing:
             if self.place == "server":
-                raise click.UsageError(f"{self.opts[0]} needs a server; give one with --server URL.", ctx)
+                raise click.UsageError(f"{self.opts[0]} needs a server; specify one with --server URL.", ctx)
             raise click.UsageError(f"{self.opts[0]} cannot be combined with --server: {self.why}", ctx)
         return super().handle_parse_result(ctx, opts, args)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import click
 
-from mleredux.models.formats import plain
+from mleredux.models import formats
 
 _CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape, but that a terminal may interpret."""
@@ -111,15 +111,11 @@ def print_facts(facts: Mapping[str, Any]) -> None:
 
 def cell(value: Any) -> str:
     """Return the text of a value in a table cell."""
-    if value is None:
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
     if isinstance(value, float):
-        return plain(value, 5)
+        return formats.plain(value, 5)
     if isinstance(value, (list, tuple)):
-        return safe(",".join(str(item) for item in value))
-    return safe(str(value))
+        return safe(",".join(map(str, value)))
+    return "-" if value is None else safe(formats.text(value))
 
 
 def safe(text: str) -> str:

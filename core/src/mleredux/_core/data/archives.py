@@ -171,7 +171,7 @@ def _extract(archive: zipfile.ZipFile, files: _Shared, staging: str) -> None:
 
 def _open(archive: Path) -> zipfile.ZipFile:
     if not archive.exists():
-        raise DataError(f"{archive} does not exist.", hint="Give a folder or a zip file with --from.")
+        raise DataError(f"{archive} does not exist.", hint="Specify a folder or a zip file with --from.")
     try:
         with file_errors(DataError, f"{archive} can't be read", "Fix its permissions."):
             return zipfile.ZipFile(archive)

@@ -38,7 +38,7 @@ def check(
         keep_raw: Whether raw data is kept, so that prepared files are copies.
 
     Raises:
-        DataError: There is too little room; the message says how much is missing.
+        DataError: There is too little space; the message states how much is missing.
     """
     place = next(folder for folder in (store.path, *store.path.parents) if folder.exists())
     links = not keep_raw and _links_work(place)

@@ -1,7 +1,7 @@
 """Check an agent's access, in one place for the command line, the Python API and services.
 
-An agent that was found by a reference (`repo:…`) is foreign code, so what it declares is only a request. An installed
-agent gets what it declares.
+An agent that was found by a reference (`repo:…`) is foreign code, so its declarations are only requests. An installed
+agent gets everything that it declares.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: st
 def missing_grants(
     agent: Agent, grants: Grants, network: str | None, protected: Iterable[str], *, installed: Agent | None = None
 ) -> dict[str, str]:
-    """Return what an agent requests without a grant, in words, by the option that grants it."""
+    """Return an agent's requests without a grant, in words, by the option that grants them."""
     trusted = installed or (None if is_foreign(agent) else agent)
     asked, has = asks_of(agent), asks_of(trusted) if trusted else Grants()
     found: dict[str, str] = {}

@@ -192,7 +192,9 @@ def _from_request(request: str) -> Plugin:
         path = path / PLUGIN_FILE if path.is_dir() else path
         plugin = Plugin(path.stem, str(path.resolve()), source="file")
         if not path.is_file():
-            plugin.fail(f"Plugin file {path} does not exist; give a .py file or a folder that contains {PLUGIN_FILE}.")
+            plugin.fail(
+                f"Plugin file {path} does not exist; specify a .py file or a folder that contains {PLUGIN_FILE}."
+            )
         return plugin
     return Plugin(request, request, source="option")
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from mleredux._core.moved import renamed_methods
 
 if TYPE_CHECKING:
     from mleredux._core.plugins.capabilities import Capabilities, Needs
@@ -19,6 +22,27 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "tools": ("version", "kind"),
 }
 """The fields shown for each type in addition to id and title."""
+_TYPES = {
+    "tasks": ("mleredux.models", "Task", "a mleredux.plugin.task.Task"),
+    "techniques": ("mleredux.models", "Technique", "a mleredux.plugin.technique.Technique"),
+    "agents": ("mleredux.models", "Agent", "a mleredux.plugin.agent.Agent"),
+    "schemes": ("mleredux._core.plugins.discovery", "Scheme", "a mleredux.plugin.Scheme"),
+    "graders": ("mleredux.models", "Grader", "a mleredux.plugin.grader.Grader"),
+    "sandboxes": (
+        "mleredux._core.protocols",
+        "Sandbox",
+        "an object with the methods of mleredux.plugin.sandbox.Sandbox",
+    ),
+    "formats": ("mleredux.models.export", "Format", "a mleredux_rollout.Format"),
+    "executors": (
+        "mleredux._core.executors",
+        "Executor",
+        "an object with the methods of mleredux.plugin.executor.Executor",
+    ),
+    "tools": ("mleredux.models.agent", "Tool", "a mleredux.plugin.tool.Tool"),
+    "commands": ("click", "Command", "a click.Command"),
+}
+"""The type of each kind of object: its module, its name, and its description in messages."""
 
 
 def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
@@ -27,37 +51,19 @@ def check_and_summarise(kind: str, item: Any) -> dict[str, Any]:
     Raises:
         TypeError: The object has the wrong type.
     """
-    from mleredux._core.executors import Executor
-    from mleredux._core.moved import renamed_methods
-    from mleredux._core.plugins.capabilities import needs_of
-    from mleredux._core.plugins.discovery import Scheme
-    from mleredux._core.protocols import Sandbox
-    from mleredux.models import Agent, Grader, Task, Technique
-    from mleredux.models.agent import Tool
-    from mleredux.models.export import Format
-
     if kind == "commands" and hasattr(item, "get_short_help_str"):
         place = {"place": item.place} if hasattr(item, "place") else {}
         return {"id": item.name, "title": item.get_short_help_str(limit=80), **place}
-    expected: tuple[Any, str] = {
-        "tasks": (Task, "a mleredux.plugin.task.Task"),
-        "techniques": (Technique, "a mleredux.plugin.technique.Technique"),
-        "agents": (Agent, "a mleredux.plugin.agent.Agent"),
-        "schemes": (Scheme, "a mleredux.plugin.Scheme"),
-        "graders": (Grader, "a mleredux.plugin.grader.Grader"),
-        "sandboxes": (Sandbox, "an object with the methods of mleredux.plugin.sandbox.Sandbox"),
-        "formats": (Format, "a mleredux_rollout.Format"),
-        "executors": (Executor, "an object with the methods of mleredux.plugin.executor.Executor"),
-        "tools": (Tool, "a mleredux.plugin.tool.Tool"),
-        "commands": (type(None), "a click.Command"),
-    }[kind]
+    module, name, described = _TYPES[kind]
     renamed_methods(kind, item)
-    if not isinstance(item, expected[0]):
-        raise TypeError(f"a {type(item).__name__} was registered instead of {expected[1]} (or a Ref to one)")
+    if not isinstance(item, getattr(importlib.import_module(module), name)):
+        raise TypeError(f"a {type(item).__name__} was registered instead of {described} (or a Ref to one)")
     summary = {name: _plain(getattr(item, name)) for name in ("id", "title", *_FIELDS.get(kind, ()))}
     if kind == "graders" and item.requires:
         summary["requires"] = item.requires
     if kind == "agents":
+        from mleredux._core.plugins.capabilities import needs_of
+
         summary["needs"] = _facts(needs_of(item))
     if kind == "tasks":
         summary |= {"metric": item.metric.id, "size_gb": item.resources.size_gb, "variants": sorted(item.variants)}

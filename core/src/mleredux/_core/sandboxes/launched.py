@@ -181,16 +181,13 @@ class _ProcessHandle:
 
     def alive(self) -> bool:
         """Return whether the launcher is running."""
-        if self._popen is not None:
-            return self._popen.poll() is None
-        return bool(self._tree())
+        return bool(self._tree()) if self._popen is None else self._popen.poll() is None
 
     def _ended_first(self) -> list[psutil.Process]:
         """Return all descendants of the launcher except the log writer, a fork that ends once it has read
         everything.
         """
-        below = self._tree()[1:]
-        return [one for one in below if _control_of(one) is None] if self._contained else below
+        return [one for one in self._tree()[1:] if not self._contained or _control_of(one) is None]
 
     def _end_orphans(self) -> None:
         """End orphans of an agent that killed its launcher; they are recognized by earlier records or by their

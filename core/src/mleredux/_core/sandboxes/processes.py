@@ -46,11 +46,9 @@ def members(pid: int) -> list[Member]:
     """
     if not LISTED:
         return [one for child in family(pid)[1:] if (one := _member(child))]
-    found, left = list[Member](), [pid]
-    while left:
-        listed = [one for child in children(left.pop()) if (one := stat(child)) is not None]
-        found += listed
-        left += [one.pid for one in listed]
+    found = list(filter(None, map(stat, children(pid))))
+    for parent in found:  # which grows meanwhile
+        found += filter(None, map(stat, children(parent.pid)))
     return found
 
 

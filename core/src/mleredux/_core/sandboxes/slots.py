@@ -87,7 +87,7 @@ def machine() -> Machine:
 
 
 def gpu_uuids() -> tuple[tuple[str, ...], str | None]:
-    """Return the GPUs that the driver lists, or a sentence that says why it can't list them."""
+    """Return the GPUs that the driver lists, or a sentence that explains why it can't list them."""
     if shutil.which("nvidia-smi") is None:
         return (), None
     command = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]

@@ -14,7 +14,7 @@ from mleredux._core.protocols import Exit, Handle, Usage
 from mleredux._core.sandboxes.volume import MAX_FILES, RunDisk
 from mleredux._core.submissions.intake import disk_usage
 from mleredux.models import Cause, Limits, Outcome
-from mleredux.models.events import LimitReached, Notice, Payload, Signal
+from mleredux.models.events import LimitReached, Notice, Payload, Signal, Waiting
 from mleredux.models.formats import plain
 
 _POLL = 0.1
@@ -41,7 +41,7 @@ class Watch:
         cancelled: Returns whether a stop was requested.
         look: Called about every second, to copy submission versions.
         spent: Returns the exhausted budget that ends the agent, if any.
-        paused: Returns for how many seconds the clock of the time limit was paused.
+        paused: Returns the number of seconds for which the clock of the time limit was paused.
         measure: Called ten times a second with the seconds since the agent's start and its resource usage.
         started: When the agent started, by the monotonic clock.
     """
@@ -83,9 +83,12 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
 
 
 def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
-    told = watch.notice.exists()
+    told, shown = watch.notice.exists(), None
     while True:
         ended = handle.poll()
+        if (waiting_for := _waiting_for(handle)) != shown:
+            watch.emit(Waiting(message=waiting_for))
+            shown = waiting_for
         now = time.monotonic()
         deadline = watch.started + limits.time_limit + watch.paused()
         notice_at = deadline - min(limits.notice, limits.time_limit / 10)
@@ -119,6 +122,11 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
 def _rest(handle: Handle, seconds: float) -> bool:
     """Wait; for handles with `wait`, only until something happened. Return whether it did."""
     return bool(getattr(handle, "wait", time.sleep)(seconds))
+
+
+def _waiting_for(handle: Handle) -> str | None:
+    """Return what handles with `waiting_for` wait for, since their engine does not respond; else None."""
+    return getattr(handle, "waiting_for", None)
 
 
 def _pause(least: float, began: float) -> float:
@@ -179,6 +187,7 @@ def _over_disk(limits: Limits, watch: Watch) -> tuple[Cause, str, str] | None:
 def _stop(handle: Handle, limits: Limits, watch: Watch, ending: _Ending, grace: float | None = None) -> Outcome:
     """End an agent: first by SIGTERM, unless the grace is 0, then by SIGKILL."""
     grace, (cause, limit, message) = limits.grace if grace is None else grace, ending
+    waits = cause is not Cause.CANCELLED
     ended: Exit | None = None
     if grace > 0:
         watch.emit(Signal(signal="SIGTERM", grace=grace))
@@ -190,7 +199,7 @@ def _stop(handle: Handle, limits: Limits, watch: Watch, ending: _Ending, grace: 
         watch.emit(Signal(signal="SIGKILL"))
         handle.kill()
         until = time.monotonic() + 30
-        while (ended := handle.poll()) is None and time.monotonic() < until:
+        while (ended := handle.poll()) is None and (time.monotonic() < until or (waits and _waiting_for(handle))):
             _rest(handle, _QUICK_POLL)
     if cause is Cause.AGENT_TIMED_OUT and ended is not None and ended.out_of_memory:
         # The kernel killed one of its processes for lack of memory, and the others waited for it until the time limit.

@@ -20,7 +20,7 @@ _OURS = "MLEREDUX_"
 
 
 def is_foreign(agent: Agent) -> bool:
-    """Return whether an agent was found by a reference, so that it gets only what is granted."""
+    """Return whether an agent was found by a reference, so that it gets only granted access."""
     return agent.reference is not None
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.grade import Job, score_in_children
+from mleredux._core.submissions.schema import refuse_malformed
 from mleredux.errors import InvalidSubmission
 from mleredux.models import Score
 from mleredux.models.events import DevScored
@@ -25,8 +25,8 @@ BITS = math.log2(2 * 9 * 10 ** (_DIGITS - 1) * 64)
 class DevScores:
     """Scores files on the inner split of a run's task, as often as the run's limits allow.
 
-    Answers and scoring are outside the sandbox. Files that can't be scored reveal nothing about the answers, and they
-    do not count.
+    Answers and scoring are outside the sandbox. Files that validation refuses do not count: their refusal reveals
+    nothing about the answers. All others do, even without a score, because the answers decide whether they have one.
 
     Args:
         context: The run.
@@ -53,18 +53,22 @@ class DevScores:
         """
         run = self._context.run
         left = run.spec.limits.dev_scores - len(run.log.state.dev_scores)
-
-        def answer(score: float | None, left: int, message: str) -> dict[str, Any]:
-            if score is not None:
-                run.emit(DevScored(score=score))
-            return {"score": score, "left": left, "message": message}
-
         if left <= 0:
-            return partial(answer, None, 0, "This run has used all of its development scores.")
+            return lambda: {"score": None, "left": 0, "message": "This run has used all of its development scores."}
+        try:
+            refuse_malformed(self._task, path, self._answers)
+        except InvalidSubmission as error:
+            refusal = {"score": None, "left": left, "message": str(error)}
+            return lambda: refusal
         job = Job(self._task, path, self._answers)
         [result] = score_in_children([job], self._context.catalogue, cancelled=stopped, seconds=_SECONDS)
+        score, message = None, "These predictions have no finite score, which also counts."
         if isinstance(result, Score) and math.isfinite(result.value):
             score = float(f"{result.value:.{_DIGITS}g}")
-            return partial(answer, score, left - 1, f"{self._task.metric.id}: {plain(score)}.")
-        invalid = isinstance(result, InvalidSubmission)
-        return partial(answer, None, left, str(result) if invalid else "These predictions have no finite score.")
+            message = f"{self._task.metric.id}: {plain(score)}."
+
+        def answer() -> dict[str, Any]:
+            run.emit(DevScored(score=score))
+            return {"score": score, "left": left - 1, "message": message}
+
+        return answer

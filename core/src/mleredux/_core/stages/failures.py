@@ -50,7 +50,7 @@ _MISSING = re.compile(r"FileNotFoundError|No such file or directory")
 _TOLD = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
 _UNDECLARED = re.compile(r"No module named")
 _PACKAGES = (
-    'An isolated sandbox has only the packages that an agent declares: `# dependencies = ["NAME"]` in the head of a '
+    'An isolated sandbox has only the packages that an agent declares: `# dependencies = ["NAME"]` at the top of a '
     "script (PEP 723), requirements.txt next to it, or the manifest of its folder."
 )
 _WHERE = (

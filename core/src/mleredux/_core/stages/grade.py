@@ -155,7 +155,8 @@ def ask_child(
         }
         with (Path(folder) / "stderr").open("w+b") as errors:
             grading = "mleredux._core.submissions.children:grade"
-            child = forkserver.start(grading, request, folder=folder, errors=errors.fileno())
+            tables = any(forkserver.reads_tables(task) for task, _, _ in jobs)
+            child = forkserver.start(grading, request, folder=folder, errors=errors.fileno(), tables=tables)
             try:
                 ended = _await(child, answers, seconds, cancelled)
             finally:

@@ -18,9 +18,10 @@ from mleredux._core.data.installation import canary
 from mleredux._core.sandboxes.volume import UNLIMITED
 from mleredux._core.stages.context import StageContext
 from mleredux._core.stages.dev_scores import BITS
+from mleredux._core.stages.held_out import LIMITS, private_files
 from mleredux._core.store import Run
 from mleredux._core.submissions.files import open_regular
-from mleredux._core.submissions.intake import HARD_LINKED, IntakeLimits, hash_regular, walk
+from mleredux._core.submissions.intake import HARD_LINKED, hash_regular, walk
 from mleredux.errors import MlereduxError
 from mleredux.models import DiskLimit, Evidence, Ledger
 from mleredux.models.events import DataNoted
@@ -69,9 +70,7 @@ def within_reach(context: StageContext) -> Evidence:
 
 
 _FOLDERS = ("output", "logs", "submissions", "attempts", "llm")
-_LIMITS = IntakeLimits(files=20_000, file_bytes=1 << 30, total_bytes=8 << 30)
 _NAMED = 20
-_FEWEST_BYTES = 64
 
 
 def exposures(run: Run, private: Path, submission: str = "submission.csv", *, isolated: bool = False) -> list[Evidence]:
@@ -92,7 +91,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
     else:
         found = []
     left = list(_left(run))
-    secret = _private_files(private, {size for _, _, size in left})
+    secret = private_files(private, {size for _, _, size in left})
     for shown, path, size in left:
         with contextlib.suppress(OSError):
             if wanted and _holds(path, wanted):
@@ -114,25 +113,9 @@ def _left(run: Run) -> Iterator[tuple[str, Path, int]]:
     """Yield all files and logs of the agent: its name in the run, its path and its size."""
     for name in _FOLDERS:
         folder = run.path / name
-        for item in walk(folder, _LIMITS) if folder.is_dir() else ():
+        for item in walk(folder, LIMITS) if folder.is_dir() else ():
             if item.reason in (None, HARD_LINKED) and item.size:
                 yield f"{name}/{readable(item.path)}", folder / os.fsdecode(item.path), item.size
-
-
-def _private_files(private: Path, sizes: set[int]) -> dict[int, dict[str, str]]:
-    """Return digests and names of private files of these sizes, by size; tiny and public files prove nothing."""
-    by_size: dict[int, dict[str, str]] = {}
-    for folder, keep in ((private, True), (private.parent / "public", False)):
-        for item in walk(folder, _LIMITS):
-            if item.reason is not None or item.size not in sizes or item.size < _FEWEST_BYTES:
-                continue
-            with contextlib.suppress(OSError):
-                digest = hash_regular(folder / os.fsdecode(item.path))
-                if keep:
-                    by_size.setdefault(item.size, {})[digest] = readable(item.path)
-                else:
-                    by_size.get(item.size, {}).pop(digest, None)
-    return by_size
 
 
 def _holds(path: Path, wanted: bytes) -> bool:

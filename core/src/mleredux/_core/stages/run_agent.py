@@ -64,7 +64,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
             raise Cancelled("A user cancelled the run.")
-        forkserver.warm()
+        forkserver.warm(tables=forkserver.reads_tables(task))
         attempts = run.log.state.attempts
         if not attempts.unfinished and attempts.started:
             _set_aside(run.path, run.output_dir, run.agent_log)
@@ -150,8 +150,8 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         if handle is not None:
             handle.close()
         return before.outcome
-    if handle is not None and not before.unfinished and handle.poll() is not None:
-        handle.close()  # the remains of an abandoned attempt
+    if handle is not None and not before.unfinished:
+        handle.close()  # the remains of an abandoned attempt, whose files were set aside
         handle = None
     if handle is not None and (ended := handle.poll()) is not None and _taken_away(ended):
         handle.close()

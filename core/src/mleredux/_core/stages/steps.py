@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -12,15 +13,18 @@ from mleredux._core.data.installation import git_commit
 from mleredux._core.protocols import BuildRequest, Built
 from mleredux._core.resume import versions_of
 from mleredux._core.sandboxes.task_images import build_in
+from mleredux._core.sandboxes.tools import find_tools
 from mleredux._core.sandboxes.variables import is_foreign
 from mleredux._core.stages.context import StageContext, interruptible
 from mleredux._core.stages.grade import grade
 from mleredux._core.stages.grade_versions import grade_versions
+from mleredux._core.stages.held_out import Search
 from mleredux._core.stages.ledger import exposures, make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
-from mleredux.errors import Cancelled, ResumeRefused, one_line
+from mleredux.errors import AgentBroken, Cancelled, ResumeRefused, one_line
 from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification, events
+from mleredux.models.formats import counted
 
 
 def _prepare(context: StageContext) -> events.StageEnded:
@@ -31,6 +35,7 @@ def _prepare(context: StageContext) -> events.StageEnded:
     used = context.run.use.task_data
     if used is not None and used != prepared.digest:
         raise ResumeRefused(f"The prepared data of {context.task.id} has changed since the run began.")
+    kernel = os.uname()
     context.run.record_use(
         task_version=context.task.version,
         task_data=prepared.digest,
@@ -38,13 +43,14 @@ def _prepare(context: StageContext) -> events.StageEnded:
         packages=versions_of(context.run, context.catalogue),
         python=platform.python_version(),
         git_commit=git_commit(),
-        host=platform.platform(),
+        host=f"{kernel.sysname}-{kernel.release}-{kernel.machine}",
     )
     return events.PrepareEnded()
 
 
 def _build(context: StageContext) -> events.StageEnded:
     context.say("building the agent's environment")
+    _refuse_copies(context)
     built = _built(context)
     before = context.run.use.image
     if before is not None and before != built.identity:
@@ -56,6 +62,28 @@ def _build(context: StageContext) -> events.StageEnded:
     if context.smoke and context.agent.smoke is not None:
         context.smoke(built)
     return events.BuildEnded(image=built.identity, cached=built.cached)
+
+
+def _refuse_copies(context: StageContext) -> None:
+    """Refuse an agent whose own files, or those of its tools, contain held-out files of the task.
+
+    Raises:
+        AgentBroken: A file is such a copy, or an archive with one.
+    """
+    run, build, prepared = context.run, context.agent.build, context.data.find(context.task)
+    tools = find_tools(context.catalogue, run.spec.grants.tools)
+    folders = {build.context, build.folder and build.folder.path, *(tool.folder for tool in tools)} - {None}
+    if prepared is None or not folders:
+        return
+    search = Search(prepared.private)
+    for folder in folders:
+        for name, private in search.within(cast("Path", folder)):
+            raise AgentBroken(
+                f"The agent's file {name} is identical to {private}, a held-out file of task {context.task.id}.",
+                hint="Remove it from the agent's folder.",
+            )
+    for name, reason in search.not_searched.items():
+        run.emit(events.Warned(path=name, message=f"This archive was not searched for held-out files: {reason}."))
 
 
 def _built(context: StageContext) -> Built:
@@ -133,7 +161,7 @@ def judge(
 
 
 def _verify(context: StageContext, built: Built, prepared: Prepared, report: Report) -> Verification:
-    """Execute the run's final code again with a plugin; if that is impossible, the result says why.
+    """Execute the run's final code again with a plugin; if that is impossible, the result states the reason.
 
     Raises:
         Cancelled: A user cancelled the run.
@@ -158,7 +186,7 @@ def _grade_versions(context: StageContext, report: Report, private: Path) -> int
     run, versions = context.run, context.run.submissions()
     if not versions:
         return 0
-    context.say(f"grading {len(versions)} versions of the submission")
+    context.say(f"grading {counted(len(versions), 'version')} of the submission")
     scores = grade_versions(
         context.task,
         versions,

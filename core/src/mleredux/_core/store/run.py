@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
-from importlib.metadata import entry_points
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mleredux._core.plugins.discovery import entry_points
 from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, write_atomically
 from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
@@ -347,8 +348,9 @@ class Run:
 
 @cache
 def _rollouts() -> Any:
-    for kit in entry_points(group="mleredux.kits", name="rollout"):
-        return kit.load()
+    for kit in entry_points("mleredux.kits"):
+        if kit.name == "rollout":
+            return import_module(kit.value)
     raise NotFound("Reading rollouts requires mleredux-rollout.", hint="Install it: pip install mleredux-rollout")
 
 

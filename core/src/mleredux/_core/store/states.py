@@ -88,6 +88,7 @@ class RunState:
         llm: The usage of language models.
         spent: The first exhausted budget.
         egress: The contacted hosts.
+        waiting_for: What the run waits for during an outage.
     """
 
     state: State = State.QUEUED
@@ -102,13 +103,14 @@ class RunState:
     submissions: tuple[SubmissionVersion, ...] = ()
     validations: int = 0
     validation_seconds: float = 0.0
-    dev_scores: tuple[float, ...] = ()
+    dev_scores: tuple[float | None, ...] = ()
     data_stamp: str | None = None
     data_notes: tuple[str, ...] = ()
     disk: happened.DiskOpened | None = None
     llm: LlmUse | None = None
     spent: str | None = None
     egress: tuple[HostUse, ...] = ()
+    waiting_for: str | None = None
 
     @property
     def ran(self) -> happened.AgentEnded | None:
@@ -127,7 +129,8 @@ def fold(so_far: RunState, event: Event) -> RunState:
     match event.payload:
         case happened.StateEntered(state=state, cause=cause, message=message):
             began = event.time if so_far.began is None and state is not State.QUEUED else so_far.began
-            return replace(so_far, state=state, cause=cause, message=message, began=began, entered=event.time)
+            so_far = replace(so_far, began=began, entered=event.time, waiting_for=None)
+            return replace(so_far, state=state, cause=cause, message=message)
         case happened.StageEnded() as stage:
             attempts = so_far.attempts
             if stage.stage is State.RUNNING:  # an abandoned attempt (cancelled, or a broken sandbox) is over
@@ -165,4 +168,6 @@ def fold(so_far: RunState, event: Event) -> RunState:
             known = {(one.phase, one.host, one.port, one.allowed): one for one in so_far.egress}
             key = (use.phase, use.host, use.port, use.allowed)
             return replace(so_far, egress=tuple({**known, key: use.plus(known.get(key))}.values()))
+        case happened.Waiting(message=message):
+            return replace(so_far, waiting_for=message)
     return so_far

@@ -135,11 +135,21 @@ class ValidationEndpoint:
             raise SandboxError(f"{self.folder} belongs to another program.", hint="Remove it, then start again.")
         self.socket.unlink(missing_ok=True)
         handler = type("Handler", (_Handler,), {"endpoint": self})
-        self._servers = [_UnixServer(str(self.socket), handler), _TcpServer(("127.0.0.1", 0), handler)]
+        self._servers = [_UnixServer(str(self.socket), handler), self._listen(handler)]
         self.socket.chmod(0o666)  # the agent's user in a container is not our user
         self._wake, woken = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, args=(woken,), daemon=True)
         self._thread.start()
+
+    def _listen(self, handler: type[_Handler]) -> _Server:
+        """Listen on the loopback interface, if possible on the port that an agent knows which began before a kill."""
+        note = self.folder / "port"
+        try:
+            return _TcpServer(("127.0.0.1", int(note.read_text())), handler)
+        except (OSError, ValueError, OverflowError):
+            server = _TcpServer(("127.0.0.1", 0), handler)
+        note.write_text(str(server.server_address[1]))
+        return server
 
     def stop(self) -> None:
         """Close both sockets; later verdicts are not recorded."""
@@ -235,7 +245,7 @@ class _UnixServer(_Server):
 
 
 class _TcpServer(_Server):
-    pass
+    allow_reuse_address = True
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):

@@ -178,7 +178,8 @@ class _Types:
             if not row:
                 continue
             if len(row) != len(self.header):
-                raise TaskBroken(f"The sample submission has a row with {len(row)} of {len(self.header)} cells.")
+                cells = f"{len(row)} cells, the header {len(self.header)}"
+                raise TaskBroken(f"In the sample submission, a row has {cells}.")
             for name, cell in zip(self.header, row, strict=True):
                 if cell == "":
                     self.empty[name] = True

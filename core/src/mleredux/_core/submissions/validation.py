@@ -112,6 +112,7 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO, most: float) -> float
             folder="/",
             errors=errors.fileno(),
             files=[file.fileno(), answer.fileno()],
+            tables=schema.reference is not None,
         )
         try:
             in_time = child.wait(seconds)

@@ -123,6 +123,7 @@ _plugin("sandbox", "A sandbox", "sandboxes", "sandbox", f"{_RUN} --sandbox {{nam
 _NEEDS = ("mleredux-executor-nodes", "psutil>=6")
 _plugin("executor", "An executor", "executors", "executor", f"{_RUN} --executor {{name}}", _NEEDS)
 _plugin("artifact", "An artifact producer", "commands", "artifact", _RUN)
+_plugin("panel", "A panel", "commands", "panel", f"{_RUN} && mleredux view -o site", ("mleredux-view",))
 _plugin("tracker", "A tracker", "commands", "tracker", f"{{variable}}=events.txt {_RUN}")
 _plugin("command", "A command", "commands", "command", "mleredux {name}")
 

@@ -41,8 +41,8 @@ def main() -> int:
         {"path": task.submission.name},
         text[:5_000],
     )
-    if said := task.validate():
-        trace.step("Validate the document's format.", "validate", {}, said)
+    if problem := task.validate():
+        trace.step("Validate the document's format.", "validate", {}, problem)
     return 0
 
 

@@ -38,16 +38,16 @@ def lost(tables: Tables) -> dict[str, float]:
     if len(coded) < 2:
         return {}
     others = _Others(coded, _target(tables))
-    told = {name: max(_shares(codes[0], column) for column in others.target.T) for name, codes in coded.items()}
-    found: dict[str, float] = {}
-    while len(found) < STRONGEST:
-        left = sorted((name for name in coded if name not in found), key=lambda name: -told[name])[:STRONGEST]
-        losses = {name: _loss(coded[name], others.predictions({name, *found})) for name in left}
+    strengths = {name: max(_shares(codes[0], column) for column in others.target.T) for name, codes in coded.items()}
+    lost_by: dict[str, float] = {}
+    while len(lost_by) < STRONGEST:
+        left = sorted((name for name in coded if name not in lost_by), key=lambda name: -strengths[name])[:STRONGEST]
+        losses = {name: _loss(coded[name], others.predictions({name, *lost_by})) for name in left}
         worst = max(losses, key=lambda name: losses[name][0], default=None)
         if worst is None or losses[worst][0] < ERRORS:
             break
-        found[worst] = losses[worst][1]
-    return found
+        lost_by[worst] = losses[worst][1]
+    return lost_by
 
 
 class _Others:
@@ -85,7 +85,7 @@ class _Others:
 def _loss(codes: tuple[Array, Array], predictions: tuple[Array, Array]) -> tuple[float, float]:
     """Return a column's loss in standard errors, and its correlation in the training table."""
     own, theirs = codes
-    shares = [np.bincount(one, minlength=BINS + 2) / len(one) for one in codes]
+    shares = [np.bincount(values, minlength=BINS + 2) / len(values) for values in codes]
     best = (0.0, 0.0)
     if np.minimum(*shares).sum() < SAME_BINS:
         return best

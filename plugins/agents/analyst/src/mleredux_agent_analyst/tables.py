@@ -20,7 +20,7 @@ MISSING = frozenset(
 
 
 class NoQuestion(Exception):
-    """This is not a technique task, or its tables cannot be read; the message says why."""
+    """This is not a technique task, or its tables cannot be read; the message states the reason."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _table(path: Path, most: int) -> pd.DataFrame:
             text = path.read_text(encoding="utf-8")
             lines = [] if name.endswith(".json") else [line for line in text.split("\n") if line.strip()][:most]
             records = [json.loads(line) for line in lines] if lines else json.loads(text)[:most]
-            return pd.DataFrame.from_records([{k: _flat(v) for k, v in one.items()} for one in records])
+            return pd.DataFrame.from_records([{k: _flat(v) for k, v in record.items()} for record in records])
         if name.endswith(".parquet"):
             frame = pd.read_parquet(path).head(most)
             texts = [name for name, dtype in frame.dtypes.items() if dtype.kind == "O"]

@@ -91,7 +91,7 @@ def command(
     submit` and `mleredux human finish` do the same from its folder.
     """
     if (task is None) == (attach is None):
-        raise click.UsageError("Give a task, e.g. `mleredux human start digits`, or a run with --attach.")
+        raise click.UsageError("Specify a task, e.g. `mleredux human start digits`, or a run with --attach.")
     there = backend(ctx, runs_dir=choices["runs_dir"], data_dir=choices["data_dir"])
     if attach is not None:
         run = Run(Path(there.location(there.find(attach))))

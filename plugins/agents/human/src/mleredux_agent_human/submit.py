@@ -22,11 +22,11 @@ def command(ctx: click.Context, file: Path | None, name: str | None, runs_dir: s
     Without FILE, the file that the task expects is checked in place.
 
     \b
-    Exit codes: 0 well-formed · 1 not well-formed, or an error · 2 usage
+    Exit codes: 0 well-formed · 1 error · 2 usage · 3 not well-formed
     """
     answer = send(find_run(ctx, name, runs_dir), "submit", file)
     if as_json:
         print_json(answer)
     else:
         click.echo(answer["message"])
-    ctx.exit(0 if answer["valid"] else 1)
+    ctx.exit(0 if answer["valid"] else 3)

@@ -172,7 +172,7 @@ def _files(folder: Path) -> list[Path]:
         if len(files) > _MOST_FILES or size > _MOST_BYTES:
             raise MlereduxError(
                 f"{folder} contains more than {_MOST_FILES:,} files or {_MOST_BYTES >> 20} MB.",
-                hint="Keep only what the image is built from.",
+                hint="Keep only the files that the image is built from.",
             )
     return sorted(files)
 

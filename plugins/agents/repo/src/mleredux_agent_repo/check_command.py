@@ -42,7 +42,10 @@ def command(
 ) -> None:
     """Verify a developer's agent: its source, its manifest, its build, and a smoke run.
 
-    The check stores no run. The exit code is 0 if everything passes.
+    The check stores no run. If the manifest declares a smoke run, the next runs need none.
+
+    \b
+    Exit codes: 0 passed · 1 error · 2 usage · 3 the agent failed · 4 the environment or the smoke task failed
     """
     from mleredux.plugin.command import consent, current, echo, granted, statement
     from mleredux.plugin.host import protected_variables
@@ -66,30 +69,30 @@ def command(
     catalogue = current()
     for line in statement(agent, protected_variables(catalogue))[1:]:
         tell("requests", " ".join(line.split()))
-    passed = static
+    code = 0
     if not static:
         allowed, network = consent(catalogue, agent, granted(**grants), network, shown=not as_json)
-        passed = _build_and_run(
+        code = _build_and_run(
             catalogue, agent, {"grants": allowed, "network": network, "sandbox": sandbox}, base_image, logs, tell
         )
     if as_json:
         click.echo(
-            json.dumps({"reference": agent.reference, "agent": agent.id, "ok": passed, "steps": steps}, indent=1)
+            json.dumps({"reference": agent.reference, "agent": agent.id, "ok": not code, "steps": steps}, indent=1)
         )
-    ctx.exit(0 if passed else 1)
+    ctx.exit(code)
 
 
 def _build_and_run(
     catalogue: Catalogue, agent: Agent, options: dict[str, Any], base_image: str | None, logs: Path | None, tell: Any
-) -> bool:
-    """Build and smoke-run the agent in a separate store."""
-    from mleredux.models import Smoke
+) -> int:
+    """Build and smoke-run the agent in a separate store; return the exit code."""
+    from mleredux.models import CAUSES, Smoke
     from mleredux.plugin.artifact import RunStore, State
-    from mleredux.plugin.command import DataStore
+    from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, DataStore
     from mleredux.plugin.experiment import Request, plan
     from mleredux.plugin.host import Pipeline
 
-    from mleredux_agent_repo.smoke import last_lines
+    from mleredux_agent_repo.smoke import last_lines, note_passed
 
     smoke = agent.smoke or Smoke(task="wine", time_limit=300)
     assert agent.reference is not None
@@ -108,18 +111,21 @@ def _build_and_run(
         Pipeline(store, catalogue, data, base_image=base_image, smoke=False).execute([run])
         if logs is not None:
             shutil.copytree(run.logs_dir, logs, dirs_exist_ok=True)
+        failed = 3 if run.cause is None or CAUSES[run.cause].counts else EXIT_ENVIRONMENT_BROKE
         if State.BUILDING not in run.log.state.finished:
             tell("build", run.message or "the image could not be built", ok=False)
-            return False
+            return failed
         tell("build", f"sandbox {run.spec.sandbox}, environment {run.use.image}")
         report = run.report
         if report is None or not report.valid_submission:
             why = run.message or (report.message if report else None) or "it produced nothing that can be scored"
             lines = "".join(f"\n     | {line}" for line in last_lines(run))
             tell("smoke run", f"{smoke.task}: {why}{lines}", ok=False)
-            return False
-        seconds = time.monotonic() - started
-        tell(
-            "smoke run", f"{smoke.task}: {report.metric} {plain(report.score or 0.0, 6)}, {seconds:.0f} s with building"
-        )
-        return True
+            return failed
+        seconds, counts = time.monotonic() - started, ""
+        if agent.smoke is not None:
+            note_passed(agent, str(run.use.image))
+            counts = "; the next runs of this version in this environment need no smoke run"
+        score = f"{report.metric} {plain(report.score or 0.0, 6)}"
+        tell("smoke run", f"{smoke.task}: {score}, {seconds:.0f} s with building{counts}")
+        return 0

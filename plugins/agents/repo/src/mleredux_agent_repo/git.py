@@ -144,7 +144,7 @@ def _pins(url: str, addresses: tuple[str, ...]) -> list[str]:
 
 
 def run(arguments: list[str], store: Path, *, tree: Path | None = None, stdin: bytes = b"") -> bytes:
-    """Run a git command on one of our stores; return its output. Exit code 1 is not an error.
+    """Run a git command on one of this cache's stores; return its output. Exit code 1 is not an error.
 
     Args:
         tree: A work tree that we wrote.

@@ -170,7 +170,7 @@ class Manifest(_Table):
 
 
 class BadManifest(MlereduxError):
-    """The manifest is missing or invalid; the message says which fields, and how to fix them."""
+    """The manifest is missing or invalid; the message names the fields, and how to fix them."""
 
 
 def read_manifest(folder: Path) -> Manifest:

@@ -157,7 +157,7 @@ def is_allowed(path: Path) -> bool:
 def _check_path(path: Path) -> None:
     if not is_allowed(path):
         raise MlereduxError(
-            f"Agents may not be taken from {path}.",
+            f"Agents may not be fetched from {path}.",
             hint=f"The administrator of this machine can allow its folder in {PATHS_VARIABLE}.",
         )
     if not path.is_dir() and not is_script(path):

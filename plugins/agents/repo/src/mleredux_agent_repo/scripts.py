@@ -138,7 +138,7 @@ def _command(script: Path, arguments: str) -> tuple[str, ...]:
 def _interpreters(script: Path) -> tuple[list[str], list[str]]:
     """Return the programs that can run a script, preferred first, and their options.
 
-    Python is always the environment's own, whatever the first line says.
+    Python is always the environment's own, regardless of the first line.
     """
     if script.suffix == ".ipynb":
         return ["python"], ["-c", notebook_runner()]

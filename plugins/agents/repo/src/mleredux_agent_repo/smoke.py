@@ -24,48 +24,56 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
     The stage that builds agents calls it, as the entry point `smoke_run` of the group `mleredux.api`.
 
     It passes if it creates a submission that can be scored, even if it reaches the time limit. The logs are kept in the
-    run's `logs/smoke`.
+    run's `logs/smoke`. The run's budgets for language models hold for it on its own; its calls do not count as those
+    of the run.
 
     Raises:
         AgentBroken: The agent did not pass; the message gives the reason and the last lines of its log.
         Cancelled: A user cancelled the run.
     """
-    if context.agent.smoke is None or (passed := _record(context.agent, built)).exists():
+    if context.agent.smoke is None or (passed := _record(context.agent, built.identity)).exists():
         return
     passed.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(passed.with_suffix(".lock")):  # of several runs, only the first one needs to execute it
         if not passed.exists():
-            _pass(context, context.agent.smoke, pipeline, passed)
+            _pass(context, context.agent.smoke, pipeline)
+            note_passed(context.agent, built.identity)
 
 
-def _pass(context: StageContext, smoke: Smoke, pipeline: Pipeline, passed: Path) -> None:
+def _pass(context: StageContext, smoke: Smoke, pipeline: Pipeline) -> None:
     context.say(f"smoke run on {smoke.task}")
     with context.inner_store(".smoke") as store:
-        run = _execute(context, pipeline, store)
+        run = _execute(context, smoke, pipeline, store)
         shutil.copytree(run.logs_dir, context.run.logs_dir / "smoke", dirs_exist_ok=True)
         if run.cause is Cause.CANCELLED:
             raise Cancelled("A user cancelled the run.")
         report = run.report
         if report is None or not report.valid_submission:
             raise AgentBroken(_why(run), hint="Its full logs are in the run's `logs/smoke`.")
-    write_atomically(passed, f"{context.agent.reference or context.agent.id} on {smoke.task}: {report.score}\n")
 
 
-def _record(agent: Agent, built: Built) -> Path:
-    """Return the file that records that this agent passed, keyed by its build and its command."""
-    facts = agent.model_dump_json(include={"id", "command", "env", "options", "network", "hosts", "smoke"})
-    digest = hashlib.sha256(f"{built.identity}\0{facts}".encode()).hexdigest()
+def note_passed(agent: Agent, environment: str) -> None:
+    """Record that this version of an agent passed its smoke run in this environment."""
+    passed = _record(agent, environment)
+    passed.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(passed, f"{agent.reference or agent.id}\n")
+
+
+def _record(agent: Agent, environment: str) -> Path:
+    """Return the file that records that this agent passed, keyed by its environment, its version and its command."""
+    facts = agent.model_dump_json(include={"id", "version", "command", "env", "options", "network", "hosts", "smoke"})
+    digest = hashlib.sha256(f"{environment}\0{facts}".encode()).hexdigest()
     return cache_dir() / "smoke" / digest[:32]
 
 
-def _execute(context: StageContext, pipeline: Pipeline, store: RunStore) -> Run:
-    spec, smoke = context.run.spec, context.agent.smoke
-    assert smoke is not None
+def _execute(context: StageContext, smoke: Smoke, pipeline: Pipeline, store: RunStore) -> Run:
+    spec = context.run.spec
+    budgets = spec.limits.model_dump(include={"llm_calls", "llm_tokens", "llm_cost_usd"}, exclude_none=True)
     request = Request.single(
         smoke.task,
         spec.agent,
         sandbox=spec.sandbox,
-        limits={"time_limit": min(smoke.time_limit, spec.limits.time_limit)},
+        limits={**budgets, "time_limit": min(smoke.time_limit, spec.limits.time_limit)},
         options={**spec.options, **smoke.options},
         network=spec.network,
         grants=spec.grants,

@@ -16,8 +16,9 @@ MAX_FILES = 20_000
 MAX_BYTES = 500 << 20
 MAX_LENGTH = 1024
 PROGRAMS = (".py", ".ipynb", ".sh")
-_OF_RUNS = {"index.sqlite", ".slots.lock"}
-"""Files that identify a folder of runs; copies omit such folders, too."""
+_OF_RUNS, _OF_RUN = {"index.sqlite", ".slots.lock"}, {"events.jsonl", "run.json"}
+"""Files that identify a folder of runs, and one of a run; copies omit such folders, too."""
+_BESIDE_RUNS = {*_OF_RUNS, ".slots.json", "index.sqlite-shm", "index.sqlite-wal"}
 _DEPTH = 100
 _POINTER, _POINTER_BYTES = b"version https://git-lfs.github.com/spec/v1\n", 1024
 """The prefix of a Git LFS pointer file, and its maximum size."""
@@ -74,10 +75,11 @@ def _entries(
 ) -> Iterator[Entry]:
     if not depth:
         raise MlereduxError(f"{shown} has folders nested more than {_DEPTH} levels deep.", hint="Remove some.")
-    for base in sorted(os.listdir(parent)):
+    names = set(os.listdir(parent)) - left_out
+    if left_out and names >= _OF_RUNS:
+        names -= _BESIDE_RUNS
+    for base in sorted(names if only is None else names & only):
         name = prefix + base
-        if base in left_out or (only is not None and base not in only):
-            continue
         if len(name) > MAX_LENGTH:
             raise MlereduxError(f"{shown} contains paths of more than {MAX_LENGTH} characters.", hint="Shorten them.")
         mode = os.stat(base, dir_fd=parent, follow_symlinks=False).st_mode
@@ -98,12 +100,13 @@ def _entries(
 
 
 def _is_ours(folder: int) -> bool:
-    """Return whether an open folder contains runs, or a task's data.
+    """Return whether an open folder contains runs, a run, or a task's data.
 
     With these, an agent would have the answers, and would be another after each run.
     """
     has_data = any(os.access(name, os.F_OK, dir_fd=folder) for name in (".raw-lock", "prepared/private"))
-    return has_data or set(os.listdir(folder)) >= _OF_RUNS
+    names = set(os.listdir(folder))
+    return has_data or names >= _OF_RUNS or names >= _OF_RUN
 
 
 def copy(
@@ -217,7 +220,7 @@ def check_listed(listing: bytes, shown: str) -> None:
 
 
 def digest(tree: Path) -> str:
-    """Return a hash of the content of one of our folders."""
+    """Return a hash of the content of a folder of the cache."""
     hasher = hashlib.sha256()
     for entry in entries(tree, str(tree)):
         hasher.update(os.fsencode(entry.name) + b"\0" + entry.digest())

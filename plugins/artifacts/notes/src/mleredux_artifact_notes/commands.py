@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def reproduce_command(ctx: click.Context, run: str, entry: str | None, tolerance: float, as_json: bool) -> None:
     """Rerun the final code of a run, and check whether it creates the same submission.
 
-    The exit code is 0 if it does (same bytes, values or score), otherwise 1.
+    The exit code is 0 if it does (same bytes, values or score), 3 if not, and 1 after an error.
     """
     from mleredux.plugin.command import current, echo
 
@@ -38,7 +38,7 @@ def reproduce_command(ctx: click.Context, run: str, entry: str | None, tolerance
         progress=lambda _run, message: echo(message, err=True),
     )
     echo(json.dumps(result, indent=1) if as_json else f"{result['verdict']}: {result['message']}")
-    ctx.exit(0 if result["verdict"] in ("identical", "equal", "same score") else 1)
+    ctx.exit(0 if result["verdict"] in ("identical", "equal", "same score") else 3)
 
 
 @click.command("verify")
@@ -48,7 +48,7 @@ def reproduce_command(ctx: click.Context, run: str, entry: str | None, tolerance
 def verify_command(ctx: click.Context, run: str, as_json: bool) -> None:
     """Execute the final code of a run again on permuted test data, and record the verdict on its result.
 
-    The exit code is 0 if the result is verified, otherwise 1.
+    The exit code is 0 if the result is verified, 3 if not, and 1 after an error.
     """
     from mleredux.plugin.command import current, echo
     from mleredux.plugin.host import verify_run
@@ -63,4 +63,4 @@ def verify_command(ctx: click.Context, run: str, as_json: bool) -> None:
         echo(f"{report.verdict.status}: {report.verdict.why}")
         if check is not None and check.why != report.verdict.why:
             echo(f"Executed again: {check.status}: {check.why}")
-    ctx.exit(0 if report.verdict.status == "verified" else 1)
+    ctx.exit(0 if report.verdict.status == "verified" else 3)

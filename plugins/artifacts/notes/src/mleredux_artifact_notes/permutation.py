@@ -2,7 +2,7 @@
 
 Ids keep their positions in all tables and in names of files and folders, but the data of an id is moved to another id.
 This preserves relations among data that share ids or an order, while prior knowledge about ids or positions is wrong
-for all of them but about one. Meaningful parts of an id are kept: ids are exchanged only among rows that share these
+for all but about one of them. Meaningful parts of an id are kept: ids are exchanged only among rows that share these
 parts. Ids with dates stay with their rows, and every date is shifted by 28 years, after which the calendar repeats. If
 ids cannot be exchanged safely everywhere, none are exchanged.
 """

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from mleredux.errors import MlereduxError
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 from mleredux.plugin import Scheme
 from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.artifact import Artifact, Run, RunStore, State
@@ -202,9 +202,9 @@ def _verdict(run: Run, again: Run, tolerance: float) -> dict[str, Any]:
             f"The code creates the same submission; numbers differ by at most {plain(same.largest or 0, 3)}.",
         )
     elif before.score == after.score:
-        result = ("same score", f"{same.differing:,} of {same.cells:,} cells differ; the score is the same.")
+        result = ("same score", f"{same.differing:,} of {counted(same.cells, 'cell')} changed; the score is the same.")
     else:
-        why = same.reason or f"{same.differing:,} of {same.cells:,} cells differ"
+        why = same.reason or f"{same.differing:,} of {counted(same.cells, 'cell')} changed"
         result = ("different", f"The code creates another submission: {why}; score {before.score} → {after.score}.")
     return {"verdict": result[0], "message": result[1], **figures, "submissions": same.as_json()}
 

@@ -90,7 +90,7 @@ def _is_program(name: str, text: str) -> bool:
 
 
 def needs(run: Run, *, isolated: bool) -> str | None:
-    """Return what the programs of `output/code` use but a repetition lacks: files of the run, or a language model."""
+    """Return the resources that programs of `output/code` use but a repetition lacks: files, or a language model."""
     if not isolated and (shared := shares(run.output_dir / "code")):
         return shared
     files = read_code(run.output_dir / "code")

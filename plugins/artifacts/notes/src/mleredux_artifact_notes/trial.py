@@ -100,7 +100,7 @@ class Trial:
 
     @property
     def lacks(self) -> str | None:
-        """Return what the run had but a repetition lacks: the network, variables, tools."""
+        """Return the resources that the run had but a repetition lacks: the network, variables, tools."""
         spec, agent = self.run.spec, self.agent
         had = {
             "a language model": spec.network == "gateway",
@@ -118,10 +118,10 @@ class Trial:
         Args:
             public: The data to mount instead of the run's own.
             command: The command as in `Agent.command`, run in the new output folder; None: the agent's own command.
-            fill: Writes what the command needs into the new output folder.
+            fill: Writes the files that the command needs into the new output folder.
 
         Returns:
-            The submission, or a sentence that says why there is none, or that the program ended differently than
+            The submission, or a sentence that explains why there is none, or that the program ended differently than
             before.
 
         Raises:

@@ -61,7 +61,7 @@ class _Code:
         entry: Its name, as shown to the user.
         command: The command in the new environment; None: the agent's own command, without any files that it wrote.
         inference: Whether it receives everything that the run wrote, and does not train.
-        lacks: What the run had that the execution lacks.
+        lacks: The resources of the run that the execution lacks.
     """
 
     trial: Trial
@@ -154,7 +154,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
 
 def _nudged(code: _Code, report: Report, restored: Path) -> tuple[_Again | None, str]:
     """Execute on slightly different test rows, like `_repeat`; if the score is clearly worse, as it is for a lookup,
-    return None and a sentence that says how.
+    return None and a sentence that describes how.
     """
     code.trial.say("executing the program again, on slightly different test rows")
     try:

@@ -42,7 +42,8 @@ def with_measured_usage(trajectory: Trajectory, llm: LlmUse, recorded: Trajector
     totals.
 
     If the agent's steps report as many calls as were recorded, they are matched in order; otherwise a call counts for
-    the agent's first step that ended after it. Usage that no recorded call explains counts for the last step.
+    the agent's first step that ended after it. Usage that no recorded call explains counts for the last step. If the
+    run's cost is unknown, so is that of each step: those of models with a price would be taken for the whole.
 
     Args:
         llm: The gateway's totals.
@@ -50,10 +51,11 @@ def with_measured_usage(trajectory: Trajectory, llm: LlmUse, recorded: Trajector
     """
     steps = trajectory.steps
     calls = [step for step in recorded.steps if step.metrics is not None] if recorded is not None else []
+    unpriced = {"cost_usd": None} if llm.cost_usd is None else {}
     own = [place for place, step in enumerate(steps) if step.source == "agent" and step.llm_call_count != 0]
     used: dict[int, list[Metrics | None]] = {place: [] for place in own}
     for place, call in zip(_places(steps, own, calls), calls, strict=False):
-        used[place].append(call.metrics)
+        used[place].append(call.metrics and call.metrics.model_copy(update=unpriced))
     if own:
         used[own[-1]].append(_rest(llm, add_usage(call.metrics for call in calls) or Metrics()))
     replay = {"replay": llm.replay} if llm.replay is not None else {}
@@ -84,9 +86,8 @@ def _time(step: Step) -> float | None:
 
 def _rest(llm: LlmUse, known: Metrics) -> Metrics:
     """Return the totals minus the recorded calls: failed or interrupted calls."""
-    left = {name: (getattr(llm, name) or 0) - (getattr(known, name) or 0) for name in _FIGURES}
-    missing: dict[str, Any] = {name: round(value, 9) for name, value in left.items() if value > 1e-9}
-    return Metrics(**missing)
+    left: dict[str, Any] = {name: (getattr(llm, name) or 0) - (getattr(known, name) or 0) for name in _FIGURES}
+    return Metrics(**{name: round(value, 9) for name, value in left.items() if value > 1e-9})
 
 
 def _measured(step: Step, used: Sequence[Metrics | None]) -> Step:

@@ -54,7 +54,7 @@ def bundle(runs: tuple[str, ...], output: Path, no_submissions: bool, runs_dir: 
 @json_option
 @click.pass_context
 def verify(ctx: click.Context, file: Path, answers: Path | None, keys: tuple[Path, ...], as_json: bool) -> None:
-    """Check the archive FILE: signature, hashes and, with --answers, the grades. Exit code 1 if anything is wrong."""
+    """Check the archive FILE: signature, hashes and, with --answers, the grades. Exit code 3 if anything is wrong."""
     from mleredux_audit_bundle.keys import public_key
     from mleredux_audit_bundle.verification import verify_bundle
 
@@ -65,7 +65,7 @@ def verify(ctx: click.Context, file: Path, answers: Path | None, keys: tuple[Pat
         print_json({"verified": done.verified, **asdict(done)})
     else:
         _show(done, regraded=answers is not None)
-    ctx.exit(0 if done.verified else 1)
+    ctx.exit(0 if done.verified else 3)
 
 
 def _show(done: Verification, *, regraded: bool) -> None:

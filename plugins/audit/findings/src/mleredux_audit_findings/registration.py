@@ -1,4 +1,4 @@
-"""What the history of a repository says about when the file of a plan was written."""
+"""The time when the file of a plan was written, according to the history of a repository."""
 
 from __future__ import annotations
 

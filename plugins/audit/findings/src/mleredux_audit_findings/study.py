@@ -37,7 +37,7 @@ RECORD = "findings.json"
 
 
 class Writer(Arm):
-    """The table `findings` of a plan: the agent that answers technique tasks, and what is compared."""
+    """The table `findings` of a plan: the agent that answers technique tasks, and the compared arms."""
 
     agent: str = "analyst"
     """Id or reference of the agent."""
@@ -218,7 +218,7 @@ class Study:
         return _merged(arm, self.writer.compute or self._spent()) if name == "compute" else arm
 
     def _spent(self) -> dict[str, Any]:
-        """Return the reader's limits plus what the technique runs of a task took at most."""
+        """Return the reader's limits plus the maximum usage of the technique runs of a task."""
         spent = [[row for row in self.rows() if row["task"].endswith(f"@{task}")] for task in self.tasks]
         seconds = max(sum(row["seconds"] or 0.0 for row in rows) for rows in spent)
         cost = max(sum(row["cost_usd"] or 0.0 for row in rows) for rows in spent)

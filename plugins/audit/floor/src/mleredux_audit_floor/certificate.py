@@ -109,27 +109,27 @@ def contradictions(
     return [f"The task is not sound: {', '.join(failed)}."] if failed else []
 
 
-def _measured(found: Measurement) -> dict[str, dict[str, Any]]:
+def _measured(facts: Measurement) -> dict[str, dict[str, Any]]:
     """Return the fields that compare scores."""
-    value = {name: found.value(report) for name, report in found.models.items()}
-    best, ceiling = max(value[name] for name in GOOD), min(found.value(report) for report in found.oracles.values())
-    above = {what: report.score for what, report in found.nulls.items() if (report.percentile or 0) > 50}
-    pairs = [value[one] > value[other] for one in GOOD for other in PANEL if other not in GOOD]
-    level = next((name for name in CALIBRATED if {name, "micro"} <= set(found.task.tags)), None)
-    p = statistics.fmean(found.skill(name) for name in PANEL)
+    value = {name: facts.value(report) for name, report in facts.models.items()}
+    best, ceiling = max(value[name] for name in GOOD), min(facts.value(report) for report in facts.oracles.values())
+    above = {what: report.score for what, report in facts.nulls.items() if (report.percentile or 0) > 50}
+    pairs = [value[good] > value[other] for good in GOOD for other in PANEL if other not in GOOD]
+    level = next((name for name in CALIBRATED if {name, "micro"} <= set(facts.task.tags)), None)
+    p = statistics.fmean(facts.skill(name) for name in PANEL)
     return {
-        **fields_of(found.wrong, {name: found.models[name].score for name in PANEL}, pairs, found.cpu_seconds),
+        **fields_of(facts.wrong, {name: facts.models[name].score for name in PANEL}, pairs, facts.cpu_seconds),
         "floor_and_ceiling": {
-            "ok": not above and found.oracles["answers"].valid_submission and ceiling >= best - 2 * found.error,
-            "oracles": {name: report.score for name, report in found.oracles.items()},
-            "null_agents": len(found.nulls),
+            "ok": not above and facts.oracles["answers"].valid_submission and ceiling >= best - 2 * facts.error,
+            "oracles": {name: report.score for name, report in facts.oracles.items()},
+            "null_agents": len(facts.nulls),
             "above_the_median": above,
         },
-        "data_blind": {"ok": not above.keys() & set(BLIND), "agents": [name for name in BLIND if name in found.nulls]},
+        "data_blind": {"ok": not above.keys() & set(BLIND), "agents": [name for name in BLIND if name in facts.nulls]},
         "solutions": {
-            "ok": all(value["constant"] < value[name] and best - value[name] <= 2 * found.error for name in GOOD),
-            "scores": {name: found.models[name].score for name in GOOD},
-            "standard_error": round(found.error, 6),
+            "ok": all(value["constant"] < value[name] and best - value[name] <= 2 * facts.error for name in GOOD),
+            "scores": {name: facts.models[name].score for name in GOOD},
+            "standard_error": round(facts.error, 6),
         },
         "difficulty": {
             "ok": None if level is None else abs(p - CALIBRATED[level]) <= NEAR,
@@ -138,7 +138,7 @@ def _measured(found: Measurement) -> dict[str, dict[str, Any]]:
             "calibrated": CALIBRATED if level else None,
         },
         "leaks": {
-            "ok": not (leaks := [what for what, report in found.copies.items() if (report.percentile or 0) >= 90]),
+            "ok": not (leaks := [what for what, report in facts.copies.items() if (report.percentile or 0) >= 90]),
             "columns_that_reach_the_top": leaks,
         },
     }  # fmt: skip
@@ -177,9 +177,9 @@ def _generated(task: Task, prepared: Prepared, catalogue: Catalogue, again: Data
 
 def _others(name: str) -> list[str]:
     """Return the names of tasks with neighboring seeds, and with the same seed in the other part."""
-    found = _SEED.search(name)
-    assert found is not None, name
-    stem, public, number, base = name[: found.start()], found[1] or "", int(found[2]), name[found.end() :]
+    match = _SEED.search(name)
+    assert match is not None, name
+    stem, public, number, base = name[: match.start()], match[1] or "", int(match[2]), name[match.end() :]
     near = {other % 2**31 for other in (number - 1, number + 1, number + 2**30)}
     seeds = [*(f"{public}{other}" for other in sorted(near)), f"{'' if public else 'public-'}{number}"]
     return [f"{stem}{seed}{base}" for seed in seeds]

@@ -22,7 +22,9 @@ FILE = "certificate.json"
 @data_dir_option
 @click.pass_context
 def command(ctx: click.Context, tasks: tuple[str, ...], output: Path | None, check: bool, data_dir: str | None) -> None:
-    """Certify generated TASKs, or check certificates. Exit code 3 if a task is not sound, or a certificate is wrong.
+    """Certify generated TASKs, or check certificates.
+
+    The exit code is 3 if a task is not sound, or a certificate is wrong.
 
     A certificate has twelve fields. Among other things, it shows that regenerated data is identical, that oracles reach
     the best score and agents that learn nothing the worst, that invalid submissions are rejected, and that three

@@ -28,7 +28,7 @@ def command(
     as_json: bool,
 ) -> None:
     """Score trivial submissions on TASKS: no rows, the sample, constants, random values, copies of public columns, and
-    injected formulas and instructions. Exit code 3 if one of them beats a task's median or wins a medal."""
+    injected formulas and instructions. The exit code is 3 if one of them beats a task's median or wins a medal."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore
 
@@ -38,7 +38,7 @@ def command(
     plugins, store = catalogue(ctx), DataStore(data_dir)
     chosen = plugins.task_names(tasks, sets)
     if not chosen:
-        raise click.UsageError("Give a task, e.g. `mleredux audit floor digits`, or a set with --set.")
+        raise click.UsageError("Specify a task, e.g. `mleredux audit floor digits`, or a set with --set.")
     floors = []
     for name in chosen:
         task = plugins.task(name)

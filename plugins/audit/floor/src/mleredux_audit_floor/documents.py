@@ -45,21 +45,21 @@ def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scra
         "null": {f"random answers {seed}": _random(form, names, seed) for seed in range(NULLS)},
         "blind": {f"random answers without the data {seed}": _random(form, ["x", "y"], seed) for seed in range(BLIND)},
         "panel": {
-            f"{share:.0%} falsified {seed}": made
+            f"{share:.0%} falsified {seed}": changed
             for share in FALSIFIED
             for seed in range(3)
-            if (made := _falsified(best, share, random.Random(seed))) != best
+            if (changed := _falsified(best, share, random.Random(seed))) != best
         },
     }
-    files = {group: {name: json.dumps(one).encode() for name, one in made.items()} for group, made in groups.items()}
+    files = {group: {name: json.dumps(item).encode() for name, item in docs.items()} for group, docs in groups.items()}
     files["wrong"] = dict(_wrong(best, content))
     drawn = (_random(form, names, seed) for seed in range(ATTEMPTS))
     others = {json.dumps(document) for other in drawn for document in _other_choices(best, other, names)}
     files["other"] = {f"another choice {place}": text.encode() for place, text in enumerate(sorted(others))}
     paths = {
-        group: {name: scratch / group / name / task.submission.file for name in made} for group, made in files.items()
+        group: {name: scratch / group / name / task.submission.file for name in docs} for group, docs in files.items()
     }
-    for path, text in ((paths[group][name], text) for group, made in files.items() for name, text in made.items()):
+    for path, text in ((paths[group][name], text) for group, docs in files.items() for name, text in docs.items()):
         path.parent.mkdir(parents=True)
         path.write_bytes(text)
     reports, _ = graded(task, paths, prepared.private, catalogue)
@@ -69,7 +69,7 @@ def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scra
 def _fields(
     reports: dict[str, dict[str, Report]], prepared: Prepared, content: bytes, seconds: float
 ) -> dict[str, dict[str, Any]]:
-    scores = {group: {name: one.score or 0.0 for name, one in made.items()} for group, made in reports.items()}
+    scores = {group: {name: item.score or 0.0 for name, item in named.items()} for group, named in reports.items()}
     best = scores["good"]["the solution"]
     above = {name: score for name, score in {**scores["null"], **scores["blind"]}.items() if score > FLOOR}
     accepted = {name: score for name, score in scores["other"].items() if score >= best}
@@ -118,9 +118,9 @@ def _other_choices(value: Any, drawn: Any, names: list[str]) -> Iterator[Any]:
 def _falsified(value: Any, share: float, rng: random.Random) -> Any:
     """Return a document with a share of its numbers and truth values changed, and of its lists emptied."""
     if isinstance(value, dict):
-        return {key: _falsified(one, share, rng) for key, one in value.items()}
+        return {key: _falsified(part, share, rng) for key, part in value.items()}
     if isinstance(value, list):
-        return [_falsified(one, share, rng) for one in value if rng.random() >= share / 2]
+        return [_falsified(part, share, rng) for part in value if rng.random() >= share / 2]
     if isinstance(value, bool):
         return value ^ (rng.random() < share)
     return value * 2 + 1 if isinstance(value, int) and rng.random() < share else value
@@ -147,7 +147,7 @@ def _of_schema(schema: dict[str, Any], defined: dict[str, Any], names: list[str]
     kind = schema.get("type")
     if kind == "object":
         properties = schema.get("properties") or dict.fromkeys(names, schema.get("additionalProperties", {}))
-        return {name: _of_schema(one, defined, names, rng) for name, one in properties.items()}
+        return {name: _of_schema(field, defined, names, rng) for name, field in properties.items()}
     if kind == "array":
         drawn = rng.sample(names, rng.randint(0, len(names)))
         return [_of_schema(schema["items"], defined, [name], rng) for name in drawn]

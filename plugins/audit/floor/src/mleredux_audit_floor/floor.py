@@ -81,8 +81,8 @@ def floor_of(task: Task, public: Path, private: Path, catalogue: Catalogue, *, s
         submissions = list(_submissions(task, public, Path(scratch), seed))
         paths = {str(number): path for number, (_kind, _what, path) in enumerate(submissions)}
         reports, _ = graded(task, {"": paths}, private, catalogue)
-    made = zip(submissions, reports[""].values(), strict=True)
-    labelled = [(kind, what, report) for (kind, what, _path), report in made]
+    pairs = zip(submissions, reports[""].values(), strict=True)
+    labelled = [(kind, what, report) for (kind, what, _path), report in pairs]
     floor = Floor(task.id, task.version, task.metric.id, labelled[0][2].median_threshold)
     floor.rows = [row_of(kind, labelled) for kind in KINDS if any(each[0] == kind for each in labelled)]
     return floor

@@ -124,11 +124,11 @@ def measure(task: Task, prepared: Prepared, catalogue: Catalogue, scratch: Path)
         "wrong": dict(_wrong(answers, scratch)),
     }
     parts = [_fold(models[name], task, answers, row, number, scratch) for name in GOOD for number in range(FOLDS)]
-    found, values = graded(task, groups, private, catalogue, parts)
+    raw, values = graded(task, groups, private, catalogue, parts)
     # including the values that a verdict withholds, because they show what is attainable
     reports = {
-        group: {name: one.model_copy(update=one.verdict.withheld) for name, one in made.items()}
-        for group, made in found.items()
+        group: {name: report.model_copy(update=report.verdict.withheld) for name, report in of_group.items()}
+        for group, of_group in raw.items()
     }
     spreads = [_error(values[start : start + FOLDS]) for start in range(0, len(values), FOLDS)]
     return Measurement(task, **reports, error=max(spreads), cpu_seconds=spent)

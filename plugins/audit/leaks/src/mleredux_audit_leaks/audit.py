@@ -41,7 +41,7 @@ def audit(task: Task, public: Path, private: Path, *, seed: int = 0) -> AuditRep
     """Find ways to score on a prepared task without learning.
 
     Args:
-        task: The task; the columns of its submission and the file of its answers determine what is held out.
+        task: The task; the columns of its submission and the file of its answers determine the held-out data.
         public: Its public files, which are only read.
         private: Its private files.
         seed: Seed for samples and permutations; the same seed and data give the same report.

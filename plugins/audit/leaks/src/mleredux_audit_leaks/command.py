@@ -29,7 +29,7 @@ def command(**_options: Any) -> None:
 @json_option
 @click.pass_context
 def leaks(ctx: click.Context, task: str, data_dir: str | None, as_json: bool) -> None:
-    """Find leaks in TASK: ways to score without learning. Exit code 3 if a finding has high severity."""
+    """Find leaks in TASK: ways to score without learning. The exit code is 3 if a finding has high severity."""
     from mleredux.errors import DataError
     from mleredux.plugin.command import DataStore
 

@@ -121,7 +121,7 @@ def _walk(folder: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _traces(status: object) -> dict[str, str]:
-    """Return what the status of a file or folder, or the header of a member of an archive, shows except size and
+    """Return the metadata of a file, a folder or a member of an archive, except its size and
     name."""
     shown = {
         name: [repr(getattr(status, part)) for part in fields.split() if hasattr(status, part)]

@@ -15,7 +15,7 @@ from mleredux.plugin.task import Task
 from mleredux_agents import RewardRule, rule_of
 
 from mleredux_bridge_harbor.contents import WORK, fill, write_script
-from mleredux_bridge_harbor.packages import copy_packages, graders_of
+from mleredux_bridge_harbor.packages import FOLDER, PACKED, copy_packages, graders_of, pack_packages
 
 DATA = "/data"
 _TIME_LIMIT, _OWN, _KIT = 3600, "mleredux-bridge-harbor", "mleredux-agents"  # `grade.py` imports the kit
@@ -37,6 +37,7 @@ def write_task(
     image: str = "python:3.13-slim",
     time_limit: float | None = None,
     data_dir: Path | str | None = None,
+    packed: bool = False,
 ) -> float | str | None:
     """Write a task as a Harbor task directory, without data if redistribution is not allowed.
 
@@ -47,6 +48,7 @@ def write_task(
         image: An image with Python and pip, from which both images are built.
         time_limit: Time limit of agents in seconds; None: the task's, or else one hour.
         data_dir: As in `mleredux.prepare`.
+        packed: Whether to write the packages of the verifier as an archive, if there is data.
 
     Returns:
         The reward of the solution, None if there is no solution, or a message that states why there is no data.
@@ -74,7 +76,8 @@ def write_task(
     with temporary as temporary_path:
         folder = Path(temporary_path) / "task"
         _write_environment(task, folder / "environment", image)
-        _write_verifier(task, folder / "tests", image, rule, owners | ({_OWN} if why else set()))
+        needed = frozenset({*owners, _KIT, *([_OWN] if why else [])})  # fetch.sh runs this package
+        _write_verifier(task, folder / "tests", image, rule, needed, packed=packed and not why)
         instruction = _INSTRUCTION.format(data=DATA, submission=_submission(task)) + task.describe()
         (folder / "instruction.md").write_text(instruction, encoding="utf-8")
         (folder / "task.toml").write_text(_config(task, time_limit, source.license or "none"), encoding="utf-8")
@@ -109,9 +112,15 @@ def _withheld(task: Task) -> set[str]:
     return own | _withheld(task.base) if task.base is not None else own
 
 
-def _write_verifier(task: Task, folder: Path, image: str, rule: RewardRule, owners: set[str]) -> None:
+def _write_verifier(
+    task: Task, folder: Path, image: str, rule: RewardRule, needed: frozenset[str], *, packed: bool
+) -> None:
     folder.mkdir()
-    pinned = copy_packages({*owners, _KIT}, folder / "packages")
+    if packed:
+        pinned, archive = pack_packages(needed)
+        (folder / PACKED).write_bytes(archive)
+    else:
+        pinned = copy_packages(needed, folder / FOLDER)
     (folder / "requirements.txt").write_text("".join(f"{line}\n" for line in pinned), encoding="utf-8")
     shutil.copy(Path(__file__).with_name("grade.py"), folder)
     arguments = {"submission": _submission(task), "task": shlex.quote(task.id), "rule": rule.name}

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
+import tarfile
 import zipfile
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.task import Task
+
+from mleredux_bridge_harbor.packages import PACKED
 
 _FEWEST = 10
 """Minimum number of rows shared with the answers at which equal columns are not a coincidence."""
@@ -33,6 +38,8 @@ def exposed(folder: Path, task: Task) -> Iterator[str]:
         if not path.is_relative_to(prepared / "public")
     }
     copies = {digest: name for path, name in hidden.items() for digest in _digests(path)}
+    if (packed := folder / "tests" / PACKED).exists():
+        copies |= _packed(packed.read_bytes())
     texts = {
         path.read_bytes().strip(): name
         for path, name in hidden.items()
@@ -88,6 +95,14 @@ def _value(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+@lru_cache(maxsize=8)
+def _packed(content: bytes) -> dict[str, str]:
+    """Return the names of the packages' files, but for short ones, by SHA-256."""
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        members = {member.name: archive.extractfile(member) for member in archive if member.size >= _SHORT}
+        return {hashlib.sha256(file.read()).hexdigest(): f"tests/{name}" for name, file in members.items() if file}
 
 
 def _digests(path: Path) -> set[str]:

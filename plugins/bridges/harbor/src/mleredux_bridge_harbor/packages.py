@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import shutil
+import tarfile
+import tempfile
 from collections.abc import Iterable
+from functools import lru_cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
@@ -14,6 +17,7 @@ from mleredux.plugin.task import Task
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+FOLDER, PACKED = "packages", "packages.tar.xz"
 _CORE = "mleredux"
 _KITS = "mleredux.kits"
 
@@ -77,6 +81,23 @@ def copy_packages(names: Iterable[str], target: Path) -> list[str]:
             if needed.marker is None or any(needed.marker.evaluate({"extra": extra}) for extra in extras or {""}):
                 waiting.append((needed.name, frozenset(needed.extras)))
     return sorted(pinned, key=str.lower)
+
+
+@lru_cache(maxsize=32)
+def pack_packages(names: frozenset[str]) -> tuple[list[str], bytes]:
+    """Return the requirements for other distributions as `copy_packages` does, and an archive with the folder
+    `packages`, which has the same bytes each time.
+    """
+    with tempfile.TemporaryDirectory(prefix="mleredux-packages-") as scratch:
+        folder, path = Path(scratch) / FOLDER, Path(scratch) / PACKED
+        pinned = copy_packages(names, folder)
+        with tarfile.open(path, "w:xz", preset=6) as archive:
+            for file in sorted(file for file in folder.rglob("*") if file.is_file()):
+                member = tarfile.TarInfo(file.relative_to(scratch).as_posix())
+                member.size, member.mode = file.stat().st_size, 0o644
+                with file.open("rb") as content:
+                    archive.addfile(member, content)
+        return pinned, path.read_bytes()
 
 
 def _tops(package: Distribution) -> set[str]:

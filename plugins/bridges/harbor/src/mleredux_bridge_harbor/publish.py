@@ -11,10 +11,11 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tarfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -24,10 +25,10 @@ from mleredux.models.formats import counted
 from mleredux.plugin.command import current
 
 from mleredux_bridge_harbor.directory import origin, write_task
-from mleredux_bridge_harbor.packages import copy_packages, graders_of
+from mleredux_bridge_harbor.packages import PACKED, graders_of, pack_packages
 
 PARTS = ("train", "evaluation")
-PACKED, CERTIFICATE, SUMS = "packages.tar.xz", "certificate.json", "SHA256SUMS"
+CERTIFICATE, SUMS = "certificate.json", "SHA256SUMS"
 _VERSION = "1.0.0"
 
 
@@ -77,7 +78,7 @@ def _applies(task: str) -> bool:
 def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | None = None) -> dict[str, Any]:
     """Write the folder, or complete it after an interruption; return the facts of each part.
 
-    Left out are tasks that are not sound, tasks whose solution does not have the reward 1, and techniques that do not
+    The set omits tasks that are not sound, tasks whose solution does not have the reward 1, and techniques that do not
     apply to the data of a seed.
 
     Args:
@@ -90,17 +91,17 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
         folder.mkdir(parents=True, exist_ok=not (folder / SUMS).exists())
     except OSError as error:
         raise MlereduxError(f"{folder} can't be created: {error.strerror}.", hint="Choose a new folder.") from error
-    facts, packed = dict[str, Any](), dict[tuple[str, ...], bytes]()
+    facts = dict[str, Any]()
     for part in PARTS:
         names = wanted.parts[part]
         certificates = _certificates(_sample(names, certified), folder / "certificates", data_dir)
         sound = [name for name in names if certificates.get(name, {"sound": True})["sound"]]
         rows = list[dict[str, Any]]()
-        for name in sound:
+        paths = [folder / "tasks" / part / re.sub("[@+]", "-", name) for name in sound]
+        with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:  # half of the time, they wait for a grade
+            written = list(pool.map(partial(_written, data_dir=data_dir), sound, paths))
+        for name, path in (pair for pair, there in zip(zip(sound, paths, strict=True), written, strict=True) if there):
             task = current().task(name)
-            path = folder / "tasks" / part / re.sub("[@+]", "-", name)
-            if not _written(name, path, packed, data_dir):
-                continue
             if name in certificates:
                 (path / CERTIFICATE).write_text(json.dumps(certificates[name], indent=1) + "\n", encoding="utf-8")
             rows.append(
@@ -131,23 +132,22 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
     return facts
 
 
-def _written(name: str, path: Path, packed: dict[tuple[str, ...], bytes], data_dir: Path | str | None) -> bool:
-    """Write a task directory with packed packages, unless it is there; return False for a task to leave out."""
-    packages = path / "tests" / "packages"
-    if packages.with_name(PACKED).exists() and not packages.exists():
-        return True
-    shutil.rmtree(path, ignore_errors=True)
-    try:
-        reward = write_task(name, path, data_dir=data_dir)
-    except NotApplicable:
-        return False
-    if isinstance(reward, str):  # fetch.sh needs the packages
-        return True
-    owners = tuple(sorted(graders_of(current().task(name))))
-    if owners not in packed:
-        packed[owners] = pack(packages)
-    packages.with_name(PACKED).write_bytes(packed[owners])
-    shutil.rmtree(packages if reward in (None, 1) else path)
+def _written(name: str, path: Path, data_dir: Path | str | None) -> bool:
+    """Write a task directory with packed packages, unless it is there; return False for a task to leave out.
+
+    Until all tasks are written, an empty hidden folder marks a task to leave out.
+    """
+    draft = path.with_name(f".{path.name}")
+    if path.exists() or (draft.exists() and not any(draft.iterdir())):
+        return path.exists()
+    shutil.rmtree(draft, ignore_errors=True)
+    with suppress(NotApplicable):
+        reward = write_task(name, draft, data_dir=data_dir, packed=True)
+        if isinstance(reward, str) or reward in (None, 1):
+            draft.rename(path)
+        else:
+            shutil.rmtree(draft)
+            draft.mkdir()
     return path.exists()
 
 
@@ -187,21 +187,6 @@ def _table_rows(folders: Iterable[Path]) -> Iterator[str]:
                     for row in csv.reader(file)
                     if "." in "".join(row[1:])
                 )
-
-
-def pack(folder: Path) -> bytes:
-    """Return a folder as an archive with the same bytes each time."""
-    path = folder.with_suffix(".tar.xz")
-    with tarfile.open(path, "w:xz", preset=6) as archive:
-        for file in sorted(folder.rglob("*")):
-            if file.is_file():
-                member = tarfile.TarInfo(f"{folder.name}/{file.relative_to(folder).as_posix()}")
-                member.size, member.mode = file.stat().st_size, 0o644
-                with file.open("rb") as content:
-                    archive.addfile(member, content)
-    packed = path.read_bytes()
-    path.unlink()
-    return packed
 
 
 def _sample(names: list[str], most: int) -> list[str]:
@@ -280,19 +265,19 @@ def _write_packages(wanted: Plan, folder: Path) -> None:
         shutil.rmtree(written, ignore_errors=True)
     module.mkdir(parents=True)
     space.mkdir()
-    (module.parent / "pyproject.toml").write_text(_filled("pyproject", wanted), encoding="utf-8")
+    owners = {owner for name in train for owner in graders_of(current().task(name))}
+    needed = json.dumps(sorted({*owners, "mleredux-bridge-verifiers", "verifiers>=0.4,<0.5"}))
+    (module.parent / "pyproject.toml").write_text(_filled("pyproject", wanted, needed=needed), encoding="utf-8")
     (module / "__init__.py").write_text(_filled("verifiers", wanted), encoding="utf-8")
     (module / "tasks.json").write_text(json.dumps(train, indent=1) + "\n", encoding="utf-8")
     for name, template in (("openenv.yaml", "openenv"), ("README.md", "space"), ("Dockerfile", "Dockerfile")):
         (space / name).write_text(_filled(template, wanted), encoding="utf-8")
     (space / "tasks.txt").write_text("".join(f"{name}\n" for name in train), encoding="utf-8")
-    owners = {owner for name in train for owner in graders_of(current().task(name))}
-    pinned = copy_packages({*owners, "mleredux-bridge-openenv"}, space / "packages")
+    pinned, archive = pack_packages(frozenset({*owners, "mleredux-bridge-openenv"}))
     (space / "requirements.txt").write_text(
         "".join(f"{line}\n" for line in [*pinned, "openenv>=0.10,<0.11"]), encoding="utf-8"
     )
-    (space / PACKED).write_bytes(pack(space / "packages"))
-    shutil.rmtree(space / "packages")
+    (space / PACKED).write_bytes(archive)
 
 
 def _write_registry(wanted: Plan, folder: Path) -> None:

@@ -60,10 +60,12 @@ def command(
     if check is not None:
         sentences = list(problems(check))
         echo("\n".join(sentences) or f"{check}: all checksums are correct, and the parts are disjoint.")
-        raise SystemExit(1 if sentences else 0)
+        raise SystemExit(3 if sentences else 0)
     chosen = current().task_names(tasks, sets) if sets else list(tasks)
     if not chosen or folder is None:
-        raise click.UsageError("Give a task and a folder: `mleredux publish synthetic-micro-SEED --seeds 1..9 -o DIR`.")
+        raise click.UsageError(
+            "Specify a task and a folder: `mleredux publish synthetic-micro-SEED --seeds 1..9 -o DIR`."
+        )
     if find_spec("huggingface_hub") is None:
         raise MlereduxError("The card requires huggingface_hub.", hint="Install it: `pip install huggingface_hub`.")
     facts = publish(plan(chosen, name or folder.name, seeds or range(0), evaluation), folder, certified, data_dir)

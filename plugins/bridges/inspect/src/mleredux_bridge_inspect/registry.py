@@ -36,7 +36,7 @@ def make(
     runs_dir: str | None = None,
     data_dir: str | None = None,
 ) -> Task:
-    """Return an Inspect task for one of our tasks.
+    """Return an Inspect task for a mleredux task.
 
     Args:
         name: The id of our task.

@@ -1,4 +1,4 @@
-"""Solvers: a model with tools in the sandbox, or one of our agents."""
+"""Solvers: a model with tools in the sandbox, or an agent of mleredux."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ class MlereduxData(vf.TaskData):
 
 
 class MlereduxTask(vf.Task[MlereduxData, RunState, MlereduxTaskConfig]):
-    """One of our tasks: a rollout uses tools in the sandbox of a run, which is graded at the end."""
+    """A mleredux task: a rollout uses tools in the sandbox of a run, which is graded at the end."""
 
     @property
     def key(self) -> str:

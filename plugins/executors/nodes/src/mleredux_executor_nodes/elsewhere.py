@@ -292,14 +292,23 @@ class Elsewhere:
             return False
         if status.state == "ended":
             return self._ended(followed_run, status)
-        followed_run.problem, shown = None, str(state) if status.state == "running" else "queued"
-        self._show(followed_run, f"{shown} ({self._executor.id}: {status.detail or status.state})")
-        lease = read_lease(run.path)
+        shown = str(state) if status.state == "running" else "queued"
+        lease, silent = read_lease(run.path), now - followed_run.changed
         if lease != followed_run.lease or status.state == "waiting":
             followed_run.lease, followed_run.changed, followed_run.started = lease, now, status.state != "waiting"
-        elif now - followed_run.changed > (_SILENT_SECONDS if followed_run.started else _START_SECONDS):
+            followed_run.problem = run.log.state.waiting_for
+        elif silent > (_SILENT_SECONDS if followed_run.started else _START_SECONDS):
             self._stop(followed_run)  # once this job has ended, the run continues with another one
+        elif silent > LEASE_SECONDS:
+            followed_run.problem = self._unheard()
+        detail = f"waiting for {followed_run.problem}" if followed_run.problem else status.detail or status.state
+        self._show(followed_run, f"{shown} ({self._executor.id}: {detail})")
         return False
+
+    def _unheard(self) -> str:
+        """Return what a run waits for if its node writes nothing."""
+        where = self._objects.url if self._objects is not None else "the runs directory"
+        return f"its node, which writes nothing to {where} and may be unable to reach it"
 
     def _pull(self, followed_run: _Followed, status: JobStatus | None, now: float) -> None:
         ended = status is not None and status.state == "ended"
@@ -344,6 +353,8 @@ class Elsewhere:
             detail = f" The last one: {status.detail}." if status.detail else ""
             message = f"{_MOST_JOBS} jobs of {self._executor.id} in a row ended without making progress.{detail}"
             return self._give_up(followed_run, message)
+        if not (followed_run.started or followed_run.refused):
+            followed_run.problem = self._unheard()
         if time.monotonic() < followed_run.again:
             return False
         try:
@@ -359,7 +370,9 @@ class Elsewhere:
             return False
         followed_run.spec, followed_run.job, followed_run.replica = fresh.spec, fresh.job, fresh.replica
         followed_run.lease, followed_run.started, followed_run.changed = read_lease(run.path), False, time.monotonic()
-        followed_run.tries, followed_run.refused, followed_run.problem = followed_run.tries + 1, None, None
+        if followed_run.refused:
+            followed_run.problem = None
+        followed_run.tries, followed_run.refused = followed_run.tries + 1, None
         return False
 
     def _stop(self, followed_run: _Followed) -> None:

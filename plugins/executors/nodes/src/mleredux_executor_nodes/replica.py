@@ -213,7 +213,7 @@ class Replica:
         else:
             name = self._name
         if not self._change(self._is_ours, tree=name, lease=read_lease(self.folder)):
-            raise ResumeRefused(f"Run {self.folder.name} was given to another job.", hint="This job must stop.")
+            raise ResumeRefused(f"Run {self.folder.name} was assigned to another job.", hint="This job must stop.")
         self._note(tree, name)
         self._objects.delete(f"{self._home}/{name}" for name in dropped)
         self._obey()

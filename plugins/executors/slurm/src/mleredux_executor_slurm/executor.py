@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from mleredux.errors import ExecutorError
+from mleredux.models.formats import counted
 from mleredux.plugin.executor import JobSpec, JobStatus, Node, job_environment
 from mleredux.plugin.sandbox import Finding
 
@@ -52,7 +53,7 @@ class SlurmExecutor:
             return [Finding("Slurm", False, error.message, error.hint)]
         up = sum(node.up for node in nodes)
         remedy = None if up else "Ask the administrator of the cluster."
-        return [Finding("Slurm", up > 0, f"{up} of {len(nodes)} nodes can run jobs.", remedy)]
+        return [Finding("Slurm", up > 0, f"{up} of {counted(len(nodes), 'node')} able to run jobs.", remedy)]
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes with the memory available to agents, and with their partitions and features as labels."""

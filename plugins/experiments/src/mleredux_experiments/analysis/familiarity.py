@@ -71,7 +71,7 @@ def familiarity(
     values = cells(results.arm(arm), measure(chosen), lambda row: row.task if row.task in table else row.base)
     tasks = sorted(values.keys() & table.keys())
     if len(tasks) < _LEAST_TASKS:
-        message = f"Only {len(tasks)} tasks have runs of {arm} and a familiarity value; {_LEAST_TASKS} are needed."
+        message = f"Only {counted(len(tasks), 'task')} with runs of {arm} and a familiarity value, not {_LEAST_TASKS}."
         raise MlereduxError(message, hint="Add tasks to the table, or run more.")
     known, scores = np.array([table[task] for task in tasks]), np.array([values[task].mean() for task in tasks])
     if not (np.ptp(known) and np.ptp(scores)):

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from mleredux.plugin.command import backend, json_option, print_json, runs_dir_option, server_of
 
-from mleredux_experiments.analysis.analysis import Analysis
 from mleredux_experiments.commands.options import measure_option, where_option
-from mleredux_experiments.commands.there import ExperimentThere
+
+if TYPE_CHECKING:
+    from mleredux_experiments.analysis.analysis import Analysis
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 FORMATS = ("csv", "json", "latex", "markdown", "parquet")
@@ -36,6 +37,7 @@ def _analysis(
     ctx: click.Context, results: str, where: tuple[str, ...], runs_dir: str | None, **options: Any
 ) -> Analysis:
     """Analyze the named results; options that are not set default to those of the experiment's plan."""
+    from mleredux_experiments.commands.there import ExperimentThere
     from mleredux_experiments.execution.record import RECORD_FILE, open_record
     from mleredux_experiments.results.sources import load, locate
     from mleredux_experiments.sdk import analysed

@@ -17,8 +17,6 @@ from mleredux.plugin.command import (
     runs_dir_option,
 )
 
-from mleredux_experiments.execution.bisection import Bisection, commit_of
-
 
 @click.command("bisect")
 @click.argument("agent")
@@ -57,6 +55,8 @@ def command(
     Each step runs one commit, seed by seed, until a sequential test assigns it to GOOD or BAD. Runs are kept as an
     experiment, so the command resumes after an interruption.
     """
+    from mleredux_experiments.execution.bisection import Bisection, commit_of
+
     history = catalogue(ctx).call_scheme("list_history", agent, good, bad)
     if history is None:
         raise NotFound(f"{agent} has no history.", hint="Use a repository, as in repo:https://host/team/agent.git.")

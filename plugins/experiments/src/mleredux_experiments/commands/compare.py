@@ -90,7 +90,9 @@ def _show(shown: Comparison) -> None:
         click.echo(f"These tasks again, other seeds: {shown.between(shown.again)}.")
     if shown.by_source is not None:
         click.echo(f"Tasks grouped by data source: {shown.between(shown.by_source)}.")
-    click.echo(f"A run of {shown.b} is better than a run of {shown.a} with probability {shown.improvement:.0%}.")
+    click.echo(
+        f"A run of {shown.b} is better than a run of {shown.a} with probability {100 * shown.improvement:.0f} %."
+    )
     if shown.equivalence is not None:
         click.echo(f"Equivalence within ± {shown.exactly(shown.margin)}: p = {plain(shown.equivalence, 3)}.")
     for name in shown.deterministic:
@@ -155,7 +157,7 @@ def power_command(
         note(results)
         sample, what = comparison.sample, measure_of(comparison.measure)
     elif arms or between is None:
-        raise click.UsageError("Give two agents with runs, or --between (and --within) without agents.", ctx)
+        raise click.UsageError("Specify two agents with runs, or --between (and --within) without agents.", ctx)
     else:
         noise, what = (within or 0) ** 2, measure_of(measure or "any_medal")
         variance = Variance(between**2, noise, noise)
@@ -164,12 +166,12 @@ def power_command(
     sample = replace(sample, tasks=count, seeds=repeats, power=power)
     if variance.tasks == 1:
         message = "Runs on one task do not show how differences vary between tasks."
-        raise MlereduxError(message, hint="Run both on more tasks, or give --between and --within without agents.")
+        raise MlereduxError(message, hint="Run both on more tasks, or specify --between and --within without agents.")
     if not variance.of_mean(repeats):
         where = f"These runs of {' and '.join(arms)} do" if arms else "Differences of SD 0 do"
         raise MlereduxError(
             f"{where} not vary in {what.name}, so their variance is unknown.",
-            hint="Choose another --measure, or give --between and --within without agents, one of them above 0.",
+            hint="Choose another --measure, or specify --between and --within without agents, one of them above 0.",
         )
     difference = difference or sample.margin or None
     if difference is not None and difference > (what.reach or difference):

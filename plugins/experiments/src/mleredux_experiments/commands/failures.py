@@ -17,7 +17,6 @@ from mleredux.plugin.command import (
     print_table,
     runs_dir_option,
 )
-from mleredux.plugin.host import regrade
 
 
 @click.command("failures")
@@ -124,6 +123,8 @@ def regrade_command(
     as_json: bool,
 ) -> None:
     """Grade finished runs again with the installed task and grader; all reports are kept, with their versions."""
+    from mleredux.plugin.host import regrade
+
     store = RunStore(runs_dir)
     rows = store.rows() if experiment is not None else ()
     listed = (row["id"] for row in rows if row["experiment"] == experiment and row["status"] == "done")

@@ -116,7 +116,7 @@ def run(
         run_there(ctx, read_plan(Path(plan), catalogue(ctx)), project, as_json)
         return
     if project is not None:
-        raise click.UsageError("--project needs a server; give one with --server URL.", ctx)
+        raise click.UsageError("--project needs a server; specify one with --server URL.", ctx)
     execution = find(plan, runs_dir, catalogue(ctx))
     if isinstance(execution, Plan):
         execution = start(execution, catalogue(ctx), runs_dir=runs_dir, data_dir=data_dir)

@@ -34,7 +34,7 @@ def show(record: dict[str, Any], as_json: bool) -> None:
         return
     name, question = record["name"], record["question"]
     click.echo(click.style(f"{name}: {question}" if question else name, bold=True))
-    click.echo(f"{record['ended']} of {record['total']} runs ended.\n")
+    click.echo(f"{record['ended']} of {counted(record['total'], 'run')} ended.\n")
     states = [state for state in STATES if state == "ended" or record[state]]
     print_table(record["arms"], ("arm", "total", *states))
     left = record.get("remaining_hours")

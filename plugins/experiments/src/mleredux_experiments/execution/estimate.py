@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from mleredux.models.formats import plain, text
+from mleredux.models.formats import counted, plain, text
 from mleredux.plugin.experiment import Cell, Plan, RunPlan
 
 from mleredux_experiments.execution.sequence import samples
@@ -47,10 +47,10 @@ class Estimate:
             not exist. With the sequential rule, of the look that detects the smallest.
         unit: Unit of the difference.
         basis: The source of the variance, or the reason why there is no detectable difference, as text.
-        goal: What the design detects, in words that precede the amount.
+        goal: The effect that the design detects, in words that precede the amount.
         power: Probability that equal arms are shown to be equivalent, or not inferior, within the plan's margin; None
             without one.
-        detects: What the plan detects, in words.
+        detects: The effect that the plan detects, in words.
     """
 
     runs: int
@@ -185,7 +185,7 @@ def _variance(plan: Plan, rows: Sequence[Row]) -> tuple[Variance | None, str]:
             common = sorted(set(first) & set(second))
             if len(common) > 2:
                 variance = variance_of([first[task] for task in common], [second[task] for task in common])
-                return variance, f"past runs of {having[0]} and {having[1]} on {len(common)} tasks"
+                return variance, f"past runs of {having[0]} and {having[1]} on {counted(len(common), 'task')}"
     if what.unit == "%":
         return PLANNING, "assumed variances, as there are not enough past runs of these arms"
     return None, "unknown, as there are no past runs of these arms"

@@ -43,7 +43,7 @@ def find(argument: str, runs_dir: str | None, catalogue: Catalogue) -> Plan | Ex
     near = difflib.get_close_matches(argument, names, n=1)
     raise NotFound(
         f"There is no plan file, and no experiment {argument!r} in {store.path}.",
-        hint=f"Did you mean {near[0]}?" if near else "Give the path of a plan, or choose a folder with --runs-dir.",
+        hint=f"Did you mean {near[0]}?" if near else "Specify the path of a plan, or choose a folder with --runs-dir.",
     )
 
 
@@ -153,7 +153,7 @@ def _note_versions(execution: Execution) -> None:
     """Record changes of the installed versions."""
     record, now = execution.record, _versions(execution.record.plan, execution.catalogue)
     changed = [(name, old) for name, old in record.versions.items() if now.get(name, old) != old]
-    differing = [f"{name} was {old}, is {now[name]}" for name, old in changed]
+    differing = [f"{name} was {old} and is now {now[name]}" for name, old in changed]
     if differing:
         record.changed(f"Different versions are installed: {'; '.join(differing)}.", execution.results())
     if now != record.versions:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby
 from signal import Signals
 
-from mleredux.models.formats import duration, plain
+from mleredux.models.formats import counted, duration, plain
 
 from mleredux_experiments.failures.categories import CATEGORIES, Finding
 from mleredux_experiments.failures.errors import FRAME, INVALID, PATTERNS, SIGNS, Sign, is_prose, kind_of
@@ -49,7 +49,7 @@ def calls(evidence: Evidence) -> Iterator[Finding]:
     if llm.get("exhausted"):
         yield Finding("api", f"The budget {llm['exhausted']} was used up.", "ledger", "budget")
     elif (llm.get("failed") or 0) >= max(_SAME, 0.5 * (llm.get("calls") or 0)):
-        yield Finding("api", f"{llm['failed']} of {llm.get('calls')} calls failed.", "ledger", "failed")
+        yield Finding("api", f"{llm['failed']} of {counted(llm.get('calls') or 0, 'call')} failed.", "ledger", "failed")
 
 
 def time_out(evidence: Evidence) -> Iterator[Finding]:

@@ -244,7 +244,7 @@ def _outcomes(analysis: Analysis) -> Picture | None:
     for arm in analysis.arms:
         failed = {name: count for name, count in arm.outcomes.items() if name not in REACHED}
         most = max(failed, key=failed.__getitem__, default=None)
-        frequency = f"{most}, {failed[most]} of {sum(arm.outcomes.values())} runs" if most else "none"
+        frequency = f"{most}, {failed[most]} of {counted(sum(arm.outcomes.values()), 'run')}" if most else "none"
         told.append(f"{arm.name}: {frequency}")
     answer = f"Most frequent failures: {'; '.join(told)}.{_differing_failures(analysis)}"
     return Picture("outcomes", "How do runs end, and why do they fail?", answer, figure)

@@ -133,7 +133,7 @@ class Comparison:
         """Return the number of runs with a medal in each arm, as text; empty if there are none."""
         runs = {arm: [task.arms[number] for task in self.table] for number, arm in enumerate((self.a, self.b))}
         counts = {arm: (sum(one.medals for one in own), sum(one.runs for one in own)) for arm, own in runs.items()}
-        told = [f"{arm} in {medals} of {total} runs" for arm, (medals, total) in counts.items()]
+        told = [f"{arm} in {medals} of {counted(total, 'run')}" for arm, (medals, total) in counts.items()]
         return ", ".join(told) if any(medals for medals, _ in counts.values()) else ""
 
     @property

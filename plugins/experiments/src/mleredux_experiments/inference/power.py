@@ -3,7 +3,8 @@ detects; or the margin within which it shows that equal arms are equivalent, or 
 
 The tests are those of the comparison. For up to 12 tasks (up to 30 for shares), the power of sign flips is simulated
 with all flips; with more tasks, the test has the power of Student's t. Decisions within a margin are simulated. A
-variance that is estimated from few tasks is uncertain, and so is what follows from it: `Sample.range` has the limits.
+variance that is estimated from few tasks is uncertain, and so are the figures derived from it: `Sample.range` has the
+limits.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Sample:
 
     @property
     def padded(self) -> bool:
-        """Return whether decisions within a margin are by `padded_means` instead of sign flips."""
+        """Return whether decisions within a margin use `padded_means` instead of sign flips."""
         return self.reach is not None and (self.share or self.variance.zeros is not None)
 
     @property
@@ -139,7 +140,7 @@ class Sample:
         out: the limits of an 80 % interval, by χ².
 
         Without several runs of a task, all variance may be between runs. None if the variance is assumed, or from one
-        task; shares of fewer than six tasks or of single runs say too little.
+        task; shares of fewer than six tasks or of single runs are too imprecise.
         """
         from scipy.special import chdtri
 
@@ -179,7 +180,7 @@ class Sample:
 
     @property
     def goal(self) -> str:
-        """Return what the design detects, in words that precede an amount."""
+        """Return the effect that the design detects, in words that precede an amount."""
         return "" if self.rule == "difference" else f"{self.rule} within "
 
     @property

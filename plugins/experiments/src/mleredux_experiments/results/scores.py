@@ -111,7 +111,7 @@ def _of_arm(arm: str, rows: Sequence[Row]) -> ArmScore:
 
 
 def outcome(row: Row) -> str:
-    """Return the outcome of a run: its medal, else its primary failure, else what it achieved."""
+    """Return the outcome of a run: its medal, else its primary failure, else its result."""
     if not row.counts:
         return (row.cause or row.status).replace("_", " ")
     if row.verdict in UNTRUSTED:

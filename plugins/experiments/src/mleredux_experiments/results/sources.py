@@ -82,7 +82,7 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
 
 
 def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | Left]:
-    """Return the row of each run, or a note that says why it is left out."""
+    """Return the row of each run, or a note with the reason why it is left out."""
     found: list[Row | Left] = []
     for folder in folders:
         try:

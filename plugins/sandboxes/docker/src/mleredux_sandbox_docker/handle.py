@@ -8,22 +8,27 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import Exit, Usage
 from mleredux_containers import OWN_PROCESSES, exit_of
 
 from mleredux_sandbox_docker.engine import engine_errors, gone_is_fine
-from mleredux_sandbox_docker.transcript import LogFollower, nanoseconds
+from mleredux_sandbox_docker.transcript import AGAIN_SECONDS, LogFollower, nanoseconds
 
 if TYPE_CHECKING:
     from docker import APIClient
 
 _LOG_SECONDS = 60
 _MEASURE_SECONDS = 0.5
+_PATIENCE = 3600.0
 _GONE = Exit(code=None, signal=9)
 
 
 class DockerHandle:
     """Implements `mleredux.plugin.sandbox.Handle` for a container.
+
+    While the engine does not respond, the agent may be alive: it counts as running, signals are sent as soon as
+    possible, and `waiting_for` says why nothing is known.
 
     Args:
         client: The engine.
@@ -36,7 +41,10 @@ class DockerHandle:
     def __init__(self, client: APIClient, container: str, log: Path, offset: int, noted: Path) -> None:
         self._client = client
         self._exit: Exit | None = None
-        self._closed = False
+        self._closed = self._signaled = False
+        self.waiting_for: str | None = None
+        self._since = self._due = float("-inf")
+        self._pending: str | None = None
         self._usage, self._measured_at = Usage(), float("-inf")
         self.id = container
         self.started_at = nanoseconds(self._state()["StartedAt"]) / 1e9
@@ -44,17 +52,39 @@ class DockerHandle:
 
     def poll(self) -> Exit | None:
         """Return how the agent ended, or None while it runs."""
-        if self._exit is None:
+        if self._exit is not None or time.monotonic() < self._due:
+            return self._exit
+        pending = self._pending
+        try:
             state = self._state()
-            self._exit = exit_of(state) if state else _GONE
+            if pending:
+                self._send(pending)
+        except SandboxError as error:
+            self._wait(error)
+            return None
+        self._exit = exit_of(state) if state else _GONE
+        interrupted, self.waiting_for, self._pending = self.waiting_for and not pending, None, None
+        if interrupted and self._exit and self._exit.code != 0 and not self._exit.out_of_memory:
+            raise SandboxError("The agent's container ended during an outage of the Docker engine.")
         return self._exit
+
+    def _wait(self, error: SandboxError) -> None:
+        """Note that the engine does not respond; raise the error if that lasts too long."""
+        now = time.monotonic()
+        if self.waiting_for is None:
+            self._since = now
+            self.waiting_for = f"the Docker engine, which does not respond: {error.message}"
+        if now - self._since > _PATIENCE:
+            raise error
+        self._due = now + AGAIN_SECONDS
 
     def usage(self) -> Usage:
         """Return the resources used so far, from the engine's statistics, at most half a second old."""
-        if self._exit is not None or self._closed:
+        if self._exit is not None or self._closed or self.waiting_for:
             return Usage()
         if time.monotonic() - self._measured_at >= _MEASURE_SECONDS:
-            self._usage, self._measured_at = self._measure(), time.monotonic()
+            with contextlib.suppress(SandboxError):  # `poll` reports it
+                self._usage, self._measured_at = self._measure(), time.monotonic()
         return self._usage
 
     def _measure(self) -> Usage:
@@ -94,9 +124,15 @@ class DockerHandle:
             self._follower.join(_LOG_SECONDS)
         finally:
             self.poll()
-            remove(self._client, self.id)
+            try:
+                remove(self._client, self.id)
+            except SandboxError:  # it is removed later by its labels
+                self._follower.failed_at = time.monotonic()
             self._closed = True
             self._client.close()
+        stopped = time.monotonic() - self._follower.failed_at < _LOG_SECONDS and not self._signaled
+        if stopped and self._exit is not None and self._exit.signal:
+            raise SandboxError("The agent's container was ended by the Docker engine, which stopped.")
 
     def _state(self) -> dict[str, Any]:
         import docker
@@ -111,6 +147,14 @@ class DockerHandle:
     def _signal(self, name: str) -> None:
         if self._closed:
             return
+        self._signaled = True
+        try:
+            self._send(name)
+        except SandboxError as error:
+            self._pending = name
+            self._wait(error)
+
+    def _send(self, name: str) -> None:
         with engine_errors(f"Container {self.id[:12]} can't be sent {name}"), gone_is_fine():
             self._client.kill(self.id, signal=name)
 

@@ -8,6 +8,7 @@ import fcntl
 import os
 import re
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from mleredux.errors import SandboxError
 from mleredux_containers import exit_of
 
-from mleredux_sandbox_docker.engine import connect, gone_is_fine
+from mleredux_sandbox_docker.engine import connect, engine_errors, gone_is_fine
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -236,6 +237,8 @@ class Transcript:
 
 
 _CONNECT_SECONDS = 30
+AGAIN_SECONDS = 1.0
+"""Time between two attempts to reach an engine that does not respond."""
 
 
 class LogFollower:
@@ -254,7 +257,9 @@ class LogFollower:
     def __init__(self, container: str, log: Path, offset: int, noted: Path) -> None:
         self.container, self.log, self.offset, self.noted = container, log, offset, noted
         self.error: BaseException | None = None
-        self._seen = 0
+        self._seen, self._until = 0, float("inf")
+        self.failed_at = float("-inf")
+        """When the engine last failed to respond, by the monotonic clock."""
         self._thread = threading.Thread(target=self._follow, name=f"log of {container[:12]}", daemon=True)
         self._thread.start()
 
@@ -267,6 +272,7 @@ class LogFollower:
         Raises:
             SandboxError: The output could not be recorded.
         """
+        self._until = time.monotonic() + seconds / 2
         seen = -1
         while self._thread.is_alive() and seen != self._seen:
             seen = self._seen
@@ -277,22 +283,32 @@ class LogFollower:
             raise SandboxError(f"The output of container {self.container[:12]} did not end; its log may have gaps.")
 
     def _follow(self) -> None:
-        try:
-            client = connect()
+        while True:
             try:
-                with self.log.open("a+b") as log, gone_is_fine():
-                    # One at a time: other followers wait, then find that nothing is missing.
-                    fcntl.flock(log, fcntl.LOCK_EX)
-                    note = os.open(self.noted, os.O_RDWR | os.O_CREAT, 0o644)
-                    try:
-                        self._copy(client, Transcript(self.container, log, note, self.offset))
-                    finally:
-                        os.close(note)
-            finally:
-                client.close()
-        except Exception as error:  # the caller's thread raises it, in `join`
-            if getattr(error, "errno", None) != errno.ENOSPC:  # otherwise the run has used up its disk, which ends it
-                self.error = error
+                with engine_errors("The engine can't be read"):
+                    return self._record()
+            except Exception as error:  # the caller's thread raises it, in `join`
+                if isinstance(error, SandboxError) and time.monotonic() < self._until:  # the engine may respond again
+                    self.failed_at = time.monotonic()
+                    time.sleep(AGAIN_SECONDS)
+                    continue
+                if getattr(error, "errno", None) != errno.ENOSPC:  # otherwise the run has used up its disk: it ends
+                    self.error = error
+                return None
+
+    def _record(self) -> None:
+        client = connect()
+        try:
+            with self.log.open("a+b") as log, gone_is_fine():
+                # One at a time: other followers wait, then find that nothing is missing.
+                fcntl.flock(log, fcntl.LOCK_EX)
+                note = os.open(self.noted, os.O_RDWR | os.O_CREAT, 0o644)
+                try:
+                    self._copy(client, Transcript(self.container, log, note, self.offset))
+                finally:
+                    os.close(note)
+        finally:
+            client.close()
 
     def _copy(self, client: APIClient, transcript: Transcript) -> None:
         running = True

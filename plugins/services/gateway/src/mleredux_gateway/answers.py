@@ -11,7 +11,7 @@ _BUDGET_CODES = ("llm_calls", "llm_tokens", "llm_cost_usd")
 
 
 def error(family: Family, status: int, kind: str, message: str, code: str | None = None) -> web.Response:
-    """Return an error response; it tells clients not to retry."""
+    """Return an error response that asks clients not to retry."""
     content = error_body(family, status, kind, message, code)
     return web.json_response(content, status=status, headers={"X-Should-Retry": "false"})
 

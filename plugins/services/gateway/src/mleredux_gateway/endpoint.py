@@ -139,7 +139,7 @@ class RunGateway:
             raise SandboxError(f"The gateway can't listen on {socket}: {self._failure}.")
 
     def paused(self) -> float:
-        """Return for how many seconds so far the providers were down."""
+        """Return the number of seconds for which the providers have been down."""
         return self._meter.paused()
 
     def close(self) -> LlmUse:

@@ -248,7 +248,7 @@ class Meter:
         return LlmUse(**{**counted, **listed, "cost_usd": cost, "outage_seconds": self.paused()})
 
     def paused(self) -> float:
-        """Return for how many seconds so far the run's clock was paused because providers were down."""
+        """Return the number of seconds for which the run's clock has been paused because providers were down."""
         return round(self.outages.seconds(time.monotonic()), 3)
 
     def left(self) -> dict[str, Any]:

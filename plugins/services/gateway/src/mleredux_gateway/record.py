@@ -1,6 +1,6 @@
 """The record of a run's calls: `llm/calls.jsonl`, one line per call.
 
-Content that a request repeats from an earlier one is not stored again. The field `same` lists what was omitted:
+Content that a request repeats from an earlier one is not stored again. The field `same` lists the omitted fields:
 `{"tools": 3}` is the value from call 3, `{"messages": [12, 40]}` the first 40 messages of call 12, which precede those
 of the line. `read_calls` restores it.
 """

@@ -90,7 +90,7 @@ class Error(_Part):
     """An HTTP error instead of a reply."""
 
     status: int = Field(ge=400, le=599)
-    message: str = "The scenario says so."
+    message: str = "The scenario defines this error."
     type: str | None = None
     retry_after: float | None = None
     """Delay to suggest to the client, in seconds."""

@@ -44,7 +44,8 @@ def mleredux_register_executors() -> Iterable[Executor]:
     from mleredux_support.s3 import ApartExecutor
 
     nodes = Path(os.environ["NODES"])
-    return [ApartExecutor(Path(os.environ["HIDDEN"]), [nodes / "a", nodes / "b"])]
+    way = {"AWS_ENDPOINT_URL": os.environ["NODES_ENDPOINT"]}
+    return [ApartExecutor(Path(os.environ["HIDDEN"]), [nodes / "a", nodes / "b"], **way)]
 
 
 @hookimpl

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import click
+from mleredux.models.formats import counted
 from mleredux.plugin.command import data_dir_option, runs_dir_option
 
 _NEW_FOLDER: click.Path = click.Path(file_okay=False, path_type=Path)
@@ -32,7 +33,7 @@ def command(port: int, no_browser: bool, folder: Path | None, runs_dir: str | No
         from mleredux_view.export import export
 
         count = export(source, folder)
-        click.echo(f"Wrote {count:,} pages to {folder}. Open {folder / 'index.html'}.")
+        click.echo(f"Wrote {counted(count, 'page')} to {folder}. Open {folder / 'index.html'}.")
         return
     from mleredux_view.listener import serve
 

@@ -1,7 +1,7 @@
 """Functions for other programs that show the same pages, such as the server with its accounts.
 
-`make_site` creates the application from a function that returns what a visitor may see, as a `Source`. The program
-itself controls access: it sets `session_secret` in the scope of each request, refuses cross-site requests
+`make_site` creates the application from a function that returns, as a `Source`, the data that a visitor may see. The
+program itself controls access: it sets `session_secret` in the scope of each request, refuses cross-site requests
 (`from_here`), and sends `HEADERS`.
 """
 

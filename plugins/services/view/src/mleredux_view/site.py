@@ -51,7 +51,7 @@ def make_site(
     Each request's scope must contain `session_secret`, without which no form is accepted.
 
     Args:
-        source_of: Returns the source with what the visitor of a request may see.
+        source_of: Returns the source with the data that the visitor of a request may see.
         root: The path below which it is mounted.
         also: Pages and panels that exist only on this site.
         actions: Whether actions of plugins are enabled.

@@ -81,7 +81,7 @@ class RunTable(NamedTuple):
 
 
 class Source(Protocol):
-    """The source of runs. Every method returns only what its user may see.
+    """The source of runs. Every method returns only data that its user may see.
 
     Errors are `MlereduxError`, or `NotFound` for a run that does not exist or is not visible to the user.
     """
@@ -99,7 +99,7 @@ class Source(Protocol):
         """Return the directory of prepared data; None: the default directory."""
 
     def shown(self, page: str) -> str:
-        """Return the text of a page without what its readers may not see."""
+        """Return the text of a page without the parts that its readers may not see."""
 
     def runs(self, query: RunQuery) -> RunTable:
         """Return the matching runs."""

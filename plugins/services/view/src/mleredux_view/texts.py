@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from markupsafe import Markup, escape
-from mleredux.models.formats import TONES, duration, moment, number, short_reference, size
+from mleredux.models.formats import TONES, counted, duration, moment, number, short_reference, size
 
 _SPARK = (84, 22, 3)
 _QUANTITY = re.compile(r"([+-]?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?)(?: ?([kMG]?B))?(?![\w.:-])")
@@ -105,6 +105,7 @@ def key_of(row: Any, column: str) -> float | str | None:
 
 FILTERS = {
     "code": code,
+    "counted": counted,
     "short_agent": short_agent,
     "tone": status_tone,
     "words": words,

@@ -6,7 +6,9 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from mleredux.errors import StoreError
 from mleredux.plugin import Scheme
@@ -21,6 +23,12 @@ _MOST = 1000
 """Maximum number of objects that one request may delete."""
 _NO_BUCKET = "NoSuchBucket"
 """The error code in S3's response."""
+_AWS = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
+_ROLE = (*_AWS, "169.254.0.0/16", "fd00:ec2::/32")
+"""Hosts of the services that return credentials of a machine's role."""
+_ROLE_URLS = ("AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_ENDPOINT_URL_STS")
+_NOWHERE = "http://127.0.0.1:1"
+"""A proxy that refuses connections."""
 
 
 class Bucket:
@@ -52,13 +60,16 @@ class Bucket:
                 hint="Credentials and the endpoint come from variables such as AWS_ACCESS_KEY_ID and AWS_ENDPOINT_URL.",
             )
         endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), None)
-        plain = (endpoint or "").startswith("http://")
+        options: Any = {"allow_http": (endpoint or "").startswith("http://"), "timeout": timedelta(seconds=60)}
+        if not getproxies().keys() & {"http", "https", "all"}:
+            # The client follows redirects of reads, and sends the session token again: let it reach no other host.
+            options |= {"proxy_url": _NOWHERE, "proxy_excludes": ",".join(_hosts(endpoint))}
         try:
             self._store = S3Store(
                 parts.netloc,
                 prefix=parts.path.strip("/") or None,
                 config={"endpoint": endpoint} if endpoint else {},
-                client_options={"allow_http": plain, "timeout": timedelta(seconds=60)},
+                client_options=options,
                 retry_config={"max_retries": 3, "retry_timeout": _SECONDS},
             )
         except BaseError as error:
@@ -115,6 +126,14 @@ class Bucket:
             yield
         except (self._error, OSError) as error:
             raise _explained(error, self.url) from error
+
+
+def _hosts(endpoint: str | None) -> Iterator[str]:
+    """Yield the hosts that requests may reach, with their subdomains."""
+    role = not os.environ.get("AWS_ACCESS_KEY_ID")
+    yield from _ROLE if role else () if endpoint else _AWS
+    for url in (endpoint, *(os.environ.get(name) for name in _ROLE_URLS if role)):
+        yield from filter(None, [urlsplit(url or "").hostname])
 
 
 def _tag(tag: str | None, url: str) -> str:

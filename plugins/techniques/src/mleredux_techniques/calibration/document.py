@@ -52,16 +52,16 @@ class CalibrationAnalysis(Document):
     best for the metric."""
 
     def _agrees_with_itself(self) -> None:
-        for one in self.models:
-            once((item.name for item in one.classes), f"classes of {one.model[:60]}")
-            gap = one.confidence - one.accuracy
-            if (one.verdict == "overconfident" and gap < 0) or (one.verdict == "underconfident" and gap > 0):
-                raise ValueError(f"the verdict on {one.model[:60]!r} contradicts its accuracy and confidence")
-            if abs(gap) > one.error + 0.02:
-                raise ValueError(f"the error of {one.model[:60]!r} is below |confidence - accuracy|")
+        for model in self.models:
+            once((item.name for item in model.classes), f"classes of {model.model[:60]}")
+            gap = model.confidence - model.accuracy
+            if (model.verdict == "overconfident" and gap < 0) or (model.verdict == "underconfident" and gap > 0):
+                raise ValueError(f"the verdict on {model.model[:60]!r} contradicts its accuracy and confidence")
+            if abs(gap) > model.error + 0.02:
+                raise ValueError(f"the error of {model.model[:60]!r} is below |confidence - accuracy|")
 
 
 def recommend(document: CalibrationAnalysis, dataset: Dataset) -> list[str]:
     """Return the recommendation, one line per item."""
-    lines = [f"calibrate model {place}: {one.method}" for place, one in enumerate(document.models, start=1)]
+    lines = [f"calibrate model {place}: {model.method}" for place, model in enumerate(document.models, start=1)]
     return [*lines, f"decide by {document.decision}"]

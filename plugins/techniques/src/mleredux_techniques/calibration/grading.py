@@ -78,30 +78,30 @@ def _side(apart: Array) -> tuple[int, bool]:
 def mark(sheet: Sheet, document: CalibrationAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the figures."""
     true: dict[str, dict[str, Any]] = truth["models"]
-    given = {one.model: one for one in document.models}
+    by_name = {row.model: row for row in document.models}
     measured, exact = set(), 0
-    for name, one in given.items():
+    for name, row in by_name.items():
         if name in true:
-            near = [close(getattr(one, key), true[name][key], 0.02, 0.003) == 1 for key in FIGURES]
+            near = [close(getattr(row, key), true[name][key], 0.02, 0.003) == 1 for key in FIGURES]
             measured |= {name} if all(near[:2]) else set()
             exact += all(near)
-    figures = {name: [one[key] for key in FIGURES] for name, one in true.items()}
+    figures = {name: [row[key] for key in FIGURES] for name, row in true.items()}
     known = {name: [round(value, 4) for value in values] for name, values in figures.items()}
     listed = listing(f"{name} {', '.join(f'{value:.3f}' for value in values)}" for name, values in figures.items())
-    score = soft_f1(exact, len(given), len(true))
-    sheet.mark("figures", score, len(given), known, listed=listed, exact=exact, all=len(true))
-    unsure = {name for name, one in true.items() if one["unsure"]}
-    are, said = (
+    score = soft_f1(exact, len(by_name), len(true))
+    sheet.mark("figures", score, len(by_name), known, listed=listed, exact=exact, all=len(true))
+    unsure = {name for name, row in true.items() if row["unsure"]}
+    are, stated = (
         {(name, verdict) for name, verdict in of if verdict != "calibrated" and name not in unsure}
-        for of in ([(n, one["verdict"]) for n, one in true.items()], [(n, one.verdict) for n, one in given.items()])
+        for of in ([(n, row["verdict"]) for n, row in true.items()], [(n, row.verdict) for n, row in by_name.items()])
     )
-    biased = {(n, c, side) for n, one in true.items() for c, side in one["classes"].items()}
-    open_ = {(name, item) for name, one in true.items() for item in one["open"]}
-    claims = {(name, class_name(item.name), item.side) for name, one in given.items() for item in one.classes}
+    biased = {(n, c, side) for n, row in true.items() for c, side in row["classes"].items()}
+    open_ = {(name, item) for name, row in true.items() for item in row["open"]}
+    claims = {(name, class_name(item.name), item.side) for name, row in by_name.items() for item in row.classes}
     claims = {claim for claim in claims if claim[:2] not in open_}
-    for part, asked, right in (("verdict", said, are), ("classes", claims, biased)):
-        named = {" ".join(claim) for claim in asked if claim[0] in measured}
-        decides, false = len(unsure) < len(true), len(asked) - len(named)
+    for part, pairs, right in (("verdict", stated, are), ("classes", claims, biased)):
+        named = {" ".join(claim) for claim in pairs if claim[0] in measured}
+        decides, false = len(unsure) < len(true), len(pairs) - len(named)
         sheet.claims(part, named, map(" ".join, right), false=false, decides=decides)
 
 
@@ -132,7 +132,7 @@ class Calibrations(OnPredictions[Choice]):
         models, unlisted = self.known(instance), self.naive(instance)[0]
         return {
             **unlisted,
-            **{one.model: one.method for one in document.models if one.model in models},
+            **{entry.model: entry.method for entry in document.models if entry.model in models},
         }, document.decision
 
     def told(self, option: Choice, instance: Instance) -> str:
@@ -140,12 +140,12 @@ class Calibrations(OnPredictions[Choice]):
         return f"{', '.join(f'{name} for {methods.count(name)} models' for name in sorted(set(methods)))}; {decision}"
 
     def carry(self, option: Choice, fit: list[Known], held: list[Array], instance: Instance, split: str) -> Array:
-        metric, made = scorer(instance.dataset, instance.base), []
-        for (model, method), known, told in zip(option[0].items(), fit, held, strict=True):
+        metric, calibrated = scorer(instance.dataset, instance.base), []
+        for (model, method), known, held_out in zip(option[0].items(), fit, held, strict=True):
             # all rows of a split, fitting rows first: the same for every combination
-            find = partial(applied, [method], known, np.vstack([known.told, told]), metric)
-            made.append(remembered(instance.dataset, f"{model} by {method} {split}", find))
-        ours, theirs = np.split(np.mean(made, axis=0), [len(fit[0].codes)])
+            find = partial(applied, [method], known, np.vstack([known.told, held_out]), metric)
+            calibrated.append(remembered(instance.dataset, f"{model} by {method} {split}", find))
+        ours, theirs = np.split(np.mean(calibrated, axis=0), [len(fit[0].codes)])
         if option[1] == "argmax":
             return np.asarray(theirs)
         return applied(["thresholds"], Known(ours, fit[0].codes, fit[0].frame), theirs, metric)

@@ -29,8 +29,8 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         NotApplicable: The target is a number.
     """
     need_classes(dataset, "calibration")
-    made = clean(dataset, "calibration", rng)
-    count, kinds = len(made.classes), set()
+    data = clean(dataset, "calibration", rng)
+    count, kinds = len(data.classes), set()
     plans: dict[str, dict[str, Any]] = {}
     drawn = [str(rng.choice(["over", "under", "little"])), *(str(kind) for kind in rng.choice([*POWERS], 3))]
     besides = str(rng.choice(CLASSES))
@@ -47,7 +47,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             how |= {"power": float(rng.uniform(0.3, 0.5)), "turned": True}
         plans[str(name)] = how
         kinds.add(str(kind))
-    return merged(made, sorted(kinds), **{KEY: plans})
+    return merged(data, sorted(kinds), **{KEY: plans})
 
 
 technique = declared(__package__, plant, reason=of_numbers)

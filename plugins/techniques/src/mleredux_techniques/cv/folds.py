@@ -18,7 +18,7 @@ QUANTILES = 10
 
 
 class CannotSplit(ValueError):
-    """The method can't be executed on these rows; the message says why."""
+    """The method can't be executed on these rows; the message states the reason."""
 
 
 def folds(method: forms.CvMethod, frame: Frame, target: Array, *, classes: bool, seed: int) -> list[Fold]:
@@ -36,16 +36,16 @@ def folds(method: forms.CvMethod, frame: Frame, target: Array, *, classes: bool,
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # classes rarer than folds
         try:
-            found = list(tool.split(np.zeros(len(order)), strata, groups))
+            parts = list(tool.split(np.zeros(len(order)), strata, groups))
         except ValueError as error:
             raise CannotSplit(f"{method.name} can't split these rows: {error}") from error
     if isinstance(method, forms.GroupTimeSeriesSplit):
         groups = _groups(frame, method)
-        own = [np.isin(groups[order[rest]], groups[order[held]]) for rest, held in found]
-        found = [(rest[~same], held) for (rest, held), same in zip(found, own, strict=True)]
-    if any(len(rest) < 2 for rest, _held in found):
+        own = [np.isin(groups[order[rest]], groups[order[held]]) for rest, held in parts]
+        parts = [(rest[~same], held) for (rest, held), same in zip(parts, own, strict=True)]
+    if any(len(rest) < 2 for rest, _held in parts):
         raise CannotSplit(f"{method.name} creates folds without training rows.")
-    return [(order[rest], order[held]) for rest, held in found if len(held)]
+    return [(order[rest], order[held]) for rest, held in parts if len(held)]
 
 
 def _splitter(

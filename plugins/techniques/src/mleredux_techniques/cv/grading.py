@@ -66,16 +66,16 @@ def _split(dataset: Dataset) -> dict[str, Any]:
     """
     if dataset.planted:
         times, groups = (dataset.time,) if dataset.time else (), (dataset.group,) if dataset.group else ()
-        found = Structure(dataset.group, dataset.time, times, times if dataset.falling else (), groups=groups)
+        structure = Structure(dataset.group, dataset.time, times, times if dataset.falling else (), groups=groups)
     else:
-        found = structure_of(dataset)
+        structure = structure_of(dataset)
     return {
-        "groups": _groups(dataset, found.groups),
+        "groups": _groups(dataset, structure.groups),
         "time": dataset.time,
-        "times": list(found.times),
-        "falling": list(found.falling),
-        "within": found.within,
-        "either": _groups(dataset, [found.alternative] if found.alternative else ()),
+        "times": list(structure.times),
+        "falling": list(structure.falling),
+        "within": structure.within,
+        "either": _groups(dataset, [structure.alternative] if structure.alternative else ()),
     }
 
 
@@ -119,16 +119,16 @@ def _structure(groups: Figure, time: Figure) -> list[Figure]:
 
 
 def _with_key(groups: list[dict[str, Any]], key: dict[str, Any] | None) -> dict[str, Any] | None:
-    return next((one for one in groups if one["key"] == key), None)
+    return next((group for group in groups if group["key"] == key), None)
 
 
 def _assess_groups(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, Any]) -> Figure:
     groups, true = document.groups, truth["groups"]
-    given = groups.model_dump() if groups else None
+    answer = groups.model_dump() if groups else None
     key = groups.key.model_dump() if groups else None
     if not true:
         claimed = groups is not None and _with_key(truth["either"], key) is None
-        return sheet.figure("groups", float(not claimed), given, None, of=(0, int(claimed)))
+        return sheet.figure("groups", float(not claimed), answer, None, of=(0, int(claimed)))
     score, named, first = 0.0, _with_key(true, key), true[0]["key"]
     if groups is not None and named is not None:
         score = 0.5 + 0.25 * close(groups.train_groups, named["train_groups"])
@@ -139,7 +139,7 @@ def _assess_groups(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, An
         score = 0.25
     part = f" ({'after' if first['after'] else 'before'} {first['separator']!r})" if first["separator"] else ""
     pair = f" and {first['second']!r}" if first["second"] else ""
-    return sheet.figure("groups", score, given, true, of=(1, 1), key=f"{first['column']!r}{part}{pair}", first=true[0])
+    return sheet.figure("groups", score, answer, true, of=(1, 1), key=f"{first['column']!r}{part}{pair}", first=true[0])
 
 
 def _is_part(key: dict[str, Any] | None, true: dict[str, Any]) -> bool:
@@ -153,20 +153,20 @@ def _ordered_by(document: forms.CvAnalysis) -> str | None:
 
 
 def _assess_time(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, Any]) -> Figure:
-    given, times = _ordered_by(document), truth["times"]
+    answer, times = _ordered_by(document), truth["times"]
     if truth["within"] and document.time is not None:
-        given = document.time.column
+        answer = document.time.column
     as_groups = document.groups is not None and bool(_with_key(truth["either"], document.groups.key.model_dump()))
     if truth["time"] is None:
-        claimed = given is not None and not (truth["either"] and given in times)
-        return sheet.figure("time", float(not claimed), given, None, of=(0, int(claimed)))
+        claimed = answer is not None and not (truth["either"] and answer in times)
+        return sheet.figure("time", float(not claimed), answer, None, of=(0, int(claimed)))
     falling = truth.get("falling", ())
     listed = listing(f"{name!r}, descending" if name in falling else repr(name) for name in times)
-    score = float(given in times or as_groups)
-    if given in times and document.time is not None and document.time.descending != (given in falling):
+    score = float(answer in times or as_groups)
+    if answer in times and document.time is not None and document.time.descending != (answer in falling):
         score = 0.5
     within = f", within each {truth['within']!r}" if truth["within"] else ""
-    return sheet.figure("time", score, given, times, of=(1, 1), listed=listed, within=within)
+    return sheet.figure("time", score, answer, times, of=(1, 1), listed=listed, within=within)
 
 
 def measure(document: forms.CvAnalysis, instance: Instance) -> Efficacy:
@@ -174,10 +174,10 @@ def measure(document: forms.CvAnalysis, instance: Instance) -> Efficacy:
     dataset = instance.dataset
     methods = [NAIVE, best := strong(dataset), _alike(document.method, best)]
     try:
-        found = np.array([_once(instance, methods, number) for number in range(TESTS)])
+        outcomes = np.array([_once(instance, methods, number) for number in range(TESTS)])
     except CannotSplit as error:
-        told = f"The recommended method can't be executed: {error}"
-        return Efficacy(0.0, 0.0, parts=[Figure("efficacy", 0.0, told, score=0.0, weight=1.0)])
+        text = f"The recommended method can't be executed: {error}"
+        return Efficacy(0.0, 0.0, parts=[Figure("efficacy", 0.0, text, score=0.0, weight=1.0)])
     rows = len(dataset.train) + len(dataset.test)
     sample = dataset.sample
     if rows > MAX_ROWS:
@@ -189,18 +189,18 @@ def measure(document: forms.CvAnalysis, instance: Instance) -> Efficacy:
         measure = MEASURE.format(metric=metric.title)
         return judge(*choices, overlap=_overlap(dataset), scorer=metric, measure=measure, sample=sample, distances=True)
 
-    result, training = judged(found), judged(found[1:])
+    result, training = judged(outcomes), judged(outcomes[1:])
     if result.score is None:  # one deviating private test set must not hide the result of the others
         result = training
-    mean = round(float(found[:, 2].mean()), 5)
-    told = "Loss on the tests minus the recommended method's estimate: if above 0, the method is too optimistic."
-    return replace(result, training=training.score, parts=[*result.parts, Figure("optimism", mean, told)])
+    mean = round(float(outcomes[:, 2].mean()), 5)
+    text = "Loss on the tests minus the recommended method's estimate: if above 0, the method is too optimistic."
+    return replace(result, training=training.score, parts=[*result.parts, Figure("optimism", mean, text)])
 
 
 def gap(instance: Instance) -> Difference:
     """Return the gain of the strong choice over the naive one, on test sets split off the training rows."""
-    found = np.array([_once(instance, [NAIVE, strong(instance.dataset)], number) for number in range(1, TESTS)])
-    return difference(_distance(found[:, 0]), _distance(found[:, 1]), _overlap(instance.dataset))
+    outcomes = np.array([_once(instance, [NAIVE, strong(instance.dataset)], number) for number in range(1, TESTS)])
+    return difference(_distance(outcomes[:, 0]), _distance(outcomes[:, 1]), _overlap(instance.dataset))
 
 
 def _overlap(dataset: Dataset) -> float:
@@ -235,8 +235,8 @@ def _alike(method: forms.CvMethod, best: forms.CvMethod) -> forms.CvMethod:
 
 def _treatment(method: forms.CvMethod) -> tuple[Any, ...]:
     """Return how a method treats groups and time, and whether it shuffles rows."""
-    told = {"shuffle": True, **method.model_dump()}
-    return tuple(str(told.get(name)) for name in ("groups", "time_column", "descending", "shuffle"))
+    parameters = {"shuffle": True, **method.model_dump()}
+    return tuple(str(parameters.get(name)) for name in ("groups", "time_column", "descending", "shuffle"))
 
 
 def _in_order(dataset: Dataset) -> dict[str, Any]:
@@ -275,18 +275,18 @@ def _once(instance: Instance, methods: list[forms.CvMethod], number: int) -> lis
     whole, rows, test = remembered(dataset, f"rows {number}", lambda: _rows(dataset, number))
     classes = dataset.problem != "regression"
     y, codes = outputs(dataset, whole)
-    one = Pool(dataset, whole, y, codes, class_names(dataset) if classes else ())
+    data = Pool(dataset, whole, y, codes, class_names(dataset) if classes else ())
     train = whole.iloc[rows].reset_index(drop=True)
 
     def loss_of(rest: Array, held: Array) -> float:
-        return float(loss(instance, one, Split(rest, held, number), {}, MODELS).mean())
+        return float(loss(instance, data, Split(rest, held, number), {}, MODELS).mean())
 
     def estimate(method: forms.CvMethod) -> float:
         parts = folds(method, train, codes[rows], classes=classes, seed=number)
         spread = np.linspace(0, len(parts) - 1, min(len(parts), MAX_FOLDS)).round()
         chosen = [parts[int(place)] for place in np.unique(spread)]
-        found = [loss_of(rows[rest], rows[held]) for rest, held in chosen]
-        return float(np.average(found, weights=[len(held) for _, held in chosen]))
+        losses = [loss_of(rows[rest], rows[held]) for rest, held in chosen]
+        return float(np.average(losses, weights=[len(held) for _, held in chosen]))
 
     truth = remembered(dataset, f"test {number}", lambda: loss_of(rows, test))
     return [truth - remembered(dataset, f"{number} {method!r}", partial(estimate, method)) for method in methods]

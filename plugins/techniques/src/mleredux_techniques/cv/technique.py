@@ -48,11 +48,11 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         drifting = instances.fresh_names(dataset, rng, 5)[2:]
         columns |= {name: _drifting(dataset, rows, moments, rng) for name in drifting}
     ours, theirs = order[~test[order]], order[test[order]]
-    made = replace(dataset, train=rows.iloc[ours].reset_index(drop=True), test=rows.iloc[theirs].reset_index(drop=True))
+    data = replace(dataset, train=rows.iloc[ours].reset_index(drop=True), test=rows.iloc[theirs].reset_index(drop=True))
     placed = {name: values[np.concatenate([ours, theirs])] for name, values in columns.items()}
-    made = instances.with_level(instances.with_values(made, placed, rng), rng)
-    made = replace(made, group=GroupColumn(group) if group else None, time=time)
-    return instances.merged(instances.resized(made), [] if kind == "none" else [kind])
+    data = instances.with_level(instances.with_values(data, placed, rng), rng)
+    data = replace(data, group=GroupColumn(group) if group else None, time=time)
+    return instances.merged(instances.resized(data), [] if kind == "none" else [kind])
 
 
 def _grouped(dataset: Dataset, rows: Frame, rng: np.random.Generator) -> tuple[Frame, Any]:
@@ -61,13 +61,13 @@ def _grouped(dataset: Dataset, rows: Frame, rng: np.random.Generator) -> tuple[F
     things = rng.permutation(len(rows))[: max(12, len(rows) // size)]
     sizes = np.maximum(2, rng.poisson(size, len(things)))
     codes = np.repeat(np.arange(len(things)), sizes)
-    made = reworded(dataset, rows.iloc[things[codes]].reset_index(drop=True), rng)
+    repeated = reworded(dataset, rows.iloc[things[codes]].reset_index(drop=True), rng)
     for name in instances.lively(dataset):
-        values = made[name].to_numpy(dtype=float)
+        values = repeated[name].to_numpy(dtype=float)
         noisy = values + rng.normal(0, 0.05 * (float(np.nanstd(values)) or 1.0), len(values))
         whole = bool((dataset.train[name].dropna() % 1 == 0).all())
-        made[name] = np.round(noisy) if whole else np.round(noisy, 6)
-    return made, codes
+        repeated[name] = np.round(noisy) if whole else np.round(noisy, 6)
+    return repeated, codes
 
 
 def _drifting(dataset: Dataset, rows: Frame, moments: Any, rng: np.random.Generator) -> Any:

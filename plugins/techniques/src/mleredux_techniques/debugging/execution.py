@@ -47,15 +47,15 @@ def losses(instance: Instance, metric: str, texts: Sequence[str]) -> Array:
     places = [(script, variation) for script in range(len(texts)) for variation in range(len(tables))]
     wanted = {f"{name}-{script}-{variation}" for script, variation in places for name in (SUBMISSION, VALIDATION)}
     arguments = ["runner.py", str(len(texts)), str(len(tables))]
-    found = run_confined(arguments, inputs, wanted, seconds=SECONDS * len(texts), disk_mb=64).files
-    made = np.full((len(texts), len(tables)), np.inf)
+    outputs = run_confined(arguments, inputs, wanted, seconds=SECONDS * len(texts), disk_mb=64).files
+    losses_of = np.full((len(texts), len(tables)), np.inf)
     for script, variation in places:
-        told = [found.get(f"{name}-{script}-{variation}", b"") for name in (SUBMISSION, VALIDATION)]
+        files = [outputs.get(f"{name}-{script}-{variation}", b"") for name in (SUBMISSION, VALIDATION)]
         try:
-            made[script, variation] = _loss(instance, metric, tables[variation][1], *told)
+            losses_of[script, variation] = _loss(instance, metric, tables[variation][1], *files)
         except Exception:  # a script may write anything
             continue
-    return made
+    return losses_of
 
 
 def _variation(dataset: Dataset, number: int) -> tuple[Frame, Frame]:
@@ -78,12 +78,12 @@ def _loss(instance: Instance, metric: str, test: Frame, submission: bytes, valid
     if max(len(submission), len(validation)) > _MOST_BYTES:
         raise ValueError("The results are too large.")
     row, classes = dataset.ids[0], dataset.problem != "regression"
-    told = pd.read_csv(io.BytesIO(submission)).set_index(row).loc[test[row]]
+    submitted = pd.read_csv(io.BytesIO(submission)).set_index(row).loc[test[row]]
     names = class_names(dataset) if classes else ("prediction",)
-    missing = [name for name in names if name not in told]
-    predicted = told.assign(**dict.fromkeys(missing, 0.0))[list(names)].to_numpy(dtype=float)
+    missing = [name for name in names if name not in submitted]
+    predicted = submitted.assign(**dict.fromkeys(missing, 0.0))[list(names)].to_numpy(dtype=float)
     stated = float(json.loads(validation)["score"])
-    if len(told) != len(test) or not np.isfinite(predicted).all() or not np.isfinite(stated):
+    if len(submitted) != len(test) or not np.isfinite(predicted).all() or not np.isfinite(stated):
         raise ValueError("A row has no prediction.")
     truth = outputs(dataset, test)[1]
     judge = scorer(dataset, instance.base)

@@ -67,11 +67,11 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 def mark(sheet: Sheet, document: DebuggingAnalysis, truth: dict[str, Any]) -> None:
     """Score the diagnosis."""
     known = truth["faults"]
-    credits = [max((_credit(fault, one.kind, one.line) for one in document.faults), default=0.0) for fault in known]
-    lines = "; ".join(f"{one['line']} ({one['kind']}): `{one['right'].strip()}`" for one in known)
-    given = [{"kind": claim.kind, "line": claim.line} for claim in document.faults]
-    right = [{"kind": one["kind"], "line": one["line"]} for one in known]
-    sheet.mark("faults", soft_f1(sum(credits), len(given), len(known)), given, right, lines=lines)
+    credits = [max((_credit(fault, item.kind, item.line) for item in document.faults), default=0.0) for fault in known]
+    lines = "; ".join(f"{item['line']} ({item['kind']}): `{item['right'].strip()}`" for item in known)
+    claims = [{"kind": claim.kind, "line": claim.line} for claim in document.faults]
+    right = [{"kind": item["kind"], "line": item["line"]} for item in known]
+    sheet.mark("faults", soft_f1(sum(credits), len(claims), len(known)), claims, right, lines=lines)
 
 
 def _credit(fault: dict[str, Any], kind: str, line: int) -> float:
@@ -84,22 +84,22 @@ def measure(document: DebuggingAnalysis, instance: Instance) -> Efficacy:
     known = instance.truth["losses"]
     changed = lines_changed(instance.truth["script"], document.script)
     if changed > MOST_CHANGED:
-        told = f"{changed} lines of the script were changed, more than {MOST_CHANGED}: that is not a repair."
-        return Efficacy(0.0, 0.0, parts=[Figure("efficacy", changed, told, 0.0, 1.0)])
-    found = results(instance, [document.script])[0]
-    results_on = counted(int(np.isfinite(found).sum()), "variation")
-    told = f"the submitted script, with {counted(changed, 'line')} changed and results on {results_on}"
+        text = f"{changed} lines of the script were changed, more than {MOST_CHANGED}: that is not a repair."
+        return Efficacy(0.0, 0.0, parts=[Figure("efficacy", changed, text, 0.0, 1.0)])
+    losses_of = results(instance, [document.script])[0]
+    results_on = counted(int(np.isfinite(losses_of).sum()), "variation")
+    text = f"the submitted script, with {counted(changed, 'line')} changed and results on {results_on}"
     judged = replace(scorer(instance.dataset, instance.base), constant=1.0, perfect=0.0)
-    made = judge(
+    efficacy = judge(
         Choice(_left(np.array(known["naive"]), known), "the script that no longer crashes, with all other faults"),
         Choice(_left(np.array(known["sound"]), known), "the script without faults"),
-        Choice(_left(found, known), told),
+        Choice(_left(losses_of, known), text),
         overlap=OVERLAP,
         scorer=judged,
         measure=_MEASURE,
         distances=True,
     )
-    return replace(made, training=None)  # judged with labels of the private test set
+    return replace(efficacy, training=None)  # judged with labels of the private test set
 
 
 def results(instance: Instance, scripts: Sequence[str]) -> list[Array]:
@@ -113,9 +113,9 @@ def results(instance: Instance, scripts: Sequence[str]) -> list[Array]:
 
 def lines_changed(before: str, after: str) -> int:
     """Return the number of lines that were removed, added or replaced."""
-    one, other = before.splitlines(), after.splitlines()
-    same = sum(block.size for block in SequenceMatcher(None, one, other, autojunk=False).get_matching_blocks())
-    return max(len(one), len(other)) - same
+    old, new = before.splitlines(), after.splitlines()
+    same = sum(block.size for block in SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks())
+    return max(len(old), len(new)) - same
 
 
 def reference(instance: Instance) -> dict[str, Any]:
@@ -123,13 +123,13 @@ def reference(instance: Instance) -> dict[str, Any]:
     dataset = instance.dataset
 
     def run() -> dict[str, Any]:
-        made, faults = script_of(dataset), faults_of(dataset)
+        script, faults = script_of(dataset), faults_of(dataset)
         silent = {line: wrong for line, (kind, wrong) in faults.items() if kind != "crash"}
         crash = {line: wrong for line, (kind, wrong) in faults.items() if kind == "crash"}
         alone = [{line: wrong} for line, wrong in silent.items()]
-        found = losses(instance, made.metric, [made.text(one) for one in ({}, silent, crash, *alone)])
-        told = {"sound": found[0].tolist(), "naive": found[1].tolist(), "alone": found[3:].tolist()}
-        return {"losses": {**told, "ends": not np.isfinite(found[2]).any()}}
+        losses_of = losses(instance, script.metric, [script.text(chosen) for chosen in ({}, silent, crash, *alone)])
+        known = {"sound": losses_of[0].tolist(), "naive": losses_of[1].tolist(), "alone": losses_of[3:].tolist()}
+        return {"losses": {**known, "ends": not np.isfinite(losses_of[2]).any()}}
 
     result: dict[str, Any] = remembered(dataset, "debugging", run)
     return result
@@ -141,14 +141,14 @@ def gap(instance: Instance) -> Difference:
     sound = np.array(known["sound"])
     if not known["ends"] or not all(np.isfinite(row).all() for row in (sound, known["naive"], *known["alone"])):
         return Difference(0.0, 1.0, len(EXCHANGED))
-    return min((difference(alone, sound, OVERLAP) for alone in known["alone"]), key=lambda one: one.ratio)
+    return min((difference(alone, sound, OVERLAP) for alone in known["alone"]), key=lambda gap_of: gap_of.ratio)
 
 
-def _left(found: Array, known: dict[str, Any]) -> Array:
+def _left(losses_of: Array, known: dict[str, Any]) -> Array:
     """Return, for each variation, the remaining share of the faults' harm, averaged over faults."""
     sound, alone = np.array(known["sound"]), np.array(known["alone"])
     harm = np.maximum(alone - sound, 1e-9)
-    return np.asarray(np.clip((np.minimum(found, 1e9) - sound) / harm, 0, 1).mean(axis=0))
+    return np.asarray(np.clip((np.minimum(losses_of, 1e9) - sound) / harm, 0, 1).mean(axis=0))
 
 
 def solution(instance: Instance) -> dict[str, Any]:

@@ -54,12 +54,12 @@ def unusual(text: str, rng: np.random.Generator) -> str:
 def mutants(text: str) -> list[tuple[int, str, str]]:
     """Return all faults of a script: line, kind, and the wrong line."""
     lines = text.split("\n")
-    found = [
+    candidates = [
         (place.line, kind, _put(lines[place.line - 1], place, wrong))
         for place in places(text)
         for kind, wrong in place.wrong
     ]
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(candidates))
 
 
 def _put(line: str, place: Place, text: str) -> str:
@@ -146,16 +146,16 @@ def _of_call(node: ast.Call, text: str, own: str) -> tuple[list[tuple[str, str]]
 
 
 def _of_fit(model: str, x: str, y: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
-    found = [("misaligned_rows", f"{model}.fit({x}, {told})") for _kind, told in _each("", LABELS, y)]
-    found += [("misaligned_rows", f"{model}.fit({told}, {y})") for _kind, told in _each("", ROWS, x)]
+    pairs = [("misaligned_rows", f"{model}.fit({x}, {rows})") for _kind, rows in _each("", LABELS, y)]
+    pairs += [("misaligned_rows", f"{model}.fit({rows}, {y})") for _kind, rows in _each("", ROWS, x)]
     if "[" in x:
         mask = x.partition("[")[2].strip("~]")
         forms = ("", "[:]", f"[{mask}]", f"[{mask} | ~{mask}]", f"[~~{mask}]", f"[{mask} == {mask}]")
-        found += [("wrong_split", f"{model}.fit(X{form}, y{form})") for form in forms]
-        return found, (f"{model}.fit(X[{mask} == 0], y[{mask} == 0])", f"{model}.fit(np.asarray({x}), np.asarray({y}))")
+        pairs += [("wrong_split", f"{model}.fit(X{form}, y{form})") for form in forms]
+        return pairs, (f"{model}.fit(X[{mask} == 0], y[{mask} == 0])", f"{model}.fit(np.asarray({x}), np.asarray({y}))")
     for part in ("[:20]", "[-20:]", "[::25]", "[len(X) // 2 : len(X) // 2 + 20]"):
-        found.append(("wrong_split", f"{model}.fit(X{part}, y{part})"))
-    return found, (f"{model}.fit(X[:], y[:])", f"{model}.fit(X.copy(), y.copy())")
+        pairs.append(("wrong_split", f"{model}.fit(X{part}, y{part})"))
+    return pairs, (f"{model}.fit(X[:], y[:])", f"{model}.fit(X.copy(), y.copy())")
 
 
 def _of_statement(node: ast.Assign | ast.For, text: str) -> Iterator[Place]:
@@ -183,7 +183,7 @@ def _of_statement(node: ast.Assign | ast.For, text: str) -> Iterator[Place]:
             drawn = itertools.product(itertools.permutations(parts), "-+*/", "-+*/")
             forms = [f"(X_test {first} {a}) {second} {b}" for (a, b), first, second in drawn]
             wrong += [("inconsistent_preprocessing", form) for form in forms]
-            wrong = [one for one in wrong if one[1] != own]
+            wrong = [option for option in wrong if option[1] != own]
             same = ("X_test / spread - mean / spread", "-(mean - X_test) / spread")
         elif ".transform(" in own:
             others = ("X_test", "scaler.inverse_transform(X_test)", "scaler.transform(scaler.transform(X_test))")

@@ -37,8 +37,8 @@ class Script:
 
     def text(self, faults: Mapping[int, str] | None = None) -> str:
         """Return the script with the given faults: line number, from 1 → wrong line."""
-        told = (faults or {}).get
-        return "\n".join(told(number, line) for number, line in enumerate(self.sound.split("\n"), start=1))
+        replacement = (faults or {}).get
+        return "\n".join(replacement(number, line) for number, line in enumerate(self.sound.split("\n"), start=1))
 
 
 @cache
@@ -59,7 +59,7 @@ def script(dataset: Dataset, style: int) -> Script:
     metric = one(list(own["metrics"]))
     formula, choose = own["metrics"][metric]
     folds, right = one(blocks["folds"])
-    candidates = [f'    "{name}": {made},' for name, made in own["candidates"].items()]
+    candidates = [f'    "{name}": {code},' for name, code in own["candidates"].items()]
     listed = "\n".join(["candidates = {", *(candidates[place] for place in rng.permutation(len(candidates))), "}\n"])
     constants = f"SEED, FOLDS = {rng.integers(1, 100)}, {rng.integers(4, 7)}\n"
     constants += f"ID, TARGET = {dataset.ids[0]!r}, {dataset.target!r}\n"
@@ -76,4 +76,4 @@ def script(dataset: Dataset, style: int) -> Script:
 
 
 def _replaced(text: str, words: dict[str, str]) -> str:
-    return re.sub(rf"\b({'|'.join(words)})\b", lambda found: words[found[1]], text)
+    return re.sub(rf"\b({'|'.join(words)})\b", lambda match: words[match[1]], text)

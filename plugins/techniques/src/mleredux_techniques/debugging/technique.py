@@ -17,17 +17,17 @@ MOST_STYLE = 2**31
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Keep numbers of the competition, add some predictive ones, and draw a script and its faults."""
-    made = clean(dataset, "debugging", rng)
+    data = clean(dataset, "debugging", rng)
     style = int(rng.integers(MOST_STYLE))
-    found = mutants(script(made, style).plain)
-    kinds = sorted({kind for _line, kind, _wrong in found} - {"crash"})
+    places = mutants(script(data, style).plain)
+    kinds = sorted({kind for _line, kind, _wrong in places} - {"crash"})
     faults: dict[int, tuple[str, str]] = {}
     for kind in ("crash", *(str(kind) for kind in rng.permutation(kinds)[:SILENT])):
-        options = [(line, wrong) for line, other, wrong in found if other == kind and line not in faults]
+        options = [(line, wrong) for line, other, wrong in places if other == kind and line not in faults]
         line = int(rng.choice(sorted({line for line, _wrong in options})))
         faults[line] = kind, str(rng.choice([wrong for other, wrong in options if other == line]))
     drawn = sorted(kind for kind, _wrong in faults.values())
-    return merged(made, drawn, script={"style": style, "faults": [[line, *faults[line]] for line in sorted(faults)]})
+    return merged(data, drawn, script={"style": style, "faults": [[line, *faults[line]] for line in sorted(faults)]})
 
 
 def _reason(base: Task, planted: bool) -> str | None:

@@ -49,23 +49,23 @@ class EdaAnalysis(Document):
     """All features."""
 
     def _agrees_with_itself(self) -> None:
-        for one in self.columns:
-            name = one.column[:60]
-            once(one.actions, f"actions of {name}")
-            if one.sentinel is None and "mark_missing" in one.actions:
+        for entry in self.columns:
+            name = entry.column[:60]
+            once(entry.actions, f"actions of {name}")
+            if entry.sentinel is None and "mark_missing" in entry.actions:
                 raise ValueError(f"mark_missing of {name!r}, which has no sentinel")
-            if one.type != "number_as_text" and "to_number" in one.actions:
+            if entry.type != "number_as_text" and "to_number" in entry.actions:
                 raise ValueError(f"to_number of {name!r}, whose type is not number_as_text")
-            if (one.relation != "nonmonotone" or one.center is None) and "add_distance" in one.actions:
+            if (entry.relation != "nonmonotone" or entry.center is None) and "add_distance" in entry.actions:
                 raise ValueError(f"add_distance of {name!r}, which has no nonmonotone relation or no center")
 
 
 def recommend(document: EdaAnalysis, dataset: Dataset) -> list[str]:
     """Return the recommendation, one line per item."""
-    known = [one for one in document.columns if one.column in dataset.features]
+    known = [entry for entry in document.columns if entry.column in dataset.features]
     lines = [
-        f"{action}: {', '.join(f'`{one.column}`' for one in known if action in one.actions)}"
+        f"{action}: {', '.join(f'`{entry.column}`' for entry in known if action in entry.actions)}"
         for action in ACTIONS
-        if any(action in one.actions for one in known)
+        if any(action in entry.actions for entry in known)
     ]
     return lines or ["change nothing before training"]

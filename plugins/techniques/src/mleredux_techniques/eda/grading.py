@@ -46,26 +46,26 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         values = dataset.train[name]
         kind = profile.type_of(values, dataset.kinds[name])
         distance, differs, unsure = profile.drift(dataset, name, kind)
-        told: dict[str, Any] = {"type": kind, "distinct": int(values.nunique()), "sentinel": [], "relation": []}
+        facts: dict[str, Any] = {"type": kind, "distinct": int(values.nunique()), "sentinel": [], "relation": []}
         open_ = {"drift": unsure}
         if kind == "number":
-            told["sentinel"], open_["sentinel"] = profile.sentinels(values.to_numpy(dtype=float))
+            facts["sentinel"], open_["sentinel"] = profile.sentinels(values.to_numpy(dtype=float))
         if kind != "constant":
-            skill, forms, told["center"] = profile.relation(judge, name)
-            told["relation"] = forms if skill > profile.TELLING else []
+            skill, forms, facts["center"] = profile.relation(judge, name)
+            facts["relation"] = forms if skill > profile.TELLING else []
             rows = len(judge.y) if judge.groups is None else judge.groups.max() + 1
             open_["relation"] = abs(skill - profile.TELLING) < max(profile.OPEN, 2 / rows**0.5)
-        told |= {"like": [], "drift": distance if differs else None}
-        columns[name] = {**told, "open": [part for part, is_open in open_.items() if is_open]}
+        facts |= {"like": [], "drift": distance if differs else None}
+        columns[name] = {**facts, "open": [part for part, is_open in open_.items() if is_open]}
     _alike(dataset, columns)
     return {"columns": columns}
 
 
 def _alike(dataset: Dataset, columns: dict[str, dict[str, Any]]) -> None:
-    names = [name for name, told in columns.items() if told["type"] == "number"][:FIRST]
-    found = profile.correlations(dataset, names) if len(names) > 1 else np.zeros((0, 0))
+    names = [name for name, facts in columns.items() if facts["type"] == "number"][:FIRST]
+    matrix = profile.correlations(dataset, names) if len(names) > 1 else np.zeros((0, 0))
     low, bound, high = ALIKE
-    for place, row in enumerate(found):
+    for place, row in enumerate(matrix):
         others = {names[k]: value for k, value in enumerate(row) if k != place and value >= low}
         columns[names[place]]["like"] = [name for name, value in others.items() if value >= bound]
         if others and max(others.values()) < high:
@@ -75,14 +75,14 @@ def _alike(dataset: Dataset, columns: dict[str, dict[str, Any]]) -> None:
 def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the tables."""
     true: dict[str, dict[str, Any]] = truth["columns"]
-    given = {one.column: one for one in document.columns}
-    known = {name: [told["type"], told["distinct"]] for name, told in true.items()}
-    right = {name for name, one in given.items() if known.get(name) == [one.type, one.distinct]}
-    sheet.measured("columns", right, given, known)
+    stated = {item.column: item for item in document.columns}
+    known = {name: [facts["type"], facts["distinct"]] for name, facts in true.items()}
+    right = {name for name, item in stated.items() if known.get(name) == [item.type, item.distinct]}
+    sheet.measured("columns", right, stated, known)
     for part in PARTS:
-        closed = {name for name, told in true.items() if part not in told["open"]}
-        are = {name: told[part] for name, told in true.items() if name in closed and told[part]}
-        claims = {name: claim for name, one in given.items() if (claim := getattr(one, part)) not in (None, "none")}
+        closed = {name for name, facts in true.items() if part not in facts["open"]}
+        are = {name: facts[part] for name, facts in true.items() if name in closed and facts[part]}
+        claims = {name: claim for name, item in stated.items() if (claim := getattr(item, part)) not in (None, "none")}
         claims = {name: claim for name, claim in claims.items() if name in closed or name not in true}
         credit = sum(_worth(claims[name], are[name]) for name in right & set(claims) & set(are))
         false, hits = set(claims) - set(are), len(set(claims) & set(are))
@@ -98,7 +98,7 @@ def _worth(claim: Any, true: Any) -> float:
 
 
 def _told(value: Any) -> str:
-    return f"{value:.2f}" if isinstance(value, float) else " or ".join(str(one) for one in value)
+    return f"{value:.2f}" if isinstance(value, float) else " or ".join(str(part) for part in value)
 
 
 class ChangesBefore(OnRows[Changes]):
@@ -110,7 +110,7 @@ class ChangesBefore(OnRows[Changes]):
     def panel(self, instance: Instance) -> Sequence[Changes]:
         every = _called_for(instance.truth)
         kinds = dict.fromkeys(kind for kind, *_ in every)
-        panel = [[], *([one for one in every if one[0] == kind] for kind in kinds)]
+        panel = [[], *([change for change in every if change[0] == kind] for kind in kinds)]
         return [*panel, every] if len(kinds) > 1 else panel
 
     def quick(self, instance: Instance) -> Sequence[Changes]:
@@ -118,16 +118,16 @@ class ChangesBefore(OnRows[Changes]):
 
     def given(self, document: EdaAnalysis, instance: Instance) -> Changes:
         values = {"mark_missing": "sentinel", "add_distance": "center", "to_number": "drift"}
-        return [(kind, one.column, getattr(one, values[kind])) for one in document.columns for kind in one.actions]
+        return [(kind, item.column, getattr(item, values[kind])) for item in document.columns for kind in item.actions]
 
     def told(self, option: Changes, instance: Instance) -> str:
         kinds = [kind for kind, *_ in option]
         return ", ".join(f"{kind} {kinds.count(kind)} times" for kind in ACTIONS if kind in kinds) or "no change"
 
     def on(self, one: Pool, option: Changes, instance: Instance, models: Sequence[Model]) -> Array:
-        made = _changed(one, option)
+        changed = _changed(one, option)
         key = f"{models} after {sorted(map(list, option))}"
-        return by_split(one, key, lambda split: loss(instance, made, split, {}, models))
+        return by_split(one, key, lambda split: loss(instance, changed, split, {}, models))
 
 
 STUDY = ChangesBefore()
@@ -140,28 +140,28 @@ def reference(instance: Instance) -> dict[str, Any]:
 
 def _called_for(truth: dict[str, Any]) -> Changes:
     """Return all changes that the facts call for."""
-    found: list[Sequence[Any]] = []
-    for name, told in truth["columns"].items():
-        found += [("mark_missing", name, value) for value in told["sentinel"][:1]]
-        found += [("to_number", name, None)] if told["type"] == "number_as_text" else []
-        bent = told["relation"] == ["nonmonotone"] and "relation" not in told["open"]
-        found += [("add_distance", name, told["center"])] if bent else []
-    return found
+    changes: list[Sequence[Any]] = []
+    for name, facts in truth["columns"].items():
+        changes += [("mark_missing", name, value) for value in facts["sentinel"][:1]]
+        changes += [("to_number", name, None)] if facts["type"] == "number_as_text" else []
+        bent = facts["relation"] == ["nonmonotone"] and "relation" not in facts["open"]
+        changes += [("add_distance", name, facts["center"])] if bent else []
+    return changes
 
 
-def _changed(one: Pool, changes: Changes) -> Pool:
+def _changed(data: Pool, changes: Changes) -> Pool:
     """Apply the changes in the order of `ACTIONS`; those that do not fit a column's kind have no effect."""
-    frame, kinds, features = one.frame.copy(), dict(one.dataset.kinds), list(one.dataset.features)
-    numbers, texts = one.dataset.of_kind("number"), one.dataset.of_kind("text")
+    frame, kinds, features = data.frame.copy(), dict(data.dataset.kinds), list(data.dataset.features)
+    numbers, texts = data.dataset.of_kind("number"), data.dataset.of_kind("text")
     for kind, name, value in sorted(changes, key=lambda change: ACTIONS.index(change[0])):
-        if kind == "to_number" and name in texts and (found := amounts(frame.loc[:, name], 0)) is not None:
-            frame[name], kinds[name] = found, "number"
+        if kind == "to_number" and name in texts and (numbers_of := amounts(frame.loc[:, name], 0)) is not None:
+            frame[name], kinds[name] = numbers_of, "number"
         elif kind == "mark_missing" and name in numbers:
             frame[name] = frame[name].astype(float).mask(frame[name] == value)
         elif kind == "add_distance" and name in numbers:
             frame[f"distance of {name}"], kinds[f"distance of {name}"] = (frame[name] - value).abs(), "number"
             features.append(f"distance of {name}")
-    return replace(one, frame=frame, dataset=replace(one.dataset, kinds=kinds, features=tuple(features)))
+    return replace(data, frame=frame, dataset=replace(data.dataset, kinds=kinds, features=tuple(features)))
 
 
 def solution(instance: Instance) -> dict[str, Any]:
@@ -169,10 +169,10 @@ def solution(instance: Instance) -> dict[str, Any]:
     strong = instance.truth["strong"]
     values = {name: value for kind, name, value in strong if kind == "add_distance"}
     columns = []
-    for name, told in instance.truth["columns"].items():
-        found = {"column": name, **{key: told[key] for key in ("type", "distinct", "drift")}}
-        found |= {"relation": (told["relation"] or ["none"])[-1], "sentinel": next(iter(told["sentinel"]), None)}
+    for name, facts in instance.truth["columns"].items():
+        entry = {"column": name, **{key: facts[key] for key in ("type", "distinct", "drift")}}
+        entry |= {"relation": (facts["relation"] or ["none"])[-1], "sentinel": next(iter(facts["sentinel"]), None)}
         actions = [kind for kind, column, _value in strong if column == name]
-        found |= {"like": next(iter(told["like"]), None), "actions": actions, "center": values.get(name)}
-        columns.append(found)
+        entry |= {"like": next(iter(facts["like"]), None), "actions": actions, "center": values.get(name)}
+        columns.append(entry)
     return {"columns": columns}

@@ -40,7 +40,7 @@ def sentinels(values: Array) -> tuple[list[float], bool]:
     distance from the other values exceeds their range.
     """
     known, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    found, unsure = [], False
+    numbers, unsure = [], False
     if len(known) > MANY:
         for end, near, others in ((0, 1, known[1:]), (-1, -2, known[:-1])):
             gap, reach = abs(known[end] - known[near]), np.ptp(others)
@@ -48,9 +48,9 @@ def sentinels(values: Array) -> tuple[list[float], bool]:
                 # for amounts over several orders of magnitude, distance counts only if it shows in logarithms
                 logs = np.log1p(known) if known[0] >= 0 else known
                 far = gap > reach and abs(logs[end] - logs[near]) > abs(logs[near] - logs[-1 - end])
-                found += [float(known[end])] if far else []
+                numbers += [float(known[end])] if far else []
                 unsure |= (APART * reach < gap and not far) or bool(known[end] < 0 <= others[0] and not far)
-    return found, unsure
+    return numbers, unsure
 
 
 def relation(judge: Judge, name: str) -> tuple[float, list[str], float | None]:
@@ -61,8 +61,8 @@ def relation(judge: Judge, name: str) -> tuple[float, list[str], float | None]:
     ours, theirs = data.train[name], data.test[name]
     outputs = 1 if data.problem == "regression" else judge.y.shape[1]
     if data.kinds[name] != "number":
-        told = [float(judge.inside(view)[:outputs].max()) for view in views_of(ours, theirs, data.kinds[name])]
-        return max(told), ["values"], None
+        strengths = [float(judge.inside(view)[:outputs].max()) for view in views_of(ours, theirs, data.kinds[name])]
+        return max(strengths), ["values"], None
     values = ours.to_numpy(dtype=float)
     by_output = judge.inside(in_bins("value", values, theirs.to_numpy(dtype=float)))[:outputs]
     known = ~np.isnan(values)
@@ -99,7 +99,7 @@ def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, b
     count = sizes[0] * sizes[1] / sum(sizes)
     if kind in ("number", "date", "text"):
         columns = [frame[name].dropna() for frame in frames]
-        columns = [one.astype(str).str.len() if kind == "text" else in_time(one).dropna() for one in columns]
+        columns = [values.astype(str).str.len() if kind == "text" else in_time(values).dropna() for values in columns]
         if not all(map(len, columns)):
             return 0.0, False, True
         distance = float(ks_2samp(*columns, method="asymp").statistic)

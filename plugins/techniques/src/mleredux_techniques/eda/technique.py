@@ -21,14 +21,14 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     Raises:
         NotApplicable: The competition has fewer than two numeric features with enough values.
     """
-    made = clean(dataset, "eda", rng, noise=2.0, texts=True)
-    own = [name for name in made.of_kind("number") if name not in ("size", "rate")]
+    data = clean(dataset, "eda", rng, noise=2.0, texts=True)
+    own = [name for name in data.of_kind("number") if name not in ("size", "rate")]
     plain = [str(name) for name in rng.permutation(own)]
     likened = (plain or ["size"])[0]
-    cut, columns = len(made.train), dict[str, Array]()
+    cut, columns = len(data.train), dict[str, Array]()
     for place in range(2):
         scale, middle = float(10 ** rng.uniform(-1, 1.5)), float(rng.uniform(-1, 1))
-        marked, bent, texts = (levels(made, rng, NOISE) for _ in range(3))
+        marked, bent, texts = (levels(data, rng, NOISE) for _ in range(3))
         marked = np.round(scale * (marked + middle), 3)
         inside = marked[:cut]
         mark = float(rng.choice([mark for mark in MARKS if np.abs(mark - inside).min() > 3 * np.ptp(inside)]))
@@ -37,23 +37,23 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         columns[f"bent {place}"] = np.round(scale * (_turned(bent, rng) + middle), 3)
         form = str(rng.choice(TEXTS))
         columns[f"text {place}"] = np.array([form.format(10 * scale * (8 + level)) for level in texts], object)
-    level = levels(made, rng, 1.5)
+    level = levels(data, rng, 1.5)
     columns["bounded"] = np.round(np.minimum(level, float(np.quantile(level[:cut], 0.85))), 3)
-    unit, error = float(10 ** rng.uniform(-2, 2)), 0.05 * float(made.train[likened].std())
-    both = pooled(made)[likened].to_numpy(dtype=float)
+    unit, error = float(10 ** rng.uniform(-2, 2)), 0.05 * float(data.train[likened].std())
+    both = pooled(data)[likened].to_numpy(dtype=float)
     columns["unit"] = unit * (both + error * rng.standard_normal(len(both)))
     for name in plain[1 : 2 + len(plain) // 3]:
-        values, known = made.test[name].to_numpy(dtype=float), made.train[name]
+        values, known = data.test[name].to_numpy(dtype=float), data.train[name]
         if rng.random() < 0.5:
             values = values + float(known.std() * rng.choice([-1, 1]) * rng.uniform(0.6, 1.0))
         else:
             values = known.mean() + (values - known.mean()) * float(rng.uniform(2.2, 3.0))
-        made.test[name] = np.round(values, 3)
-    for name in made.of_kind("text"):  # prose
+        data.test[name] = np.round(values, 3)
+    for name in data.of_kind("text"):  # prose
         share = float(rng.choice([1.0, 0.5]))
-        words = [str(text).split(" ") for text in made.test[name]]
-        made.test[name] = [" ".join(text[: max(1, round(share * len(text)))]) for text in words]
-    return merged(with_values(made, columns, rng), ["sentinel", "nonmonotone", "number_as_text", "alike", "drift"])
+        words = [str(text).split(" ") for text in data.test[name]]
+        data.test[name] = [" ".join(text[: max(1, round(share * len(text)))]) for text in words]
+    return merged(with_values(data, columns, rng), ["sentinel", "nonmonotone", "number_as_text", "alike", "drift"])
 
 
 def _turned(level: Array, rng: np.random.Generator) -> Array:

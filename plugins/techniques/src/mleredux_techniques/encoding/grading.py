@@ -46,8 +46,8 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     facts: dict[str, dict[str, Any]] = {}
     judge = Judge(sampled(dataset))
     for name in dataset.features:
-        told = {"types": [planted[name]]} if name in planted else describe(dataset, name, judge)
-        facts[name] = {**told, "cardinality": int(dataset.train[name].nunique())}
+        described = {"types": [planted[name]]} if name in planted else describe(dataset, name, judge)
+        facts[name] = {**described, "cardinality": int(dataset.train[name].nunique())}
     codes = {"numeric", "nominal", "ordinal"}  # integers with few values, which may be codes
     if all({"numeric", "constant"} & set(fact["types"]) and not codes <= set(fact["types"]) for fact in facts.values()):
         what = "all features of its tables are numbers" if facts else "its tables have no features"
@@ -59,21 +59,21 @@ def mark(sheet: Sheet, document: EncodingAnalysis, truth: dict[str, Any]) -> Non
     """Compare the document with the columns; a correct type earns credit only with a correct cardinality."""
     facts: dict[str, dict[str, Any]] = truth["features"]
     needed = {name for name, fact in facts.items() if "numeric" not in fact["types"]}
-    given = {feature.column: feature for feature in document.features}
-    exact = {name: close(one.cardinality, facts[name]["cardinality"]) for name, one in given.items() if name in facts}
-    right = {name for name, credit in exact.items() if credit and _is_right(given[name], facts[name])}
-    claimed, right = {name for name in given if name in needed or name not in right}, right & needed
+    named = {feature.column: feature for feature in document.features}
+    exact = {name: close(item.cardinality, facts[name]["cardinality"]) for name, item in named.items() if name in facts}
+    right = {name for name, credit in exact.items() if credit and _is_right(named[name], facts[name])}
+    claimed, right = {name for name in named if name in needed or name not in right}, right & needed
     decided = {name for name in needed if "nominal" not in facts[name]["types"] or len(facts[name]["types"]) == 1}
     alike = Counter(facts[name]["types"][0] for name in needed)
     worth = {name: (1 if name in decided else UNDECIDED) / alike[facts[name]["types"][0]] for name in needed}
 
-    hits = Counter(given[name].type for name in right & decided)
-    misses = Counter(one.type for name, one in given.items() if name in facts and not _is_right(one, facts[name]))
+    hits = Counter(named[name].type for name in right & decided)
+    misses = Counter(item.type for name, item in named.items() if name in facts and not _is_right(item, facts[name]))
 
     def credit(name: str) -> float:
         """Return the value of a correct claim, reduced by wrong claims of the same type."""
-        false = FALSE * misses[given[name].type]
-        return worth[name] * (hits[given[name].type] / (hits[given[name].type] + false) if false else 1.0)
+        false = FALSE * misses[named[name].type]
+        return worth[name] * (hits[named[name].type] / (hits[named[name].type] + false) if false else 1.0)
 
     def sum_of(names: set[str]) -> float:
         """Sum the weights; certainly wrong claims count double, even if several types would be right."""
@@ -82,26 +82,29 @@ def mark(sheet: Sheet, document: EncodingAnalysis, truth: dict[str, Any]) -> Non
 
     types = listing(f"{name} {' or '.join(facts[name]['types'])}" for name in sorted(needed))
     distinct = listing(f"{name} {facts[name]['cardinality']:,}" for name in sorted(needed))
-    stated, known = {name: given[name] for name in sorted(claimed)}, {name: facts[name] for name in sorted(needed)}
+    stated, known = {name: named[name] for name in sorted(claimed)}, {name: facts[name] for name in sorted(needed)}
     score = 2 * sum(map(credit, right)) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0
     wrong = listing(sorted((needed | claimed) - right))
-    shown = shortened({n: one.type for n, one in stated.items()}), shortened({n: f["types"] for n, f in known.items()})
+    shown = (
+        shortened({n: item.type for n, item in stated.items()}),
+        shortened({n: f["types"] for n, f in known.items()}),
+    )
     sheet.mark("types", score, *shown, decides=bool(decided | (claimed - needed)), listed=types, wrong=wrong)
     score = sum(exact[name] * credit(name) for name in right) / sum_of(needed | claimed) if claimed | needed else 1.0
     figures = {"listed": distinct, "right": sum(exact[name] for name in right), "all": len(needed)}
-    counts = {n: one.cardinality for n, one in stated.items()}, {n: f["cardinality"] for n, f in known.items()}
+    counts = {n: item.cardinality for n, item in stated.items()}, {n: f["cardinality"] for n, f in known.items()}
     sheet.mark("cardinalities", score, *map(shortened, counts), **figures)
 
 
-def _is_right(given: EncodedFeature, fact: dict[str, Any]) -> bool:
+def _is_right(feature: EncodedFeature, fact: dict[str, Any]) -> bool:
     """Return whether a type is accepted; the executed order of words (alphabetical by default) is right unless the
     target contradicts it.
     """
-    if given.type == "ordinal" and isinstance(given.encoding, encoders.OrdinalEncoder):
+    if feature.type == "ordinal" and isinstance(feature.encoding, encoders.OrdinalEncoder):
         levels = levels_of(fact)
-        if levels is not None and levels.shape(given.encoding.categories or sorted(levels.names)) == "rough":
+        if levels is not None and levels.shape(feature.encoding.categories or sorted(levels.names)) == "rough":
             return False
-    return given.type in fact["types"]
+    return feature.type in fact["types"]
 
 
 class Encodings(OfColumns):
@@ -157,7 +160,7 @@ def _by_type(dataset: Dataset, many: encoders.Encoding, unique: encoders.Encodin
 def _few_whole_numbers(dataset: Dataset) -> list[str]:
     """Return numbers that may be codes: integers with 3 to `FEW` values."""
     known = {name: dataset.train[name].dropna() for name in dataset.of_kind("number")}
-    return [name for name, one in known.items() if 3 <= one.nunique() <= FEW and not (one % 1 != 0).any()]
+    return [name for name, numbers in known.items() if 3 <= numbers.nunique() <= FEW and not (numbers % 1 != 0).any()]
 
 
 STUDY = Encodings()

@@ -78,15 +78,15 @@ def _of_text(values: Series, distinct: int, name: str, judge: Judge) -> dict[str
     if all(_VERSION.match(text.strip().lower()) for text in texts):
         return {"types": ["ordinal", "nominal"]}
     names = ["nominal", "identifier", "text"] if distinct * REPEATED > len(values) else ["nominal"]
-    found = _levels(judge, name)
+    levels = _levels(judge, name)
     order, by_numbers = order_of(texts)
-    shape = found.shape(order) if found and order else None
+    shape = levels.shape(order) if levels and order else None
     if shape == "smooth":
         return {"types": ["ordinal", "cyclic"]}
     if order and by_numbers:
         return {"types": names if shape == "rough" else ["nominal", "ordinal", "cyclic", *names[1:]]}
-    told = {} if found is None or distinct > FEW_CODES else found.as_json()
-    return {"types": ["nominal", "ordinal", "cyclic", *names[1:]], **told}
+    details = {} if levels is None or distinct > FEW_CODES else levels.as_json()
+    return {"types": ["nominal", "ordinal", "cyclic", *names[1:]], **details}
 
 
 def order_of(texts: Sequence[str]) -> tuple[list[str], bool]:
@@ -94,13 +94,13 @@ def order_of(texts: Sequence[str]) -> tuple[list[str], bool]:
     define the order. The order is empty if too many texts have neither.
     """
     numbered = {text: [float(part.replace(",", ".")) for part in _NUMBER.findall(text)] for text in texts}
-    grades = {text: found for text in texts if (found := _GRADE.match(text.strip()))}
+    grades = {text: match for text in texts if (match := _GRADE.match(text.strip()))}
     if sum(map(bool, numbered.values())) >= max(LEAST, len(texts) - MOST_OFF):
         held = [text for text, numbers in numbered.items() if numbers]
         before = {text: re.sub(r"\W", "", _NUMBER.split(text)[0]).lower() for text in held}
         return sorted(held, key=lambda text: (before[text], numbered[text])), True
     if len(grades) >= max(LEAST, len(texts) - MOST_OFF):
-        signs = {text: found[2].count("-") - found[2].count("+") for text, found in grades.items()}
+        signs = {text: match[2].count("-") - match[2].count("+") for text, match in grades.items()}
         return sorted(grades, key=lambda text: (text.strip()[0], -len(grades[text][0].strip("+-")), signs[text])), False
     return [], False
 
@@ -120,8 +120,8 @@ class Levels:
 
     def as_json(self) -> dict[str, Any]:
         """Return the values for the truth."""
-        told = zip(self.names, self.shares.round(8).tolist(), self.means.round(8).tolist(), strict=True)
-        return {"levels": {str(name): [share, mean] for name, share, mean in told}, "noise": self.noise}
+        rows = zip(self.names, self.shares.round(8).tolist(), self.means.round(8).tolist(), strict=True)
+        return {"levels": {str(name): [share, mean] for name, share, mean in rows}, "noise": self.noise}
 
     def shape(self, order: Sequence[Any]) -> str | None:
         """Return `rough` if neighboring values are no more alike than others, `smooth` if they are, and None if the
@@ -191,8 +191,8 @@ def _of_number(values: Series, distinct: int, name: str, judge: Judge) -> list[s
         return ["nominal", "identifier", "numeric"]
     if distinct > max(FEW_CODES, len(values) // REPEATED):
         return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else [])]
-    found = _levels(judge, name)
-    shape = found.shape(found.names) if found else None
+    levels = _levels(judge, name)
+    shape = levels.shape(levels.names) if levels else None
     if shape == "rough" and distinct >= SURE and _tells_by_names(judge, name, distinct):
         return ["nominal"]
     return ["numeric", *few, *years, "cyclic", *(["nominal"] if shape != "smooth" else [])]

@@ -36,13 +36,13 @@ class EnsemblingAnalysis(Document):
     """Pairs of models with (nearly) the same predictions: a correlation above 0.995 over all columns."""
 
     def _agrees_with_itself(self) -> None:
-        if self.models and not sum(one.weight for one in self.models):
+        if self.models and not sum(model.weight for model in self.models):
             raise ValueError("all weights are 0")
-        if unknown := {name for pair in self.copies for name in pair} - {one.model for one in self.models}:
+        if unknown := {name for pair in self.copies for name in pair} - {model.model for model in self.models}:
             raise ValueError(f"copies contains {min(unknown)[:60]!r}, which is not among models")
 
 
 def recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:
     """Return the recommendation, one line per item."""
-    used = [(place, one.weight) for place, one in enumerate(document.models, start=1) if one.weight]
+    used = [(place, model.weight) for place, model in enumerate(document.models, start=1) if model.weight]
     return [f"weight of model {place}: {plain(weight, 3)}" for place, weight in used]

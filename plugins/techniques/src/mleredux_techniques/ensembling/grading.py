@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from mleredux.models.formats import plain
+from mleredux.models.formats import counted, plain
 
 from mleredux_techniques._kit.data.association import copies
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
@@ -36,9 +36,9 @@ LOST, ERRORS = 0.1, 4.0
 this number of standard errors."""
 
 
-def losses(judge: Scorer, known: Known, told: Array) -> Array:
+def losses(judge: Scorer, known: Known, blend: Array) -> Array:
     """Return the losses of predictions, one per part of the rows."""
-    return np.array([judge.loss(known.frame.iloc[p], known.codes[p], told[p]) for p in parts_of(len(known.codes))])
+    return np.array([judge.loss(known.frame.iloc[p], known.codes[p], blend[p]) for p in parts_of(len(known.codes))])
 
 
 def describe(ours: Models, theirs: Models, judge: Scorer) -> dict[str, Any]:
@@ -54,33 +54,33 @@ def describe(ours: Models, theirs: Models, judge: Scorer) -> dict[str, Any]:
         lost[name] = float(there.mean() - here.mean())
         errors[name] = float(np.hypot(here.std(ddof=1) / len(here) ** 0.5, there.std(ddof=1) / len(there) ** 0.5))
     usual = max(0.0, float(np.median([*lost.values()])))  # a shifted test set costs every model something
-    found: dict[str, Any] = {
+    models: dict[str, Any] = {
         name: {
             "score": judge.score(known.frame, known.codes, known.told),
             "optimistic": lost[name] - usual > max(LOST * judge.unit, ERRORS * errors[name], usual),
         }
         for name, known in ours.items()
     }
-    told = np.nan_to_num(np.corrcoef([(known.told - known.told.mean(axis=0)).ravel() for known in ours.values()]))
-    same, unsure = copies(list(ours), np.atleast_2d(told), SAME, UNSURE)
-    return {"models": found, "copies": same, "unsure": unsure, "unit": judge.unit, "perfect": judge.perfect}
+    matrix = np.nan_to_num(np.corrcoef([(known.told - known.told.mean(axis=0)).ravel() for known in ours.values()]))
+    same, unsure = copies(list(ours), np.atleast_2d(matrix), SAME, UNSURE)
+    return {"models": models, "copies": same, "unsure": unsure, "unit": judge.unit, "perfect": judge.perfect}
 
 
 def mark(sheet: Sheet, document: EnsemblingAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the scores."""
     true: dict[str, dict[str, Any]] = truth["models"]
-    given = {one.model: one for one in document.models}
+    entries = {entry.model: entry for entry in document.models}
     known = {name: fact["score"] for name, fact in true.items()}
     far = {n: np.clip(abs(score - truth["perfect"]) / truth["unit"], FLOOR, 1) for n, score in known.items()}
-    off = {n: abs(one.score - known[n]) / (truth["unit"] * far[n]) for n, one in given.items() if n in true}
+    off = {n: abs(entry.score - known[n]) / (truth["unit"] * far[n]) for n, entry in entries.items() if n in true}
     credits = {name: 1.0 if much <= CLOSE else 0.5 if much <= 5 * CLOSE else 0.0 for name, much in off.items()}
     listed = listing(f"{name} {plain(score, 4)}" for name, score in known.items())
-    stated = {name: one.score for name, one in given.items()}
+    stated = {name: entry.score for name, entry in entries.items()}
     rounded, score = {n: round(score, 5) for n, score in known.items()}, sum(credits.values())
-    sheet.mark("scores", soft_f1(score, len(given), len(true)), stated, rounded, listed=listed)
-    said = {name for name, one in given.items() if one.optimistic}
-    sure = {name for name in said if credits.get(name) == 1}
-    sheet.claims("optimistic", sure, (n for n, one in true.items() if one["optimistic"]), false=len(said - sure))
+    sheet.mark("scores", soft_f1(score, len(entries), len(true)), stated, rounded, listed=listed)
+    claimed = {name for name, entry in entries.items() if entry.optimistic}
+    sure = {name for name in claimed if credits.get(name) == 1}
+    sheet.claims("optimistic", sure, (n for n, entry in true.items() if entry["optimistic"]), false=len(claimed - sure))
     pairs, unsure = ({tuple(pair) for pair in truth[key]} for key in ("copies", "unsure"))
     sheet.claims("copies", {tuple(sorted(pair)) for pair in document.copies} - unsure, pairs)
 
@@ -99,17 +99,17 @@ class Blends(Study[Weights]):
 
     def given(self, document: EnsemblingAnalysis, instance: Instance) -> Weights:
         known = _known(instance)[0]
-        return {one.model: one.weight for one in document.models if one.model in known}
+        return {entry.model: entry.weight for entry in document.models if entry.model in known}
 
     def told(self, option: Weights, instance: Instance) -> str:
-        return f"weights of {sum(weight > 0 for weight in option.values())} models"
+        return f"weights of {counted(sum(weight > 0 for weight in option.values()), 'model')}"
 
     def losses(self, instance: Instance, option: Weights, stage: Stage) -> Losses:
         if not sum(option.values()):
             raise ValueError("no known model has a weight")
         theirs = _known(instance)[1]
-        told = losses(scorer(instance.dataset, instance.base), next(iter(theirs.values())), _blend(theirs, option))
-        return Losses(told, 0.0, instance.dataset.sample)
+        values = losses(scorer(instance.dataset, instance.base), next(iter(theirs.values())), _blend(theirs, option))
+        return Losses(values, 0.0, instance.dataset.sample)
 
 
 STUDY = Blends()
@@ -158,7 +158,7 @@ def _blend(models: Models, weights: Weights) -> Array:
 def _greedy(instance: Instance) -> dict[str, float]:
     """Return how often greedy selection adds each model, while this improves the score on the training rows."""
     (models, _theirs), metric = _known(instance), scorer(instance.dataset, instance.base)
-    usable = [name for name, one in _facts(instance)["models"].items() if not one["optimistic"]] or list(models)
+    usable = [name for name, entry in _facts(instance)["models"].items() if not entry["optimistic"]] or list(models)
     known = models[usable[0]]
     chosen: dict[str, float] = {}
     best = np.inf

@@ -17,7 +17,7 @@ NAMES = ("alder", "birch", "cedar", "elm", "fir", "hazel", "larch", "maple", "oa
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Draw a separate table, and models: the reference models, a copy, and some that should be left out."""
-    made = clean(dataset, "ensembling", rng)
+    data = clean(dataset, "ensembling", rng)
     kinds = ["copy", *["fitted"] * int(rng.integers(0, 3)), *["little"] * int(rng.integers(1, 4))]
     plans: list[dict[str, Any]] = [{"model": model} for model in MODELS]
     for kind in kinds:
@@ -28,8 +28,8 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             how |= {"mixed": int(rng.integers(2**31)), "power": 1.0}
         plans.append(how)
     names = [str(name) for name in rng.permutation(NAMES)[: len(plans)]]
-    told = {names[place]: plans[place] for place in rng.permutation(len(plans))}
-    return merged(made, sorted(set(kinds)), **{KEY: told})
+    shuffled = {names[place]: plans[place] for place in rng.permutation(len(plans))}
+    return merged(data, sorted(set(kinds)), **{KEY: shuffled})
 
 
 technique = declared(__package__, plant)

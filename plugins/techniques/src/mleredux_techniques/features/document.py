@@ -44,7 +44,7 @@ class FeaturesAnalysis(Document):
     def _agrees_with_itself(self) -> None:
         if self.skewness is None and self.transform != "none":
             raise ValueError("transform must be none if the target is a class, which has no skewness")
-        tells = {one.column: one.tells for one in self.features}
+        tells = {feature.column: feature.tells for feature in self.features}
         for pair in self.pairs:
             if "nothing" in (tells.get(pair[0]), tells.get(pair[1])):
                 raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is listed as uninformative")
@@ -52,5 +52,5 @@ class FeaturesAnalysis(Document):
 
 def recommend(document: FeaturesAnalysis, dataset: Dataset) -> list[str]:
     """Return the recommendation, one line per item."""
-    dropped = [f"`{one.column}`" for one in document.features if not one.keep and one.column in dataset.features]
+    dropped = [f"`{item.column}`" for item in document.features if not item.keep and item.column in dataset.features]
     return [f"drop features: {', '.join(dropped) or 'none'}", f"transform of the target: {document.transform}"]

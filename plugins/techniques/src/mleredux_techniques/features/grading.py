@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from mleredux.models.formats import counted
 from scipy.special import ndtri
 
 from mleredux_techniques._kit.data.association import copies, ranks, skewness, strengths
@@ -40,7 +41,7 @@ SURE, CHANCE, DOUBT, OPEN = 1e-5, 0.01, 0.05, 0.2
 """Maximum p-value of a predictive feature; minimum p-value of an uninformative number; maximum p-value of a pair in
 which a feature may be predictive; minimum p-value of an uninformative text or pair. Between these, both answers are
 accepted."""
-CONFUSED = {**{(one, one): 1.0 for one in KINDS}, ("together", "alone"): 0.5}
+CONFUSED = {**{(kind, kind): 1.0 for kind in KINDS}, ("together", "alone"): 0.5}
 """Credit by a feature's true and claimed relation with the target."""
 MOST_OPEN = 10
 """Further claims of pairs that the rows can't decide count as false."""
@@ -59,9 +60,9 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     """Return strengths, each feature's relation with the target, pairs and copies; planted features are known."""
     known = strengths(dataset)
     tells, pairs, open_pairs = _measured(dataset)
-    if told := dataset.planted.get(KEY):
-        tells |= {name: what for what in KINDS for name in told[what]}
-        pairs, open_pairs = sorted(map(sorted, told["pairs"])), [*pairs, *open_pairs]
+    if planted := dataset.planted.get(KEY):
+        tells |= {name: what for what in KINDS for name in planted[what]}
+        pairs, open_pairs = sorted(map(sorted, planted["pairs"])), [*pairs, *open_pairs]
     same, open_copies = _copies(dataset)
     values = dataset.train[dataset.target].to_numpy(dtype=float) if dataset.problem == "regression" else None
     return {
@@ -85,16 +86,16 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
     chances = {name: _smallest(y, inflation, held, small[name], dataset.kinds[name]) for name, held in views.items()}
     tells: dict[str, str | None] = {}
     known, error = strengths(judge.dataset), _error(y, outputs.stop is None) * float(inflation.max() ** 0.5)
-    for name, told in chances.items():
+    for name, p_value in chances.items():
         if dataset.kinds[name] == "text":  # texts have no strength
-            clear = told > OPEN and powerful and small[name].nunique() <= MOST_CODES
+            clear = p_value > OPEN and powerful and small[name].nunique() <= MOST_CODES
         else:
             weak = known[name] < max(NEGLIGIBLE - 2 * error, 1.5 * error) and 2 * error < NOTABLE
-            clear = told > CHANCE and powerful and weak
-        verdict = "alone" if told < SURE else "nothing" if clear else None
+            clear = p_value > CHANCE and powerful and weak
+        verdict = "alone" if p_value < SURE else "nothing" if clear else None
         tells[name] = verdict if small[name].nunique() > 1 else "nothing"
     coarse = {name: held[0] for name, held in views.items() if held and held[0].max() > 0}
-    found: list[tuple[float, list[str]]] = []
+    ranked: list[tuple[float, list[str]]] = []
     unsure: list[list[str]] = []
     strongest = sorted(coarse, key=lambda name: chances[name])[:MOST_PAIRED]
     for a, b in itertools.combinations(strongest, 2):
@@ -103,7 +104,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
         if beyond < OPEN or not powerful:
             sure = max(beyond, apart) * tested < SURE
             if sure and powerful:
-                found.append((apart, sorted([a, b])))
+                ranked.append((apart, sorted([a, b])))
             else:
                 unsure.append(sorted([a, b]))
             for name in (a, b):
@@ -111,21 +112,21 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
                     tells[name] = "together" if sure and powerful else None
     for name in {name for name in views if small[name].nunique() > 1} - set(strongest):
         tells[name] = tells[name] if tells[name] == "alone" else None  # not judged in pairs
-    pairs = [pair for _chance, pair in sorted(found)]
+    pairs = [pair for _chance, pair in sorted(ranked)]
     return tells, pairs, unsure
 
 
 def _smallest(y: Array, inflation: Array, views: list[Array], values: Series, kind: str) -> float:
     """Return the smallest p-value over a column's views and its order, times their number (Bonferroni)."""
-    told = [chance(y, inflation, view) for view in views]
+    p_values = [chance(y, inflation, view) for view in views]
     known = values.notna().to_numpy()
     if kind != "text" and known.sum() > RARE and values.nunique() > 1:
         ranked = ranks(values[known].to_numpy(dtype=float))
         ordered = y[known] - y[known].mean(axis=0)
         centred = (ranked - ranked.mean()) / (ranked.std() * len(ranked) ** 0.5)
         explained = (centred @ ordered) ** 2
-        told.append(_f_test(inflation, explained, 1, (ordered**2).sum(axis=0) - explained, len(ordered) - 2))
-    return min(told, default=1.0) * len(told)
+        p_values.append(_f_test(inflation, explained, 1, (ordered**2).sum(axis=0) - explained, len(ordered) - 2))
+    return min(p_values, default=1.0) * len(p_values)
 
 
 def _error(y: Array, classes: bool) -> float:
@@ -142,15 +143,15 @@ def _views(values: Series, kind: str) -> list[Array]:
     """Return encodings of a column: few and many ranges, its frequent values, and whether it is missing."""
     if kind == "text":
         texts = values.fillna("").astype(str)
-        found = [_frequent(texts.to_numpy(), BINS), _frequent(texts.to_numpy(), MOST_CODES)]
-        found.append(in_bins("", texts.str.len().to_numpy(dtype=float), np.zeros(0), bins=BINS).train)
+        coded = [_frequent(texts.to_numpy(), BINS), _frequent(texts.to_numpy(), MOST_CODES)]
+        coded.append(in_bins("", texts.str.len().to_numpy(dtype=float), np.zeros(0), bins=BINS).train)
     else:
         numbers = values.to_numpy(dtype=float)
         fine = [int(np.clip(len(numbers) // ROWS_A_BIN, BINS, most)) for most in (32, 128)]
-        found = [in_bins("", numbers, np.zeros(0), bins=bins).train for bins in (BINS, *fine)]
-        found += [_frequent(np.nan_to_num(numbers, nan=np.inf), MOST_CODES)]
-    found = [np.unique(codes, return_inverse=True)[1] for codes in [*found, values.isna().to_numpy().astype(int)]]
-    return [codes for codes in found if codes.max(initial=0) > 0]
+        coded = [in_bins("", numbers, np.zeros(0), bins=bins).train for bins in (BINS, *fine)]
+        coded += [_frequent(np.nan_to_num(numbers, nan=np.inf), MOST_CODES)]
+    coded = [np.unique(codes, return_inverse=True)[1] for codes in [*coded, values.isna().to_numpy().astype(int)]]
+    return [codes for codes in coded if codes.max(initial=0) > 0]
 
 
 def _frequent(values: Array, most: int) -> Array:
@@ -158,9 +159,9 @@ def _frequent(values: Array, most: int) -> Array:
     _names, codes, sizes = np.unique(values, return_inverse=True, return_counts=True)
     kept = np.argsort(-sizes, kind="stable")[:most]
     kept = kept[sizes[kept] >= RARE]
-    found = np.zeros(len(sizes), dtype=int)
-    found[kept] = np.arange(1, len(kept) + 1)
-    return found[codes]
+    codes_of = np.zeros(len(sizes), dtype=int)
+    codes_of[kept] = np.arange(1, len(kept) + 1)
+    return codes_of[codes]
 
 
 def chance(y: Array, inflation: Array, codes: Array) -> float:
@@ -212,26 +213,28 @@ def _f_test(inflation: Array, between: Array, freedom: float, within: Array, res
 def _copies(dataset: Dataset) -> tuple[list[list[str]], list[list[str]]]:
     """Return pairs of numbers with nearly the same order, and borderline pairs."""
     numbers = [name for name in dataset.of_kind("number") if dataset.train[name].nunique() > 1][:MOST_RANKED]
-    told = dataset.train[numbers].corr(method="spearman").abs().to_numpy()
-    sure, unsure = copies(numbers, told, SAME, UNSURE)
+    matrix = dataset.train[numbers].corr(method="spearman").abs().to_numpy()
+    sure, unsure = copies(numbers, matrix, SAME, UNSURE)
     return sorted(sure), sorted(unsure)
 
 
 def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the measurements."""
     true, tells = truth["strengths"], truth["tells"]
-    given = {one.column: one for one in document.features}
-    right = {name for name, one in given.items() if name in true and close(one.strength, true[name], 0.02, 0.01) == 1}
-    sheet.measured("strengths", right, given, true)
+    named = {item.column: item for item in document.features}
+    right = {name for name, item in named.items() if name in true and close(item.strength, true[name], 0.02, 0.01) == 1}
+    sheet.measured("strengths", right, named, true)
     nothing = sorted(name for name, what in tells.items() if what == "nothing")
-    said = sorted(name for name, one in given.items() if one.tells == "nothing" and tells.get(name, "nothing") in KINDS)
+    dismissed = sorted(
+        name for name, item in named.items() if item.tells == "nothing" and tells.get(name, "nothing") in KINDS
+    )
     shares = []
     for kinds in (("nothing",), ("alone", "together")):
         members = [name for name, what in tells.items() if what in kinds]
-        credits = [CONFUSED.get((tells[name], given[name].tells), 0.0) for name in members if name in right]
+        credits = [CONFUSED.get((tells[name], named[name].tells), 0.0) for name in members if name in right]
         shares += [sum(credits) / len(members)] if members else []
     score = sum(shares) - (len(shares) - 1)
-    sheet.mark("tells", score, said, nothing, of=(len(tells), len(said)), listed=listing(nothing))
+    sheet.mark("tells", score, dismissed, nothing, of=(len(tells), len(dismissed)), listed=listing(nothing))
     for name in ("pairs", "copies"):
         known, either = ({tuple(pair) for pair in truth[key]} for key in (name, f"open {name}"))
         every = {tuple(sorted(pair)) for pair in getattr(document, name)}
@@ -256,8 +259,8 @@ class Selections(OnRows[Choice]):
         """Return selections based on the facts, simplest first, without a transform."""
         facts = instance.truth
         nothing = {name for name, what in facts["tells"].items() if what == "nothing"}
-        told = {name for name, what in facts["tells"].items() if what == "together"}
-        weak = {name for name, value in facts["strengths"].items() if value < WEAK and name not in told}
+        paired = {name for name, what in facts["tells"].items() if what == "together"}
+        weak = {name for name, value in facts["strengths"].items() if value < WEAK and name not in paired}
         drops: tuple[set[str], ...] = (set(), nothing, {*nothing, *(pair[1] for pair in facts["copies"])}, weak)
         return [(frozenset(drop), "none") for drop in drops if len(drop) < len(instance.dataset.features)]
 
@@ -271,12 +274,12 @@ class Selections(OnRows[Choice]):
         return frozenset(drop), transform
 
     def given(self, document: FeaturesAnalysis, instance: Instance) -> Choice:
-        left = {one.column for one in document.features if not one.keep}
+        left = {entry.column for entry in document.features if not entry.keep}
         return frozenset(left & {*instance.dataset.features}), document.transform
 
     def told(self, option: Choice, instance: Instance) -> str:
         count = len(instance.dataset.features)
-        return f"{count - len(option[0])} of {count} features, target: {option[1]}"
+        return f"{count - len(option[0])} of {counted(count, 'feature')}, target: {option[1]}"
 
     def on(self, one: Pool, option: Choice, instance: Instance, models: Sequence[Model]) -> Array:
         plan, transform = dict.fromkeys(sorted(option[0]), _DROP), option[1]
@@ -301,38 +304,38 @@ def reference(instance: Instance) -> dict[str, Any]:
 
 
 def _loss(
-    instance: Instance, one: Pool, plan: plans.Plan, transform: Transform, models: Sequence[Model], split: Split
+    instance: Instance, data: Pool, plan: plans.Plan, transform: Transform, models: Sequence[Model], split: Split
 ) -> Array:
-    trained, judged = matrices(rows_of(one, split, plan))
-    known = one.codes[split.train]
+    trained, judged = matrices(rows_of(data, split, plan))
+    known = data.codes[split.train]
     forth, back = changes(transform, known)
     y = forth(known)
     middle, spread = y.mean(), y.std() + 1e-12
-    made = (y - middle)[:, None] / spread
-    told = [predict(name, trained, made, judged, classes=False, seed=split.seed) for name in models]
-    scale, mean = one.codes.std() + 1e-12, one.codes.mean()
-    return split_losses(instance, one, split, [(back(part * spread + middle) - mean) / scale for part in told])
+    scaled = (y - middle)[:, None] / spread
+    predictions = [predict(name, trained, scaled, judged, classes=False, seed=split.seed) for name in models]
+    scale, mean = data.codes.std() + 1e-12, data.codes.mean()
+    return split_losses(instance, data, split, [(back(part * spread + middle) - mean) / scale for part in predictions])
 
 
 def changes(transform: Transform, known: Array) -> tuple[Change, Change]:
     """Return a transform of numbers, fitted to known values, and its inverse."""
     low, ordered = known.min(), np.sort(known)
     normal = np.sort(ndtri((ranks(known) - 0.5) / len(known)))
-    found: dict[str, tuple[Change, Change]] = {
+    by_name: dict[str, tuple[Change, Change]] = {
         "none": (np.asarray, np.asarray),
         "sqrt": (lambda y: np.sqrt(y - low), lambda z: np.maximum(z, 0) ** 2 + low),
         "log1p": (lambda y: np.log1p(y - low), lambda z: np.expm1(np.clip(z, 0, 700)) + low),
         "rank": (lambda y: np.interp(y, ordered, normal), lambda z: np.interp(z, normal, ordered)),
     }
-    return found[transform]
+    return by_name[transform]
 
 
 def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     truth, (dropped, transform) = instance.truth, instance.truth["strong"]
     features = [
-        {"column": name, "strength": told, "tells": truth["tells"].get(name, "alone"), "keep": name not in dropped}
-        for name, told in truth["strengths"].items()
+        {"column": name, "strength": strength, "tells": truth["tells"].get(name, "alone"), "keep": name not in dropped}
+        for name, strength in truth["strengths"].items()
     ]
-    found = {key: truth[key] for key in ("pairs", "copies", "skewness")}
-    return {"features": features, "transform": transform, **found}
+    lists = {key: truth[key] for key in ("pairs", "copies", "skewness")}
+    return {"features": features, "transform": transform, **lists}

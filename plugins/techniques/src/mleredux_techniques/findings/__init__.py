@@ -1,4 +1,4 @@
-"""What technique runs teach, as contexts for the next agent; `mleredux-audit-findings` measures whether they help.
+"""The findings of technique runs, as contexts for the next agent; `mleredux-audit-findings` measures whether they help.
 
 | module | contents |
 |---|---|

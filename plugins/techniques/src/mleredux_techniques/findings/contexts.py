@@ -1,4 +1,4 @@
-"""The texts of the arms: what a task's findings are compared with.
+"""The texts of the arms, with which a task's findings are compared.
 
 | form | text |
 |---|---|
@@ -32,24 +32,24 @@ def contexts(task: str, graded: Mapping[str, list[Lesson]], unfiltered: list[Les
         graded: The lessons of all tasks of the experiment, by task; the sham uses those of the other tasks.
         unfiltered: Its lessons without grading, as from `collect(…, graded=False)`.
     """
-    found = {
+    texts = {
         "graded": text(task, graded[task]),
         "unfiltered": text(task, unfiltered, graded=False),
         "sham": text(task, sham(task, graded)),
     }
-    length = max(map(len, found.values()))
-    found["checklist"] = checklist(task, length)
-    return {form: _padded(known, length) for form, known in found.items()}
+    length = max(map(len, texts.values()))
+    texts["checklist"] = checklist(task, length)
+    return {form: _padded(known, length) for form, known in texts.items()}
 
 
 def checklist(task: str, length: int) -> str:
     """Return the general advice, as many of its lines as fit into a number of characters."""
-    found = f"# General advice for {task}\n\n"
+    text = f"# General advice for {task}\n\n"
     for line in (files(__package__) / "checklist.md").read_text(encoding="utf-8").splitlines(keepends=True):
-        if len(found) + len(line) > length:
+        if len(text) + len(line) > length:
             break
-        found += line
-    return found
+        text += line
+    return text
 
 
 def sham(task: str, lessons: Mapping[str, list[Lesson]]) -> list[Lesson]:
@@ -62,7 +62,7 @@ def sham(task: str, lessons: Mapping[str, list[Lesson]]) -> list[Lesson]:
     right = {meaning for lesson in own for meaning, _ in _statements(lesson)}
     facts, wanted = sum(len(lesson.findings) for lesson in own), len(right)
     wanted -= facts
-    donors = sorted((found for other, found in lessons.items() if other != task), key=size, reverse=True)
+    donors = sorted((known for other, known in lessons.items() if other != task), key=size, reverse=True)
     chosen: dict[str, Lesson] = {}
     for lesson in (lesson for donor in donors for lesson in donor):
         mine = chosen.setdefault(lesson.technique, replace(lesson, findings=[], recommendations=[]))

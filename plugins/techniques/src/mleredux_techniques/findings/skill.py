@@ -57,9 +57,9 @@ def skill_files(task: str, lessons: Iterable[Lesson], name: str) -> dict[str, st
     links = "".join(f"- [{title}](references/{key}.md)\n" for key, title in titles.items())
     shown = re.sub("-{3,}", "--", " ".join(task.split()))[:200]  # readers end the header at the next three hyphens
     description = f"Graded findings about the data of {shown}. Use when you validate, prepare data or train models."
-    told = json.dumps(description, ensure_ascii=False)
+    quoted = json.dumps(description, ensure_ascii=False)
     pages = {f"references/{key}.md": "\n".join([f"# {title}", "", *modules[key]]) for key, title in titles.items()}
-    head = rendered("SKILL.md.j2", name=name, description=told, task=task, links=links)
+    head = rendered("SKILL.md.j2", name=name, description=quoted, task=task, links=links)
     return {"SKILL.md": head, **pages}
 
 
@@ -96,11 +96,11 @@ def _effect(choice: Mapping[str, Any]) -> str:
 def _zip(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterator[bytes]:
     """Yield an archive with a skill for each competition whose technique tasks were run."""
     by_task: dict[str, list[tuple[str, Any]]] = defaultdict(list)
-    for one in runs:
-        question, at, base = one.run.spec.task.partition("@")
+    for exported in runs:
+        question, at, base = exported.run.spec.task.partition("@")
         technique, plus, variant = question.partition("+")
         if at and technique in current().entries("techniques"):
-            run = SimpleNamespace(id=one.run.id, spec=one.run.spec, report=one.report)
+            run = SimpleNamespace(id=exported.run.id, spec=exported.run.spec, report=exported.report)
             by_task[f"{base}{plus}{variant}"].append((technique, run))
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

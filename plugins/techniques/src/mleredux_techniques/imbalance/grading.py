@@ -76,11 +76,11 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 def mark(sheet: Sheet, document: forms.ImbalanceAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the counts."""
     counts: dict[str, int] = truth["counts"]
-    given = {class_name(name): count for name, count in document.class_counts.items()}
-    right = sum(close(given[name], count) for name, count in counts.items() if name in given)
-    listed, score = listing(f"{name} {count:,}" for name, count in counts.items()), right / max(len(counts), len(given))
+    named = {class_name(name): count for name, count in document.class_counts.items()}
+    right = sum(close(named[name], count) for name, count in counts.items() if name in named)
+    listed, score = listing(f"{name} {count:,}" for name, count in counts.items()), right / max(len(counts), len(named))
     shown = {"listed": listed, "right": right, "all": len(counts)}
-    sheet.mark("class counts", score, shortened(given), shortened(counts), **shown)
+    sheet.mark("class counts", score, shortened(named), shortened(counts), **shown)
     sheet.number("imbalance ratio", document.imbalance_ratio, truth["ratio"])
     for name, edge in (("majority", max(counts.values())), ("minority", min(counts.values()))):
         claim = class_name(getattr(document, f"{name}_class"))
@@ -121,10 +121,10 @@ class Strategies(OnRows[forms.ImbalanceStrategy]):
 
     def gap(self, instance: Instance) -> Difference:
         """Return the gain of the best of three choices over the worse of unchanged data and class weights."""
-        found = [self.losses(instance, how, "quick") for how in PANEL[:3]]
-        worse = max((one.values for one in found[:2]), key=lambda values: float(values.mean()))
-        best = min((one.values for one in found), key=lambda values: float(values.mean()))
-        return difference(worse, best, found[0].overlap)
+        losses = [self.losses(instance, how, "quick") for how in PANEL[:3]]
+        worse = max((loss.values for loss in losses[:2]), key=lambda values: float(values.mean()))
+        best = min((loss.values for loss in losses), key=lambda values: float(values.mean()))
+        return difference(worse, best, losses[0].overlap)
 
 
 STUDY = Strategies()
@@ -132,33 +132,33 @@ STUDY = Strategies()
 
 def measure(document: forms.ImbalanceAnalysis, instance: Instance) -> Efficacy:
     """Execute the first recommended strategy."""
-    given, strong = document.strategies[0], STUDY.strong(instance)
-    found = STUDY.measure(document, instance)
-    less = None if given == strong else _less(instance, pool(instance.dataset), given)
+    chosen, strong = document.strategies[0], STUDY.strong(instance)
+    efficacy = STUDY.measure(document, instance)
+    less = None if chosen == strong else _less(instance, pool(instance.dataset), chosen)
     if less is not None:
-        told = STUDY.told(less, instance).capitalize()
-        told += f": just as good on the same splits. An unnecessary action is worth {UNNEEDED} of the credit."
-        score = round(UNNEEDED * (found.score or 0.0), 4)
-    elif found.score is None and given == strong == _NONE:
-        told, score = "No strategy is better than doing nothing, so doing nothing is correct.", 1.0
+        text = STUDY.told(less, instance).capitalize()
+        text += f": just as good on the same splits. An unnecessary action is worth {UNNEEDED} of the credit."
+        score = round(UNNEEDED * (efficacy.score or 0.0), 4)
+    elif efficacy.score is None and chosen == strong == _NONE:
+        text, score = "No strategy is better than doing nothing, so doing nothing is correct.", 1.0
     else:
-        return found
-    head, *rest = found.parts
-    head = replace(head, score=score, weight=1.0, explanation=f"{head.explanation.partition('Naive and')[0]}{told}")
-    error = UNNEEDED * (found.uncertainty or 0.0) if less else 0.0
-    return replace(found, score=score, training=score, uncertainty=error, parts=[head, *rest])
+        return efficacy
+    head, *rest = efficacy.parts
+    head = replace(head, score=score, weight=1.0, explanation=f"{head.explanation.partition('Naive and')[0]}{text}")
+    error = UNNEEDED * (efficacy.uncertainty or 0.0) if less else 0.0
+    return replace(efficacy, score=score, training=score, uncertainty=error, parts=[head, *rest])
 
 
-def _less(instance: Instance, one: Pool, given: forms.ImbalanceStrategy) -> forms.ImbalanceStrategy | None:
+def _less(instance: Instance, data: Pool, chosen: forms.ImbalanceStrategy) -> forms.ImbalanceStrategy | None:
     """Return the best smaller intervention that the given strategy does not improve on; None if there is none."""
-    told, metric = STUDY.on(one, given, instance, MODELS), scorer(instance.dataset, instance.base)
-    found = []
+    losses, metric = STUDY.on(data, chosen, instance, MODELS), scorer(instance.dataset, instance.base)
+    options = []
     for place, how in enumerate(PANEL):
-        if _cost(how) < _cost(given):
-            gain = difference(STUDY.on(one, how, instance, MODELS), told, one.overlap)
+        if _cost(how) < _cost(chosen):
+            gain = difference(STUDY.on(data, how, instance, MODELS), losses, data.overlap)
             shown = metric.asked != "labels" or _cost(how) > 0 or gain.upper <= EQUAL * metric.unit
-            found += [(gain.mean, place)] if shown and not gain.significant else []
-    return PANEL[min(found)[1]] if found else None
+            options += [(gain.mean, place)] if shown and not gain.significant else []
+    return PANEL[min(options)[1]] if options else None
 
 
 def _cost(strategy: forms.ImbalanceStrategy) -> int:
@@ -185,28 +185,28 @@ def contrast(instance: Instance) -> tuple[forms.ImbalanceStrategy, forms.Imbalan
 
 
 def _loss(
-    instance: Instance, one: Pool, split: Split, strategy: forms.ImbalanceStrategy, models: Sequence[Model]
+    instance: Instance, data: Pool, split: Split, strategy: forms.ImbalanceStrategy, models: Sequence[Model]
 ) -> Array:
     """Return the losses of the models; for thresholds, of values that are largest for the predicted class."""
-    key, y, count = f"features {len(one.frame)} {split.seed}", one.codes[split.train], len(one.names)
-    x, others = remembered(one.dataset, key, lambda: matrices(rows_of(one, split, {})))
-    weights = row_weights(strategy, y, one.names) if isinstance(strategy, forms.ClassWeight) else None
+    key, y, count = f"features {len(data.frame)} {split.seed}", data.codes[split.train], len(data.names)
+    x, others = remembered(data.dataset, key, lambda: matrices(rows_of(data, split, {})))
+    weights = row_weights(strategy, y, data.names) if isinstance(strategy, forms.ClassWeight) else None
     rows, codes = resample(strategy, x, y, split.seed) if isinstance(strategy, Sampler) else (x, y)
-    told = []
+    predictions = []
     for model in models:
 
         def fit(x: Array, y: Array, others: Array, model: Model = model) -> Array:
             return predict(model, x, np.eye(count)[y], others, classes=True, seed=split.seed, weights=weights)
 
         if rows is not x or weights is not None:
-            told.append(fit(rows, codes, others))
+            predictions.append(fit(rows, codes, others))
             continue
-        shares = remembered(one.dataset, f"shares {key} {model}", partial(fit, x, y, others))
+        shares = remembered(data.dataset, f"shares {key} {model}", partial(fit, x, y, others))
         if isinstance(strategy, forms.TunedThresholdClassifierCV):
-            inner = remembered(one.dataset, f"inner {key} {model}", partial(_inner, fit, x, y, count, split.seed))
+            inner = remembered(data.dataset, f"inner {key} {model}", partial(_inner, fit, x, y, count, split.seed))
             shares = _tuned(inner, y, shares, strategy)
-        told.append(shares)
-    return split_losses(instance, one, split, told)
+        predictions.append(shares)
+    return split_losses(instance, data, split, predictions)
 
 
 def _inner(fit: Any, x: Array, y: Array, count: int, seed: int) -> Array:
@@ -219,12 +219,12 @@ def _inner(fit: Any, x: Array, y: Array, count: int, seed: int) -> Array:
     return inner
 
 
-def _tuned(inner: Array, y: Array, told: Array, how: forms.TunedThresholdClassifierCV) -> Array:
+def _tuned(inner: Array, y: Array, shares: Array, how: forms.TunedThresholdClassifierCV) -> Array:
     """Divide probabilities by the power of the class shares that is best on inner folds."""
     rarity = np.maximum(np.bincount(y, minlength=inner.shape[1]), 1) / len(y)
     reached = [_reached(how.scoring, y, (inner / rarity**power).argmax(axis=1)) for power in POWERS]
     best = POWERS[int(np.argmax(np.round(reached, 9)))]
-    return np.asarray(told / rarity**best)
+    return np.asarray(shares / rarity**best)
 
 
 def _reached(scoring: str, truth: Array, guess: Array) -> float:

@@ -22,8 +22,8 @@ def row_weights(strategy: ClassWeight, y: Array, names: tuple[str, ...] = ()) ->
     """
     counts = np.bincount(y)
     if isinstance(strategy.class_weight, dict):
-        given = [float(strategy.class_weight.get(name, 1.0)) for name in names]
-        weights = np.array(given + [1.0] * (len(counts) - len(given)))
+        class_weights = [float(strategy.class_weight.get(name, 1.0)) for name in names]
+        weights = np.array(class_weights + [1.0] * (len(counts) - len(class_weights)))
     else:
         weights = len(y) / (np.count_nonzero(counts) * np.maximum(counts, 1))
     rows = np.asarray(weights[y], dtype=float)

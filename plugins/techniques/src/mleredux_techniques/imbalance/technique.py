@@ -39,12 +39,12 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
                 places = places[np.argsort(rng.permutation(groups.max() + 1)[groups[places]], kind="stable")]
             keep[places[max(fewest, round(largest / ratio)) :]] = False
         frames.append(frame[keep])
-    made = resized(replace(dataset, train=frames[0], test=frames[1]))
+    data = resized(replace(dataset, train=frames[0], test=frames[1]))
     columns = {
-        name: np.round(levels(made, rng, noise=float(rng.uniform(1.5, 2.0))), 4)
-        for name in fresh_names(made, rng, WEAK)
+        name: np.round(levels(data, rng, noise=float(rng.uniform(1.5, 2.0))), 4)
+        for name in fresh_names(data, rng, WEAK)
     }
-    return merged(with_values(made, columns, rng), ["class_ratio"], thinned=thinned)
+    return merged(with_values(data, columns, rng), ["class_ratio"], thinned=thinned)
 
 
 def _reason(base: Task, planted: bool) -> str | None:

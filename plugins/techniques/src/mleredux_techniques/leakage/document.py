@@ -71,7 +71,7 @@ class LeakageAnalysis(Document):
     def _agrees_with_itself(self) -> None:
         once((name for risk in self.risks for name in risk.columns), "columns of risks")
         once((risk.kind for risk in self.risks if not risk.columns), "risks without columns")
-        told = {item.column: item.strength for item in self.feature_strengths}
+        strengths = {item.column: item.strength for item in self.feature_strengths}
         for risk in self.risks:
             if risk.kind == "duplicate_rows" and (risk.columns or not self.shared_rows):
                 raise ValueError("a risk of kind duplicate_rows requires shared_rows above 0")
@@ -80,7 +80,7 @@ class LeakageAnalysis(Document):
             if risk.mitigation.name == "drop_columns" and not risk.columns and risk.kind != "id_order":
                 raise ValueError(f"a risk of kind {risk.kind} has no columns to drop")
             for name in risk.columns:
-                if len(risk.columns) == 1 and abs(told.get(name, risk.strength) - risk.strength) > 0.05:
+                if len(risk.columns) == 1 and abs(strengths.get(name, risk.strength) - risk.strength) > 0.05:
                     raise ValueError(f"the strength of {name[:60]!r} differs between risks and feature_strengths")
 
 

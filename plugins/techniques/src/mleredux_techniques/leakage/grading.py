@@ -46,88 +46,88 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         NotApplicable: There is nothing to find or measure, so an empty answer would be correct.
     """
     repeated, shared = duplicates(dataset)
-    told = strengths(dataset)
-    found, unjudged = leaks(dataset, told, shared)
-    if not (told or repeated or shared or found):
+    strengths_of = strengths(dataset)
+    leaks_of, unjudged = leaks(dataset, strengths_of, shared)
+    if not (strengths_of or repeated or shared or leaks_of):
         raise refusal(dataset, "leakage", "its tables have no numeric column, repeated row or leak", planted=True)
     return {
         "duplicate_rows": repeated,
         "shared_rows": shared,
-        "strengths": told,
-        "leaks": found,
+        "strengths": strengths_of,
+        "leaks": leaks_of,
         "unjudged": unjudged,
     }
 
 
-def leaks(dataset: Dataset, told: dict[str, float], shared: int) -> tuple[list[dict[str, Any]], list[str]]:
+def leaks(dataset: Dataset, measured: dict[str, float], shared: int) -> tuple[list[dict[str, Any]], list[str]]:
     """Return leaks, with each column in at most one, and columns that predict the target in both tables.
 
     A leak is `{"kinds": […], "columns": […], "strength": …, "planted": …}`: planted, declared by the base task, or
     found in the tables.
 
     Args:
-        told: Result of `strengths` for the dataset.
+        measured: Result of `strengths` for the dataset.
         shared: Number of test rows that (nearly) equal a training row in all features.
     """
-    found = [dict(leak) for leak in dataset.planted.get("leaks", ())]
-    for leak in found:
-        leak["strength"] = _strength_of(leak, told, shared / len(dataset.test))
-    for declared in dataset.known_leaks if not found else ():
+    items = [dict(leak) for leak in dataset.planted.get("leaks", ())]
+    for leak in items:
+        leak["strength"] = _strength_of(leak, measured, shared / len(dataset.test))
+    for declared in dataset.known_leaks if not items else ():
         columns = [name for name in declared["columns"] if name in dataset.kinds]
         if columns:
-            found.append({**_told(columns, told), "explanation": declared["explanation"]})
+            items.append({**_told(columns, measured), "explanation": declared["explanation"]})
     if dataset.planted:  # only planted leaks exist here; drifting columns lose skill, too
-        return found, [name for name in dataset.features if name not in {c for leak in found for c in leak["columns"]}]
+        return items, [name for name in dataset.features if name not in {c for leak in items for c in leak["columns"]}]
     lost = losses(sampled(dataset))
     known_ids = set(dataset.ids)
-    for leak in [*_orders(dataset, told), *_rows(dataset, shared)]:
-        if not any(set(leak["kinds"]) & set(other["kinds"]) for other in found):
-            found.append(leak)
+    for leak in [*_orders(dataset, measured), *_rows(dataset, shared)]:
+        if not any(set(leak["kinds"]) & set(other["kinds"]) for other in items):
+            items.append(leak)
     for leaking in lost.leaks:
-        known = {column for leak in found for column in leak["columns"]}
+        known = {column for leak in items for column in leak["columns"]}
         if not known & set(leaking.columns):
             skill = leaking.skill
             inside, outside, by = skill.inside, skill.outside, skill.view.name
             shown = f"{by!r} predicts the target with a skill of {inside:.2f} in training and {outside:.2f} on the test"
-            leak = _told(list(leaking.columns), told)
+            leak = _told(list(leaking.columns), measured)
             if known_ids & set(leaking.columns):
                 leak["kinds"] = ["id_order", *leak["kinds"]]
-            found.append({**leak, "explanation": shown})
-    known = {column for leak in found for column in leak["columns"]}
-    return found, [name for name in lost.holding if name not in known]
+            items.append({**leak, "explanation": shown})
+    known = {column for leak in items for column in leak["columns"]}
+    return items, [name for name in lost.holding if name not in known]
 
 
-def _told(columns: list[str], told: dict[str, float]) -> dict[str, Any]:
+def _told(columns: list[str], strengths_of: dict[str, float]) -> dict[str, Any]:
     """Return a leak whose kind the data can't show; its strength counts if the column is a monotone copy."""
-    strength = told.get(columns[0], 0.0) if len(columns) == 1 else 0.0
+    strength = strengths_of.get(columns[0], 0.0) if len(columns) == 1 else 0.0
     kinds = [*COLUMN_KINDS, *(["interaction"] if len(columns) > 1 else [])][::-1]
     return {"kinds": kinds, "columns": columns, "strength": strength if strength > MONOTONE else None, "planted": False}
 
 
-def _orders(dataset: Dataset, told: dict[str, float]) -> list[dict[str, Any]]:
+def _orders(dataset: Dataset, strengths_of: dict[str, float]) -> list[dict[str, Any]]:
     """Return the ids, or else the order of the rows, if they reveal the target in a way not explained by the split's
     groups or time, or by a feature that the rows are sorted by.
     """
     judge = Judge(dataset)
-    asked = np.zeros(len(dataset.test))
+    zeros = np.zeros(len(dataset.test))
 
     def reveals(values: Array, rank: float) -> bool:
-        skill = float(judge.inside(in_bins("order", values, asked)).max())
+        skill = float(judge.inside(in_bins("order", values, zeros)).max())
         in_order = rank >= _order_threshold(dataset) and skill >= ORDER / 2
         if not in_order and skill < max(ORDER, SURE / math.sqrt(len(values))):
             return False
         return not any(_sorted_by(values, dataset, name) for name in dataset.features)
 
     position = np.arange(len(dataset.train), dtype=float)
-    found = [
-        ([name], told[name])
+    orders = [
+        ([name], strengths_of[name])
         for name in dataset.ids
-        if name in told and reveals(dataset.train[name].to_numpy(dtype=float), told[name])
+        if name in strengths_of and reveals(dataset.train[name].to_numpy(dtype=float), strengths_of[name])
     ]
     rank = round(strength(position, dataset), 6)
-    if not found and reveals(position, rank):
-        found = [([], rank)]
-    return [{"kinds": ["id_order"], "columns": names, "strength": value, "planted": False} for names, value in found]
+    if not orders and reveals(position, rank):
+        orders = [([], rank)]
+    return [{"kinds": ["id_order"], "columns": names, "strength": value, "planted": False} for names, value in orders]
 
 
 def _sorted_by(order: Array, dataset: Dataset, name: str) -> bool:
@@ -143,8 +143,8 @@ def _sorted_by(order: Array, dataset: Dataset, name: str) -> bool:
 
 
 def _rows(dataset: Dataset, shared: int) -> list[dict[str, Any]]:
-    told = twins_tell(dataset) if shared > SHARED * len(dataset.test) else 0.0
-    if told is not None and told < TWINS:
+    similarity = twins_tell(dataset) if shared > SHARED * len(dataset.test) else 0.0
+    if similarity is not None and similarity < TWINS:
         return []
     share = round(shared / len(dataset.test), 6)
     return [{"kinds": ["duplicate_rows"], "columns": [], "strength": share, "planted": False}]
@@ -164,10 +164,10 @@ def _order_threshold(dataset: Dataset) -> float:
     return max(ORDER, SURE * 2 * math.sqrt((rows + 1) / (12 * smallest * max(rows - smallest, 1))))
 
 
-def _strength_of(leak: dict[str, Any], told: dict[str, float], shared: float) -> float | None:
+def _strength_of(leak: dict[str, Any], strengths_of: dict[str, float], shared: float) -> float | None:
     if "duplicate_rows" in leak["kinds"]:
         return round(shared, 6)
-    return max((told[name] for name in leak["columns"] if name in told), default=None)
+    return max((strengths_of[name] for name in leak["columns"] if name in strengths_of), default=None)
 
 
 def mark(sheet: Sheet, document: LeakageAnalysis, truth: dict[str, Any]) -> None:
@@ -177,21 +177,21 @@ def mark(sheet: Sheet, document: LeakageAnalysis, truth: dict[str, Any]) -> None
     _assess_risks(sheet, document, truth["leaks"], set(truth.get("unjudged", ())), measured)
 
 
-def _assess_strengths(sheet: Sheet, document: LeakageAnalysis, told: dict[str, float]) -> bool:
+def _assess_strengths(sheet: Sheet, document: LeakageAnalysis, strengths_of: dict[str, float]) -> bool:
     """Mark the strengths; return whether enough of them were measured, for risks to count."""
-    wanted = min(TOP, len(told))
+    wanted = min(TOP, len(strengths_of))
     if not wanted:
         return True
-    least = sorted(told.values(), reverse=True)[wanted - 1]
-    given = {item.column: item.strength for item in document.feature_strengths}
+    least = sorted(strengths_of.values(), reverse=True)[wanted - 1]
+    entries = {item.column: item.strength for item in document.feature_strengths}
     right = [
         name
-        for name, value in given.items()
-        if name in told and told[name] >= least - 0.02 and abs(value - told[name]) <= 0.01
+        for name, value in entries.items()
+        if name in strengths_of and strengths_of[name] >= least - 0.02 and abs(value - strengths_of[name]) <= 0.01
     ]
-    best, score = shortened(told, wanted), soft_f1(min(len(right), wanted), len(given), wanted)
+    best, score = shortened(strengths_of, wanted), soft_f1(min(len(right), wanted), len(entries), wanted)
     listed = listing(f"{name} {value:.3f}" for name, value in best.items())
-    return sheet.mark("feature strengths", score, shortened(given, 20), best, listed=listed, right=len(right)) > 0.5
+    return sheet.mark("feature strengths", score, shortened(entries, 20), best, listed=listed, right=len(right)) > 0.5
 
 
 def _assess_risks(
@@ -220,11 +220,11 @@ def _assess_risks(
     score = min(score, (credit - wrong / 2) / len(true)) if true else score
     named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})" for leak in true]
     shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
-    told = f" {'; '.join(shown[:5])}." if shown else ""
+    note_of = f" {'; '.join(shown[:5])}." if shown else ""
     open_ = f" Not judged: {listing(sorted(unjudged))}, which are as predictive on the test rows." if unjudged else ""
-    given, of = [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], (len(true), count)
-    figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{told}{open_}"}
-    sheet.mark("risks", share * score, given, named, of=of, **figures)
+    shown_claims, of = [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], (len(true), count)
+    figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{note_of}{open_}"}
+    sheet.mark("risks", share * score, shown_claims, named, of=of, **figures)
     score = handled / max(len(true), count) if true else float(not count)
     names = [risk.mitigation.name for risk in document.risks[:20]]
     sheet.mark("mitigations", share * score, names, len(true), of=of, note=note)
@@ -234,15 +234,15 @@ def _claims(risks: list[Risk], true: list[dict[str, Any]]) -> list[tuple[Risk, l
     """Return the claims of the risks, each with the leak that it names: the columns of one leak form one claim, as does
     each other column, and each risk without columns.
     """
-    found: list[tuple[Risk, list[str], int | None]] = []
+    claims: list[tuple[Risk, list[str], int | None]] = []
     for risk in risks:
         if not risk.columns:
-            found.append((risk, [], _matching(risk, None, true)))
+            claims.append((risk, [], _matching(risk, None, true)))
         places = {column: _matching(risk, column, true) for column in risk.columns}
         for place in dict.fromkeys(places.values()):
             columns = [column for column in risk.columns if places[column] == place]
-            found += [(risk, [column], None) for column in columns] if place is None else [(risk, columns, place)]
-    return found
+            claims += [(risk, [column], None) for column in columns] if place is None else [(risk, columns, place)]
+    return claims
 
 
 def _matching(risk: Risk, column: str | None, true: list[dict[str, Any]]) -> int | None:
@@ -270,10 +270,10 @@ def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
     kept = 1 - sum(honest[name] for name in lost) / max(sum(honest.values()), LEAST_STRENGTH)
     share = len(removed) / len(leaks) if leaks else None
     names = ", ".join(repr(name) for name in lost[:10]) or "none"
-    told = f"Honest columns dropped: {names}; {kept:.2f} of the honest strength is kept."
+    text = f"Honest columns dropped: {names}; {kept:.2f} of the honest strength is kept."
     figures = [
         Figure("leaks dropped", [len(removed), len(leaks)], "Share of the existing leaks that would be dropped."),
-        Figure("honest strength kept", round(kept, 4), told),
+        Figure("honest strength kept", round(kept, 4), text),
     ]
     score: float | None
     if share is not None:

@@ -64,14 +64,14 @@ class Losses:
 def losses(dataset: Dataset) -> Losses:
     """Judge every column by its views, then pairs of columns that do not leak by themselves."""
     judge = Judge(dataset)
-    found = {name: _skills(judge, name) for name in (*dataset.ids, *dataset.features) if name != dataset.time}
-    best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in found.items() if skills}
+    by_column = {name: _skills(judge, name) for name in (*dataset.ids, *dataset.features) if name != dataset.time}
+    best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in by_column.items() if skills}
     least = max(TELLING, SURE / np.sqrt(len(judge.y)))  # of many columns, some seem predictive by chance
     kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= least}
     if not _drifts(judge):  # without drift, all skills drop a little through label noise; those of leaks nearly vanish
         kept = {name: share for name, share in kept.items() if share > LEFT}
     leaks = []
-    for name, skills in found.items():
+    for name, skills in by_column.items():
         retention = _retention([share for other, share in kept.items() if other != name])
         gone = [skill for skill in skills if leaking(skill, retention)]
         if gone:
@@ -133,10 +133,10 @@ def _skills(judge: Judge, name: str) -> list[Skill]:
     together = judge.groups is None and not judge.ahead
     views = itertools.chain(views_of(train, test, data.kinds[name]), _statistics(data, name) if together else ())
     telling = (view for view in views if judge.inside(view, folds).max() >= TELLING)
-    found = [judge.skill(view, folds, seen) for view in telling]
+    skills = [judge.skill(view, folds, seen) for view in telling]
     if data.kinds[name] == "text" and is_free_text(train):
-        found.append(judge.skill_of_prose(*(values.fillna("").astype(str) for values in (train, test))))
-    return found
+        skills.append(judge.skill_of_prose(*(values.fillna("").astype(str) for values in (train, test))))
+    return skills
 
 
 def _statistics(data: Dataset, name: str) -> Iterator[View]:
@@ -150,7 +150,7 @@ def _statistics(data: Dataset, name: str) -> Iterator[View]:
         yield in_bins("frequency", ours, theirs)
     if data.kinds[name] != "number" or train.nunique() < MANY:
         return
-    for other in [one for one in _categories(data) if one != name][:MAX_CATEGORIES]:
+    for other in [category for category in _categories(data) if category != name][:MAX_CATEGORIES]:
         means = train.groupby(data.train[other]).mean()
         apart = (values - frame[other].map(means) for values, frame in ((train, data.train), (test, data.test)))
         ours, theirs = (part.to_numpy(dtype=float) for part in apart)
@@ -160,9 +160,9 @@ def _statistics(data: Dataset, name: str) -> Iterator[View]:
 
 def _categories(data: Dataset) -> list[str]:
     """Return columns that may name categories: texts and integers with repeating values."""
-    whole = [one for one in data.of_kind("number") if not (data.train[one].dropna() % 1 != 0).any()]
+    whole = [name for name in data.of_kind("number") if not (data.train[name].dropna() % 1 != 0).any()]
     repeat = len(data.train) // CATEGORY
-    return [one for one in (*data.of_kind("text"), *whole) if 2 <= data.train[one].nunique() <= repeat]
+    return [name for name in (*data.of_kind("text"), *whole) if 2 <= data.train[name].nunique() <= repeat]
 
 
 def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], retention: float) -> Iterator[Finding]:
@@ -170,7 +170,7 @@ def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], ret
 
     A column that leaks by itself is in no pair, unless the pair is much more predictive.
     """
-    found: list[Finding] = []
+    pairs: list[Finding] = []
     coarse = {
         name: _coarse(judge.dataset, name)
         for name in singles
@@ -185,9 +185,9 @@ def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], ret
                 continue
             skill = judge.skill(view)
             if skill.outside < LEFT * retention * skill.inside and leaking(skill, retention):
-                found.append(Finding((a, b), skill))
+                pairs.append(Finding((a, b), skill))
     used: set[str] = set()
-    for finding in sorted(found, key=lambda finding: -finding.skill.lost(retention)):
+    for finding in sorted(pairs, key=lambda finding: -finding.skill.lost(retention)):
         if not used & set(finding.columns):
             used |= set(finding.columns)
             yield finding
@@ -212,15 +212,15 @@ def _interacting(judge: Judge, coarse: dict[str, View]) -> Iterator[tuple[str, s
     codes = np.stack([np.unique(held, return_inverse=True)[1] for held in ranges], axis=1)
     cells = np.hstack([np.eye(held.max() + 1, dtype=np.float32)[held] for held in codes.T])
     first = np.cumsum([0, *codes.max(axis=0) + 1])[:-1]
-    sizes, told = cells.T @ cells, np.full((len(names), len(names)), -np.inf)
+    sizes, scores = cells.T @ cells, np.full((len(names), len(names)), -np.inf)
     for y in judge.y[rows].T[:MAX_BOOSTED]:
         model = HistGradientBoostingRegressor(max_leaf_nodes=4, interaction_cst="no_interactions", random_state=0)
         left = (y - model.fit(codes, y).predict(codes)).astype(np.float32)
         explained = ((cells * left[:, None]).T @ cells) ** 2 / np.maximum(sizes, 1) / left.var() - (sizes > 0)
-        told = np.maximum(told, np.add.reduceat(np.add.reduceat(explained, first, axis=0), first, axis=1))
-    one, other = np.triu_indices(len(names), 1)
-    for place in np.argsort(-told[one, other], kind="stable")[: MAX_PAIRED * (MAX_PAIRED - 1) // 2]:
-        yield names[one[place]], names[other[place]]
+        scores = np.maximum(scores, np.add.reduceat(np.add.reduceat(explained, first, axis=0), first, axis=1))
+    lower, upper = np.triu_indices(len(names), 1)
+    for place in np.argsort(-scores[lower, upper], kind="stable")[: MAX_PAIRED * (MAX_PAIRED - 1) // 2]:
+        yield names[lower[place]], names[upper[place]]
 
 
 def _views_of_pair(

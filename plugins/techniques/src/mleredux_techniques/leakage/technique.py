@@ -39,14 +39,14 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     for number, name in enumerate(names):
         columns[name] = _honest(dataset, rng) if number < HONEST else _harmless(dataset, rng)
     shuffled = {name: columns[name] for name in rng.permutation(list(columns))}
-    made = instances.with_values(dataset, shuffled, rng)
+    data = instances.with_values(dataset, shuffled, rng)
     if "duplicate_rows" in kinds:
-        made = _duplicate(made, rng)
+        data = _duplicate(data, rng)
         leaks.append({"kinds": ["duplicate_rows"], "columns": [], "planted": True})
     if "id_order" in kinds:
-        made = _order(made, rng)
-        leaks.append({"kinds": ["id_order"], "columns": list(made.ids), "planted": True})
-    return instances.merged(instances.resized(made), kinds, leaks=leaks)
+        data = _order(data, rng)
+        leaks.append({"kinds": ["id_order"], "columns": list(data.ids), "planted": True})
+    return instances.merged(instances.resized(data), kinds, leaks=leaks)
 
 
 def _honest(dataset: Dataset, rng: np.random.Generator) -> Array:
@@ -91,9 +91,9 @@ def _noisy_copy(dataset: Dataset, rng: np.random.Generator) -> Array:
     """Return noisy targets; a tenth of the rows get another row's target."""
     codes = _codes(dataset, rng)
     wrong = rng.random(len(codes)) < 0.1
-    told = np.where(wrong, rng.permutation(codes), codes)
+    mixed = np.where(wrong, rng.permutation(codes), codes)
     step = codes.std() if dataset.problem == "regression" else _smallest_step(codes)
-    return np.asarray(np.round(told + rng.normal(0, 0.15 * step, len(told)), 4))
+    return np.asarray(np.round(mixed + rng.normal(0, 0.15 * step, len(mixed)), 4))
 
 
 def _smallest_step(codes: Array) -> float:
@@ -135,17 +135,17 @@ def _duplicate(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     count = max(1, round(float(rng.uniform(0.15, 0.3)) * len(dataset.test)))
     copies = reworded(dataset, dataset.test.iloc[np.sort(rng.permutation(len(dataset.test))[:count])], rng)
     train = pd.concat([dataset.train, copies], ignore_index=True).iloc[rng.permutation(len(dataset.train) + count)]
-    made = replace(dataset, train=train.reset_index(drop=True))
+    data = replace(dataset, train=train.reset_index(drop=True))
     for name in dataset.ids:  # the copies get new ids
-        repeated = made.train[name].isin(set(dataset.test[name])).to_numpy()
+        repeated = data.train[name].isin(set(dataset.test[name])).to_numpy()
         taken = pd.concat([dataset.train[name], dataset.test[name]])
         if dataset.kinds[name] == "number":
             fresh: list[Any] = list(int(taken.max()) + 1 + np.arange(repeated.sum()))
         else:
-            fresh = [f"{value}x" for value in made.train.loc[repeated, name]]
-        made.train[name] = made.train[name].astype(object if dataset.kinds[name] != "number" else float)
-        made.train.loc[repeated, name] = fresh
-    return made
+            fresh = [f"{value}x" for value in data.train.loc[repeated, name]]
+        data.train[name] = data.train[name].astype(object if dataset.kinds[name] != "number" else float)
+        data.train.loc[repeated, name] = fresh
+    return data
 
 
 def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:

@@ -45,8 +45,8 @@ _NONE: dict[str, Any] = {"constant_score": None, "any": True, "classes": []}
 def describe(known: Known, judge: Scorer) -> dict[str, Any]:
     """Return the facts, all derived from scores by the grader."""
 
-    def score(told: Array) -> float:
-        return judge.score(known.frame, known.codes, told)
+    def score(predictions: Array) -> float:
+        return judge.score(known.frame, known.codes, predictions)
 
     constant = _constant(known, judge, score)
     return {
@@ -62,9 +62,9 @@ def describe(known: Known, judge: Scorer) -> dict[str, Any]:
 def _ignored(known: Known, judge: Scorer, score: Callable[[Array], float]) -> list[str]:
     """Return changes that leave the score of the predictions, and of worse ones, unchanged."""
 
-    def same(told: Array, changed: Array) -> bool:
+    def same(before: Array, changed: Array) -> bool:
         try:
-            return abs(score(changed) - score(told)) <= _SAME * judge.unit + 1e-12
+            return abs(score(changed) - score(before)) <= _SAME * judge.unit + 1e-12
         except MlereduxError:  # the metric does not accept such predictions
             return False
 
@@ -76,24 +76,20 @@ def _ignored(known: Known, judge: Scorer, score: Callable[[Array], float]) -> li
     weights = np.exp(np.linspace(0.7, -0.7, known.told.shape[1]))
     if judge.asked == "numbers":
         changes: dict[str, list[Callable[[Any], Any]]] = {
-            "shift": [lambda told: told + 0.7 * spread, lambda told: told - 0.3 * spread],
-            "scale": [lambda told: 1.6 * told, lambda told: 0.7 * told],
-            "order_preserving": [lambda told: _ranks(told) * spread + told.min()],
+            "shift": [lambda p: p + 0.7 * spread, lambda p: p - 0.3 * spread],
+            "scale": [lambda p: 1.6 * p, lambda p: 0.7 * p],
+            "order_preserving": [lambda p: _ranks(p) * spread + p.min()],
         }
     else:
         changes = {
-            "sharpening": [lambda told: powered(told, 2.0), lambda told: powered(told, 0.5)],
-            "class_weights": [lambda told: weighted(told, weights), lambda told: weighted(told, weights[::-1])],
+            "sharpening": [lambda p: powered(p, 2.0), lambda p: powered(p, 0.5)],
+            "class_weights": [lambda p: weighted(p, weights), lambda p: weighted(p, weights[::-1])],
         }
-    return [
-        name
-        for name, options in changes.items()
-        if all(same(told, change(told)) for told in samples for change in options)
-    ]
+    return [name for name, options in changes.items() if all(same(p, change(p)) for p in samples for change in options)]
 
 
-def _ranks(told: Array) -> Array:
-    return np.asarray((np.unique(told, return_inverse=True)[1].reshape(told.shape) / len(told)) ** 2)
+def _ranks(values: Array) -> Array:
+    return np.asarray((np.unique(values, return_inverse=True)[1].reshape(values.shape) / len(values)) ** 2)
 
 
 def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> dict[str, Any]:
@@ -102,8 +98,8 @@ def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> d
     sign = 1.0 if judge.task.direction == "maximize" else -1.0
 
     def reached(options: Iterable[Any]) -> Array:
-        told = np.array([sign * score(np.tile(option, (rows, 1))) for option in options])
-        return np.where(np.isnan(told), -np.inf, told)
+        scores = np.array([sign * score(np.tile(option, (rows, 1))) for option in options])
+        return np.where(np.isnan(scores), -np.inf, scores)
 
     if judge.asked == "numbers":
         middle = [known.codes.mean(), np.median(known.codes), np.expm1(np.log1p(np.maximum(known.codes, 0)).mean())]
@@ -113,7 +109,7 @@ def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> d
         places = np.unique([*places, *fine])
         scores = reached(places)
         right = places[scores >= scores.max() - CLOSE * judge.unit]
-        told = {"constant": float(places[int(scores.argmax())]), "range": [float(right.min()), float(right.max())]}
+        best_of = {"constant": float(places[int(scores.argmax())]), "range": [float(right.min()), float(right.max())]}
     else:
         count = len(judge.names)
         shares = np.bincount(known.codes, minlength=count) / rows
@@ -122,10 +118,10 @@ def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> d
         tied = scores >= scores.max() - _SAME * judge.unit
         labels = judge.asked == "labels"
         classes = [judge.names[code] for code in np.flatnonzero(tied[1:])] if labels else []
-        told = {"constant": dict(zip(judge.names, shares.round(6).tolist(), strict=True)), "classes": classes}
-        told["any"] = bool(tied.all()) and not classes
+        best_of = {"constant": dict(zip(judge.names, shares.round(6).tolist(), strict=True)), "classes": classes}
+        best_of["any"] = bool(tied.all()) and not classes
     best = float(scores.max())
-    return {"any": False, **told} | ({"constant_score": sign * best} if np.isfinite(best) else _NONE)
+    return {"any": False, **best_of} | ({"constant_score": sign * best} if np.isfinite(best) else _NONE)
 
 
 def mark(sheet: Sheet, document: MetricAnalysis, truth: dict[str, Any]) -> None:
@@ -159,18 +155,18 @@ def _told(truth: dict[str, Any]) -> str:
 
 
 def _credit(document: MetricAnalysis, truth: dict[str, Any]) -> float:
-    given = document.constant
+    answer = document.constant
     if document.asks != truth["asks"]:
         return 0.0
     if truth["any"]:
         return 1.0
-    if not isinstance(given, dict):
+    if not isinstance(answer, dict):
         low, high = truth["range"]
-        return float(low <= given <= high)
+        return float(low <= answer <= high)
     if truth["classes"]:
-        return float(max(given, key=lambda name: given[name]) in truth["classes"])
-    names = {*given, *truth["constant"]}
-    return float(all(abs(given.get(name, 0.0) - truth["constant"].get(name, 0.0)) <= SHARE for name in names))
+        return float(max(answer, key=lambda name: answer[name]) in truth["classes"])
+    names = {*answer, *truth["constant"]}
+    return float(all(abs(answer.get(name, 0.0) - truth["constant"].get(name, 0.0)) <= SHARE for name in names))
 
 
 class PostProcessing(OnPredictions[Steps]):
@@ -180,9 +176,9 @@ class PostProcessing(OnPredictions[Steps]):
 
     def predictions(self, dataset: Dataset) -> dict[str, Any]:
         """Return the predictions of the public file: the reference models' mean, distorted if planted."""
-        found = out_of_fold(dataset)
-        told = np.mean(list(found["values"].values()), axis=0)
-        return listed(found["rows"], {MODEL: distorted(told, dataset.planted.get(KEY, {}), found["truth"])})
+        held_out = out_of_fold(dataset)
+        mean = np.mean(list(held_out["values"].values()), axis=0)
+        return listed(held_out["rows"], {MODEL: distorted(mean, dataset.planted.get(KEY, {}), held_out["truth"])})
 
     def naive(self, instance: Instance) -> Steps:
         return NAIVE
@@ -231,14 +227,14 @@ def reference(instance: Instance) -> dict[str, Any]:
             "predictions of rows of its training table."
         )
     panel = STUDY.panel(instance)
-    told = {
+    losses_of = {
         steps[0]: (STUDY.losses(instance, steps, "chosen").values, STUDY.roughly(instance, steps))
         for steps in panel
         if len(steps) == 1
     }
     gains = {
-        name: [difference(naive, after, OVERLAP).ratio for naive, after in zip(told["none"], both, strict=True)]
-        for name, both in told.items()
+        name: [difference(naive, after, OVERLAP).ratio for naive, after in zip(losses_of["none"], both, strict=True)]
+        for name, both in losses_of.items()
     }
     return {
         KEY: STUDY.predictions(instance.dataset),
@@ -253,5 +249,5 @@ def solution(instance: Instance) -> dict[str, Any]:
     """Return the document with the best possible score."""
     truth = instance.truth
     constant = {truth["classes"][0]: 1.0} if truth.get("classes") else truth["constant"]
-    told = ("asks", "better", "ignores", "constant_score", "score", "improve")
-    return {**{name: truth[name] for name in told}, "constant": constant, "steps": truth["strong"]}
+    keys = ("asks", "better", "ignores", "constant_score", "score", "improve")
+    return {**{name: truth[name] for name in keys}, "constant": constant, "steps": truth["strong"]}

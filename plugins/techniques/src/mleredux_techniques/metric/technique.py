@@ -24,10 +24,10 @@ LEVELS = 60
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Draw a separate table, and the kind and size of a distortion of its predictions."""
-    made = clean(dataset, "metric", rng)
+    data = clean(dataset, "metric", rng)
     if dataset.problem == "regression":
-        return _of_numbers(made, str(rng.choice(NUMBERS)), rng)
-    count = len(made.classes)
+        return _of_numbers(data, str(rng.choice(NUMBERS)), rng)
+    count = len(data.classes)
     weights = np.exp(rng.permutation(np.linspace(-1, 1, count)) * rng.uniform(1.4, 2.2))
     power = float(np.exp(rng.choice([-1, 1]) * rng.uniform(0.9, 1.5)))
     options: dict[str, Any] = {"power": power, "weights": weights.round(4).tolist()}
@@ -37,20 +37,20 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         drawn["power"] = float(rng.uniform(0.01, 0.02) if kind == "flat" else rng.uniform(0.2, 0.35))
         drawn |= {"turned": True} if kind == "turned" else {}
     names = {"power": "sharpened" if drawn.get("power", 1.0) > 1 else "flattened", "weights": "weighted"}
-    return merged(made, [names.get(name, name) for name in drawn], **{KEY: drawn})
+    return merged(data, [names.get(name, name) for name in drawn], **{KEY: drawn})
 
 
-def _of_numbers(made: Dataset, kind: str, rng: np.random.Generator) -> Dataset:
+def _of_numbers(data: Dataset, kind: str, rng: np.random.Generator) -> Dataset:
     factor = float(np.exp(rng.choice([-1, 1]) * rng.uniform(0.35, 0.6)))
     if kind == "whole":
-        return merged(whole(made, LEVELS), [kind], **{KEY: {"near": int(rng.integers(2**31))}})
+        return merged(whole(data, LEVELS), [kind], **{KEY: {"near": int(rng.integers(2**31))}})
     if kind == "scaled":
-        return merged(skewed(made, rng), [kind], **{KEY: {"fitted": 0.97, "factor": factor}})
+        return merged(skewed(data, rng), [kind], **{KEY: {"fitted": 0.97, "factor": factor}})
     drawn = {"factor": factor, "offset": float(rng.choice([-1, 1]) * rng.uniform(0.5, 0.9))}
     drawn = _some(drawn, rng)
     tail = bool(rng.random() < 0.5)
-    made = skewed(made, rng) if tail else made
-    return merged(made, [*drawn, *["skewed_target"][:tail]], **{KEY: drawn})
+    data = skewed(data, rng) if tail else data
+    return merged(data, [*drawn, *["skewed_target"][:tail]], **{KEY: drawn})
 
 
 def _some(options: dict[str, Any], rng: np.random.Generator) -> dict[str, Any]:

@@ -48,12 +48,12 @@ def truth(dataset: Dataset) -> dict[str, Any]:
         raise refusal(dataset, "missing", "no feature of its training table has missing values", planted=True)
     planted = {item["column"]: item for item in dataset.planted.get("missing", ())}
     judged = list(counts)[:JUDGED_COLUMNS]
-    found = mechanisms(dataset, [name for name in judged if name not in planted])
+    by_column = mechanisms(dataset, [name for name in judged if name not in planted])
     return {
         "complete_rows": int((~gaps.any(axis=1)).sum()),
         "counts": counts,
         "together": _together(dataset, list(counts)),
-        "mechanisms": {name: planted.get(name) or found[name] for name in judged},
+        "mechanisms": {name: planted.get(name) or by_column[name] for name in judged},
     }
 
 
@@ -72,13 +72,13 @@ def _together(dataset: Dataset, columns: list[str]) -> list[list[Any]]:
 def mark(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the table."""
     counts: dict[str, int] = truth["counts"]
-    given = {item.column: item for item in document.columns}
-    marks = {name: close(item.missing, counts[name]) for name, item in given.items() if name in counts}
+    entries = {item.column: item for item in document.columns}
+    marks = {name: close(item.missing, counts[name]) for name, item in entries.items() if name in counts}
     sheet.number("complete rows", document.complete_rows, truth["complete_rows"])
-    sheet.claims("columns with missing values", given, counts)
-    stated, right = {name: item.missing for name, item in given.items()}, sum(marks.values())
+    sheet.claims("columns with missing values", entries, counts)
+    stated, right = {name: item.missing for name, item in entries.items()}, sum(marks.values())
     shown = {"listed": listing(f"{n} {count:,}" for n, count in counts.items()), "right": right, "all": len(counts)}
-    score = right / len(set(counts) | set(given))
+    score = right / len(set(counts) | set(entries))
     sheet.mark("missing counts", score, shortened(stated), shortened(counts), **shown)
     _assess_together(sheet, document, truth)
     _assess_mechanisms(sheet, document, truth, {name for name, mark in marks.items() if mark == 1})
@@ -86,39 +86,39 @@ def mark(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any]) -> None
 
 def _assess_together(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any]) -> None:
     true = {frozenset(pair[:2]): pair[2] for pair in truth["together"]}
-    given: dict[frozenset[str], tuple[int, float]] = {}
+    pairs: dict[frozenset[str], tuple[int, float]] = {}
     for group in document.together:
         # in a larger group, fewer rows lack all columns than any two of them
         least = 0.9 if len(group.columns) == 2 else 0.5
-        given |= {frozenset(two): (group.rows, least) for two in itertools.combinations(sorted(group.columns), 2)}
+        pairs |= {frozenset(two): (group.rows, least) for two in itertools.combinations(sorted(group.columns), 2)}
     right = [
-        two for two, (rows, least) in given.items() if two in true and least * true[two] <= rows <= 1.1 * true[two]
+        two for two, (rows, least) in pairs.items() if two in true and least * true[two] <= rows <= 1.1 * true[two]
     ]
-    shown, score = [" + ".join(pair[:2]) for pair in truth["together"][:20]], soft_f1(len(right), len(given), len(true))
-    counts = len(true), len(given)
-    sheet.mark("missing together", score, len(given), shown, of=counts, count=len(true), right=len(right))
+    shown, score = [" + ".join(pair[:2]) for pair in truth["together"][:20]], soft_f1(len(right), len(pairs), len(true))
+    counts = len(true), len(pairs)
+    sheet.mark("missing together", score, len(pairs), shown, of=counts, count=len(true), right=len(right))
 
 
 def _assess_mechanisms(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any], right: set[str]) -> None:
     """Mark the mechanisms; each counts equally, whether it is rare or frequent."""
     facts: dict[str, dict[str, Any]] = truth["mechanisms"]
-    given = {item.column: item for item in document.columns}
+    stated = {item.column: item for item in document.columns}
     credits: dict[str, list[float]] = {}
     judged = False
     for name, fact in facts.items():
         if fact.get("open"):
             continue
-        said = given[name].mechanism if name in right else None
-        full = said in fact.get("accepted", (fact["mechanism"],))
-        worth = 1.0 if full else GUESSED if said in fact["half"] else 0.0
-        if said in fact.get("unjudged", ()):
+        mechanism = stated[name].mechanism if name in right else None
+        full = mechanism in fact.get("accepted", (fact["mechanism"],))
+        worth = 1.0 if full else GUESSED if mechanism in fact["half"] else 0.0
+        if mechanism in fact.get("unjudged", ()):
             worth = OPEN
-        elif said == fact["mechanism"] == "MAR" and fact["depends_on"] and not _hit(given[name].depends_on, fact):
+        elif mechanism == fact["mechanism"] == "MAR" and fact["depends_on"] and not _hit(stated[name].depends_on, fact):
             worth = GUESSED
-        judged |= said not in fact.get("unjudged", ())
+        judged |= mechanism not in fact.get("unjudged", ())
         credits.setdefault(fact["mechanism"], []).append(worth)
     score = sum(sum(values) / len(values) for values in credits.values()) / max(len(credits), 1)
-    said_of = {name: given[name].mechanism for name in facts if name in given}
+    said_of = {name: stated[name].mechanism for name in facts if name in stated}
     true = {name: fact["mechanism"] for name, fact in facts.items()}
     figures = {
         "weight": MECHANISMS if credits else 0.0,
@@ -133,11 +133,11 @@ def _assess_mechanisms(sheet: Sheet, document: MissingAnalysis, truth: dict[str,
         for name, fact in facts.items()
         if fact["mechanism"] == "MAR"
         and fact["depends_on"]
-        and not (name in right and given[name].mechanism == "MNAR" and "MNAR" in fact.get("accepted", ()))
+        and not (name in right and stated[name].mechanism == "MNAR" and "MNAR" in fact.get("accepted", ()))
     }
     if driven:
-        hits = sum(_hit(given[name].depends_on, fact) for name, fact in driven.items() if name in right)
-        named = shortened({name: given[name].depends_on for name in driven if name in given})
+        hits = sum(_hit(stated[name].depends_on, fact) for name, fact in driven.items() if name in right)
+        named = shortened({name: stated[name].depends_on for name in driven if name in stated})
         known = shortened({name: fact["depends_on"] for name, fact in driven.items()})
         sheet.mark("depends on", hits / len(driven), named, known, hits=hits, all=len(driven))
 
@@ -187,7 +187,7 @@ def solution(instance: Instance) -> dict[str, Any]:
     for name, count in truth["counts"].items():
         fact = truth["mechanisms"].get(name, {"mechanism": "MCAR", "depends_on": []})
         causes = fact["depends_on"][:5] if fact["mechanism"] == "MAR" else []
-        found = {"column": name, "missing": count, "mechanism": fact["mechanism"], "depends_on": causes}
-        columns.append({**found, "imputation": plan.get(name, _FREQUENT.model_dump())})
+        entry = {"column": name, "missing": count, "mechanism": fact["mechanism"], "depends_on": causes}
+        columns.append({**entry, "imputation": plan.get(name, _FREQUENT.model_dump())})
     together = [{"columns": [a, b], "rows": rows} for a, b, rows in truth["together"]]
     return {"complete_rows": truth["complete_rows"], "columns": columns, "together": together}

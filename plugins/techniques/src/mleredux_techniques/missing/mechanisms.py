@@ -58,12 +58,12 @@ def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]
     train = dataset.train.iloc[rows].reset_index(drop=True)
     names = (*dataset.features, *dataset.ids, dataset.target)
     drivers = [driver for name in names for driver in _drivers(dataset, name, train[name])]
-    found = {}
+    by_column = {}
     for column in columns:
         gap = train[column].isna().to_numpy()
         others = [driver for driver in drivers if driver.name != column]
-        found[column] = _mechanism(dataset, train, column, gap, others)
-    return found
+        by_column[column] = _mechanism(dataset, train, column, gap, others)
+    return by_column
 
 
 def _drivers(dataset: Dataset, name: str, values: Series) -> Iterator[_Driver]:
@@ -93,18 +93,18 @@ def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers:
     nothing = {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, "half": []}
     if gap.sum() < _FEW or (~gap).sum() < _FEW:
         return {**nothing, "open": True}
-    usable = [one for one in drivers if min((gap & one.known).sum(), (~gap & one.known).sum()) >= _FEW]
+    usable = [driver for driver in drivers if min((gap & driver.known).sum(), (~gap & driver.known).sum()) >= _FEW]
     skills: dict[str, float] = {}
     company: dict[str, float] = {}
-    for one in usable:
-        if (skill := _skill(gap, one.view, one.known)) >= max(LEAST, SURE / np.sqrt(one.known.sum())):
-            lacking = train[one.name].isna().to_numpy()
-            own = company if one.gap and (gap & lacking).sum() >= TOGETHER * (gap | lacking).sum() else skills
-            own[one.name] = max(skill, own.get(one.name, 0.0))
+    for driver in usable:
+        if (skill := _skill(gap, driver.view, driver.known)) >= max(LEAST, SURE / np.sqrt(driver.known.sum())):
+            lacking = train[driver.name].isna().to_numpy()
+            own = company if driver.gap and (gap & lacking).sum() >= TOGETHER * (gap | lacking).sum() else skills
+            own[driver.name] = max(skill, own.get(driver.name, 0.0))
     if not skills:
         skills, company = company, {}
     best = max(skills.values(), default=0.0)
-    together = _together(gap, [one for one in usable if not one.gap], skills)
+    together = _together(gap, [driver for driver in usable if not driver.gap], skills)
     least = SURE / np.sqrt(len(gap))
     skill, fit = (0.0, 0.0) if dataset.kinds[column] == "text" else _by_value(dataset, train, column, gap)
     if together is None and not skills:
@@ -133,13 +133,13 @@ def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers:
 def _skill(gap: Array, view: View, known: Array) -> float:
     """Return the correlation of a gap with its out-of-fold share among equal codes, on rows with known values."""
     y = gap[known].astype(float)[:, None]
-    told = cross_fitted(view.train[known], y, assign_folds(gap[known].astype(int), None, FOLDS, seed=0))
-    return float(correlations(told, y, np.ones(len(y)))[0])
+    fitted = cross_fitted(view.train[known], y, assign_folds(gap[known].astype(int), None, FOLDS, seed=0))
+    return float(correlations(fitted, y, np.ones(len(y)))[0])
 
 
 def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> tuple[float, tuple[str, str]] | None:
     """Return the pair that predicts the gap much better than any single column, and its skill."""
-    first = sorted(drivers, key=lambda one: -skills.get(one.name, 0.0))[:MAX_PAIRED]
+    first = sorted(drivers, key=lambda driver: -skills.get(driver.name, 0.0))[:MAX_PAIRED]
     least = max(2 * LEAST, *skills.values()) + JOINT if skills else 2 * LEAST + JOINT
     best: tuple[float, tuple[str, str]] | None = None
     for a, b in itertools.combinations(first, 2):
@@ -157,8 +157,8 @@ def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> t
 def _coarse(view: View) -> Array:
     """Merge codes into at most `_GRID` + 1 ordered classes with about equal numbers of rows."""
     shares = np.cumsum(np.bincount(view.train, minlength=view.count)) / len(view.train)
-    found = np.minimum((shares * _GRID - 1e-9).astype(int), _GRID)
-    return np.asarray(found[view.train])
+    cells = np.minimum((shares * _GRID - 1e-9).astype(int), _GRID)
+    return np.asarray(cells[view.train])
 
 
 def _by_value(dataset: Dataset, train: Frame, column: str, gap: Array) -> tuple[float, float]:
@@ -171,7 +171,7 @@ def _by_value(dataset: Dataset, train: Frame, column: str, gap: Array) -> tuple[
     y, codes = outputs(dataset, train)
     known = Rows(train, train.iloc[:1], columns, codes, dataset.problem != "regression", 0)
     design, values = np.hstack([matrices(known)[0], y]), train[column].to_numpy(dtype=float)[~gap]
-    told = np.round(LinearRegression().fit(design[~gap], values).predict(design), 9)
+    predicted = np.round(LinearRegression().fit(design[~gap], values).predict(design), 9)
     apart = cross_val_predict(LinearRegression(), design[~gap], values)
     fit = float(correlations(apart[:, None], values[:, None], np.ones(len(values)))[0])
-    return _skill(gap, in_bins("", told, told, bins=_BINS), np.ones(len(gap), dtype=bool)), fit
+    return _skill(gap, in_bins("", predicted, predicted, bins=_BINS), np.ones(len(gap), dtype=bool)), fit

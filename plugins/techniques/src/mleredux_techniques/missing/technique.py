@@ -30,7 +30,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     order = [str(name) for name in rng.permutation(usable)]
     driver, rest = (order[0] if order else names[0]), order[1:]
     chosen = rest[: int(rng.integers(1, 3))]
-    made = whole
+    data = whole
     facts: list[dict[str, Any]] = []
     for name in (*names, *chosen):
         mechanism = "MNAR" if name in names else str(rng.choice(MECHANISMS))
@@ -46,13 +46,13 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         if mechanism == "MCAR" and rng.random() < 0.7:
             partners += [other for other in rest if other not in chosen][:1]
         for partner in partners:
-            values = instances.pooled(made)[partner].to_numpy(dtype=float)
-            made = instances.assigned(made, partner, np.where(gone, np.nan, values))
+            values = instances.pooled(data)[partner].to_numpy(dtype=float)
+            data = instances.assigned(data, partner, np.where(gone, np.nan, values))
             facts.append({"column": partner, "mechanism": mechanism, "planted": True, **_rest(mechanism, cause)})
     for fact in facts:
         if fact["mechanism"] == "MAR":
-            fact["depends_on"] = _telling(made, fact["column"], driver)
-    return instances.merged(made, sorted({fact["mechanism"] for fact in facts}), missing=facts)
+            fact["depends_on"] = _telling(data, fact["column"], driver)
+    return instances.merged(data, sorted({fact["mechanism"] for fact in facts}), missing=facts)
 
 
 def _rest(mechanism: str, cause: str | None) -> dict[str, Any]:
@@ -79,14 +79,14 @@ def _gone(level: Array | None, share: float, steepness: float, count: int, rng: 
 
 def _telling(dataset: Dataset, column: str, driver: str) -> list[str]:
     """Return the driver, and the columns so similar that they are equally predictive."""
-    gap, told = dataset.train[column].isna().to_numpy(), {}
+    gap, by_name = dataset.train[column].isna().to_numpy(), {}
     for name in dataset.of_kind("number", "boolean"):
         known = dataset.train[name].notna().to_numpy()
         if name != column and min((gap & known).sum(), (~gap & known).sum()) >= FEWEST:
-            told[name] = separation(ranks(dataset.train[name].to_numpy(dtype=float)[known]), gap[known])
+            by_name[name] = separation(ranks(dataset.train[name].to_numpy(dtype=float)[known]), gap[known])
     return [
         driver,
-        *(name for name, strength in told.items() if name != driver and strength >= 0.9 * told.get(driver, 1.0)),
+        *(name for name, strength in by_name.items() if name != driver and strength >= 0.9 * by_name.get(driver, 1.0)),
     ]
 
 

@@ -74,28 +74,28 @@ def _verdict(feature: dict[str, Any], figure: str, threshold: float) -> bool | N
 def mark(sheet: Sheet, document: ScalingAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the columns."""
     true: dict[str, dict[str, Any]] = truth["features"]
-    given = {feature.column: feature for feature in document.features}
+    features = {feature.column: feature for feature in document.features}
     right = {
         name
-        for name, feature in given.items()
+        for name, feature in features.items()
         if name in true
         and abs(feature.mean - true[name]["mean"]) <= 0.02 * true[name]["std"]
         and close(feature.std, true[name]["std"]) == 1
     }
     figures = {name: [round(fact["mean"], 6), round(fact["std"], 6)] for name, fact in true.items()}
     listed = listing(f"{name} {plain(fact['mean'], 4)} ± {plain(fact['std'], 4)}" for name, fact in true.items())
-    sheet.measured("mean and standard deviation", right, given, figures, listed=listed)
+    sheet.measured("mean and standard deviation", right, features, figures, listed=listed)
     for field, figure, threshold in (("skewed", "skewness", SKEWED), ("outliers", "outlying", OUTLYING)):
         verdicts = {name: _verdict(feature, figure, threshold) for name, feature in true.items()}
         are = {name for name, verdict in verdicts.items() if verdict}
         open_ = {name for name, verdict in verdicts.items() if verdict is None}
-        said = {name for name, feature in given.items() if getattr(feature, field)}
-        sure, unmeasured = (said & right) - open_, len(said - right)
+        claimed = {name for name, feature in features.items() if getattr(feature, field)}
+        sure, unmeasured = (claimed & right) - open_, len(claimed - right)
         others = len(true) - len(are) - len(open_) + unmeasured
         score = informed(len(sure & are), len(sure - are) + unmeasured, len(are), others)
         known = {name: round(true[name][figure], 4) for name in sorted(are)[:50]}
         counts, shown = (len(are), len(sure) + unmeasured), {"count": len(are), "listed": listing(sorted(are))}
-        sheet.mark(field, score, sorted(said)[:50], known, of=counts, **shown)
+        sheet.mark(field, score, sorted(claimed)[:50], known, of=counts, **shown)
     sheet.number("spread", document.spread, round(truth["spread"], 4), spread=truth["spread"])
     sheet.claims("models that don't need it", document.not_needed_for, INDIFFERENT)
 

@@ -14,7 +14,7 @@ KINDS = ("unit", "tail", "outliers", "as it is", "as it is")
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Add columns with very long tails; give numbers another unit, a long tail or outliers, or leave them unchanged."""
-    made, done = dataset, ["tail"]
+    data, done = dataset, ["tail"]
     for name in instances.of_the_base(dataset):
         kind = str(rng.choice(KINDS))
         both = instances.pooled(dataset)[name].to_numpy(dtype=float)
@@ -29,7 +29,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             far = spread * rng.choice([-1, 1], len(both)) * rng.uniform(15, 60, len(both))
             both = np.where(hit, np.round(middle + far, 3), both)
         done.append(kind)
-        made = instances.assigned(made, name, both)
+        data = instances.assigned(data, name, both)
     columns: dict[str, Array] = {}
     # a column has the same order as its logarithm, so for rank metrics many weak columns are added
     count, noise = (8, (2.5, 3.0)) if dataset.metric in ORDER_METRICS else (2, (0.4, 0.6))
@@ -37,7 +37,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         level = instances.levels(dataset, rng, noise=float(rng.uniform(*noise)))
         pace, unit = float(rng.uniform(3.0, 4.0)), 10.0 ** int(rng.choice([-2, 0, 2, 3]))
         columns[name] = np.array([float(f"{value:.5g}") for value in unit * np.exp(pace * level)])
-    return instances.merged(instances.with_values(made, columns, rng), sorted(set(done) - {"as it is"}))
+    return instances.merged(instances.with_values(data, columns, rng), sorted(set(done) - {"as it is"}))
 
 
 technique = declared(__package__, plant)

@@ -45,14 +45,14 @@ deviations).
 
 def truth(dataset: Dataset) -> dict[str, Any]:
     """Return distances, and the target in both tables; `reference` finds harmful changes with models."""
-    found = {name: distance(dataset, name) for name in dataset.features}
+    by_name = {name: distance(dataset, name) for name in dataset.features}
     spread = float(dataset.train[dataset.target].std()) or 1.0 if dataset.problem == "regression" else 1.0
     parts = [_target(dataset, frame[dataset.target].to_numpy()) for frame in (dataset.train, dataset.test)]
     (ours, error), (theirs, other) = parts
     moves = {name: abs(theirs[name] - ours[name]) / spread for name in ours}
     sure = [moves[name] > max(LEAST, ERRORS * np.hypot(error[name], other[name]) / spread) for name in ours]
     return {
-        "distances": {name: value for name, value in found.items() if value is not None},
+        "distances": {name: value for name, value in by_name.items() if value is not None},
         "target": theirs,
         "train": ours,
         "spread": spread,
@@ -86,11 +86,11 @@ def _target(dataset: Dataset, values: Array) -> tuple[dict[str, float], dict[str
 def mark(sheet: Sheet, document: ShiftAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with both tables."""
     true = truth["distances"]
-    given = {one.column: one for one in document.features}
-    right = {name for name in {*given} & {*true} if close(given[name].distance, true[name], 0.02, 0.01) == 1}
-    sheet.measured("distances", right, given, true, found=True)
-    said = {name for name, one in given.items() if one.broken} - {*truth["unsure"]}
-    sheet.claims("broken", said & right, truth["broken"], false=len(said - right))
+    stated = {item.column: item for item in document.features}
+    right = {name for name in {*stated} & {*true} if close(stated[name].distance, true[name], 0.02, 0.01) == 1}
+    sheet.measured("distances", right, stated, true, found=True)
+    flagged = {name for name, item in stated.items() if item.broken} - {*truth["unsure"]}
+    sheet.claims("broken", flagged & right, truth["broken"], false=len(flagged - right))
     bound = max(TOLERATED, truth["move"] / (4 if truth["moved"] else 1))
     target = _expected(document)
     off = _apart(target, truth["target"], truth["spread"])
@@ -109,11 +109,11 @@ def _expected(document: ShiftAnalysis) -> dict[str, float]:
     return {class_name(name): value for name, value in document.target.items()}
 
 
-def _apart(given: dict[str, float], true: dict[str, float], spread: float) -> float:
+def _apart(answer: dict[str, float], true: dict[str, float], spread: float) -> float:
     """Return the largest difference; infinite if one is a number and the other classes."""
-    if ("" in given) != ("" in true):
+    if ("" in answer) != ("" in true):
         return float("inf")
-    return max(abs(given.get(name, 0.0) - true.get(name, 0.0)) for name in {*given, *true}) / spread
+    return max(abs(answer.get(name, 0.0) - true.get(name, 0.0)) for name in {*answer, *true}) / spread
 
 
 def _shown(target: dict[str, float]) -> str:
@@ -175,8 +175,8 @@ class Adaptations(Study[Advice]):
         return f"{len(option.drop)} features left out, weights: {option.weights}, {option.recent:.0%} of the rows"
 
     def losses(self, instance: Instance, option: Advice, stage: Stage) -> Losses:
-        found = self.by_part(instance, option)
-        return Losses(found[::2] if stage == "chosen" else found[1::2], 0.0, instance.dataset.sample)
+        parts = self.by_part(instance, option)
+        return Losses(parts[::2] if stage == "chosen" else parts[1::2], 0.0, instance.dataset.sample)
 
     def by_part(self, instance: Instance, advice: Advice) -> Array:
         """Return the loss of the best model on each part of the test set."""
@@ -191,12 +191,12 @@ STUDY = Adaptations()
 def reference(instance: Instance) -> dict[str, Any]:
     """Return broken features, the feature along which relations change, and the strong choice."""
     known = {"unsure": [], "open": [], **(instance.dataset.planted.get(KEY) or _measured(instance))}
-    found = {name: known[name] for name in ("broken", "unsure", "changes", "open")}
-    found |= {"broken": sorted(known["broken"]), "moment": known["changes"] or instance.dataset.time}
-    told = Instance(instance.dataset, {**instance.truth, **found}, instance.base)
-    chosen = STUDY.best(told, STUDY.panel(told))
-    best = STUDY.best(told, [replace(chosen, weights=weights) for weights in ("none", "covariate", "target")])
-    return {**found, "strong": [list(best.drop), best.weights, best.recent]}
+    facts = {name: known[name] for name in ("broken", "unsure", "changes", "open")}
+    facts |= {"broken": sorted(known["broken"]), "moment": known["changes"] or instance.dataset.time}
+    known_instance = Instance(instance.dataset, {**instance.truth, **facts}, instance.base)
+    chosen = STUDY.best(known_instance, STUDY.panel(known_instance))
+    best = STUDY.best(known_instance, [replace(chosen, weights=weights) for weights in ("none", "covariate", "target")])
+    return {**facts, "strong": [list(best.drop), best.weights, best.recent]}
 
 
 def _measured(instance: Instance) -> dict[str, Any]:
@@ -208,20 +208,20 @@ def _measured(instance: Instance) -> dict[str, Any]:
     dataset = instance.dataset
     judge = Judge(replace(dataset, time=None))  # a drifting column looks like a time
     lost = {name: loss for name in dataset.features if (loss := _lost(judge, name)) > DOUBT}
-    found: dict[str, Any] = {"changes": None, "open": []}
+    facts: dict[str, Any] = {"changes": None, "open": []}
     if dataset.time is not None:
         every, new = (STUDY.by_part(instance, Advice(recent=share, by=dataset.time)) for share in (1.0, RECENT))
         gain = difference(every, new, 0.0).ratio
-        found["changes"] = dataset.time if gain > CHANGE else None
-        found["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
+        facts["changes"] = dataset.time if gain > CHANGE else None
+        facts["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
     # if only old rows are misleading, the feature itself is not at fault
-    advice = Advice(recent=RECENT if found["changes"] else 1.0, by=dataset.time)
+    advice = Advice(recent=RECENT if facts["changes"] else 1.0, by=dataset.time)
     naive = STUDY.by_part(instance, advice)
     without = {name: STUDY.by_part(instance, replace(advice, drop=(name,))) for name in lost}
     gains = {name: difference(naive, those, 0.0).ratio for name, those in without.items()}
     broken = [name for name, gain in gains.items() if gain > HARM and lost[name] > LOST]
     unsure = [name for name, gain in gains.items() if gain >= CHANCE and name not in broken]
-    return {"broken": broken, "unsure": unsure, **found}
+    return {"broken": broken, "unsure": unsure, **facts}
 
 
 def _lost(judge: Judge, name: str) -> float:
@@ -240,7 +240,7 @@ def _lost(judge: Judge, name: str) -> float:
 
 def _losses(instance: Instance, advice: Advice) -> Array:
     by = advice.by
-    one, rows = remembered(instance.dataset, "across", lambda: _pool(instance))
+    data, rows = remembered(instance.dataset, "across", lambda: _pool(instance))
     places = np.arange(len(rows.train))
     if advice.recent != 1:
         if by not in rows.columns:
@@ -248,20 +248,20 @@ def _losses(instance: Instance, advice: Advice) -> Array:
         passed = moments(instance.dataset, rows.train) if by == instance.dataset.time else in_time(rows.train[by])
         order = np.argsort(passed.to_numpy(dtype=float), kind="stable")
         places = np.sort(order[-max(round(advice.recent * len(order)), 2) :])
-    used = replace(rows, train=rows.train.iloc[places], codes=one.codes[places], how=dict.fromkeys(advice.drop, _DROP))
+    used = replace(rows, train=rows.train.iloc[places], codes=data.codes[places], how=dict.fromkeys(advice.drop, _DROP))
     trained, judged = matrices(used)
-    weights = _weights(advice.weights, used, trained, judged, one.names, advice.target)
-    split = replace(one.splits[0], train=places)
-    told = predicted(one, split, (trained, judged), weights=weights)
-    return of_best([*by_part(instance, one, split, told, PARTS)], instance.dataset)
+    weights = _weights(advice.weights, used, trained, judged, data.names, advice.target)
+    split = replace(data.splits[0], train=places)
+    predictions = predicted(data, split, (trained, judged), weights=weights)
+    return of_best([*by_part(instance, data, split, predictions, PARTS)], instance.dataset)
 
 
 def _pool(instance: Instance) -> tuple[Pool, Rows]:
     """Return a pool of training and test rows, whose splits separate the two tables."""
     dataset, rng = instance.dataset, np.random.default_rng(0)
     small = [frame.iloc[np.sort(rng.permutation(len(frame))[:ROWS])] for frame in (dataset.train, dataset.test)]
-    one, rows = across(replace(dataset, train=small[0], test=small[1]), {})
-    return replace(one, dataset=dataset), rows
+    data, rows = across(replace(dataset, train=small[0], test=small[1]), {})
+    return replace(data, dataset=dataset), rows
 
 
 def _weights(
@@ -273,8 +273,8 @@ def _weights(
     if kind == "covariate":  # S. Bickel et al., "Discriminative Learning Under Covariate Shift", JMLR 10 (2009)
         both = np.vstack([trained, judged])
         tables = np.eye(2)[np.repeat([0, 1], [len(trained), len(judged)])]
-        told = predict("linear", both, tables, trained, classes=True, seed=0)
-        return np.asarray(np.clip(told[:, 1] / told[:, 0] * len(trained) / len(judged), 1 / RATIO, RATIO))
+        odds = predict("linear", both, tables, trained, classes=True, seed=0)
+        return np.asarray(np.clip(odds[:, 1] / odds[:, 0] * len(trained) / len(judged), 1 / RATIO, RATIO))
     if rows.classes:
         shares = np.array([max(target.get(name, 0.0), 1e-3) for name in names])
         known = np.bincount(rows.codes, minlength=len(shares)) / len(rows.codes)

@@ -89,42 +89,42 @@ def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, pu
     inputs["program.py"] = program.encode()
     instance = Instance(dataset, {}, task)
     with one_thread():
-        judge, (one, rows) = scorer(dataset, task), across(dataset, {})
-        known = _reference(instance, one, rows)
-    found = {name: _losses(inputs, name, judge, instance, one) for name in ("", *names)}
-    made = []
-    for name, losses in found.items():
+        judge, (data, rows) = scorer(dataset, task), across(dataset, {})
+        known = _reference(instance, data, rows)
+    by_name = {name: _losses(inputs, name, judge, instance, data) for name in ("", *names)}
+    uses = []
+    for name, losses in by_name.items():
         if not name:
             continue
-        if found[""] is None or losses is None:
-            told = f"The program writes no valid predictions {f'without {name}' if losses is None else 'here'}."
-            made.append(Use(technique=name, gain=None, reward=0.0, why=told))
+        if by_name[""] is None or losses is None:
+            text = f"The program writes no valid predictions {f'without {name}' if losses is None else 'here'}."
+            uses.append(Use(technique=name, gain=None, reward=0.0, why=text))
             continue
-        best, what = min((losses, f"without {name}"), (known, "by reference models"), key=lambda one: one[0].mean())
-        gain = difference(best, found[""], 0.0)
+        best, what = min((losses, f"without {name}"), (known, "by reference models"), key=lambda data: data[0].mean())
+        gain = difference(best, by_name[""], 0.0)
         share = gain.mean / judge.unit
-        scores = [plain(judge.shown(float(one.mean())), 4) for one in (found[""], losses, known)]
-        told = f"{judge.title}: {scores[0]} with it, {scores[1]} without it, {scores[2]} by reference models;"
-        told += f" it gains {share:+.3f} over the score {what}" + ("." if gain.significant else ", within noise.")
+        scores = [plain(judge.shown(float(data.mean())), 4) for data in (by_name[""], losses, known)]
+        text = f"{judge.title}: {scores[0]} with it, {scores[1]} without it, {scores[2]} by reference models;"
+        text += f" it gains {share:+.3f} over the score {what}" + ("." if gain.significant else ", within noise.")
         reward = round(float(np.clip(share, 0, 1)), 6) if gain.significant else 0.0
-        made.append(Use(technique=name, gain=round(share, 6), reward=reward, why=told))
-    return made
+        uses.append(Use(technique=name, gain=round(share, 6), reward=reward, why=text))
+    return uses
 
 
 def _losses(
-    inputs: Mapping[str, bytes], without: str, judge: Scorer, instance: Instance, one: Pool
+    inputs: Mapping[str, bytes], without: str, judge: Scorer, instance: Instance, data: Pool
 ) -> Array | None:  # fmt: skip
     """Return the losses of a program's predictions on parts of the test set; None if there are no valid predictions."""
     file = instance.base.submission.file
     variables = {"MLEREDUX_DATA_DIR": ".", "MLEREDUX_OUTPUT_DIR": ".", "MLEREDUX_SUBMISSION": file, SWITCH: without}
     written = run_confined(["program.py"], inputs, [file], seconds=SECONDS, variables=variables).files.get(file, b"")
     try:
-        return by_part(instance, one, one.splits[0], [predictions(written, judge, instance, one)])[:, 0]
+        return by_part(instance, data, data.splits[0], [predictions(written, judge, instance, data)])[:, 0]
     except Exception:  # a program may write anything
         return None
 
 
-def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) -> Array:
+def predictions(written: bytes, judge: Scorer, instance: Instance, data: Pool) -> Array:
     """Return a submission's predictions in the form of reference models, in the order of the test rows."""
     import pandas as pd
 
@@ -133,7 +133,7 @@ def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) ->
     table = pd.read_csv(io.BytesIO(written))
     table = table.set_index(table[row].map(class_name)).loc[test[row].map(class_name)]
     if judge.asked == "numbers":
-        return np.asarray((table[[first]].to_numpy(dtype=float) - one.codes.mean()) / (one.codes.std() + 1e-12))
+        return np.asarray((table[[first]].to_numpy(dtype=float) - data.codes.mean()) / (data.codes.std() + 1e-12))
     if judge.asked == "scores":
         share = table[first].to_numpy(dtype=float)
         return np.column_stack([1 - share, share][:: 1 if judge.positive else -1])
@@ -144,7 +144,7 @@ def predictions(written: bytes, judge: Scorer, instance: Instance, one: Pool) ->
     return np.column_stack([columns.get(name, np.zeros(len(table))) for name in judge.names])
 
 
-def _reference(instance: Instance, one: Pool, rows: Rows) -> Array:
+def _reference(instance: Instance, data: Pool, rows: Rows) -> Array:
     """Return the losses of the best reference model with all columns, on the same parts of the test set."""
-    found = by_part(instance, one, one.splits[0], predicted(one, one.splits[0], matrices(rows)))
-    return np.asarray(found[:, int(found.mean(axis=0).argmin())])
+    losses_of = by_part(instance, data, data.splits[0], predicted(data, data.splits[0], matrices(rows)))
+    return np.asarray(losses_of[:, int(losses_of.mean(axis=0).argmin())])

@@ -28,7 +28,7 @@ class Settings:
         artifact_mb: Maximum size of a file in MB; 0 sends no files.
         wait: Maximum number of seconds that the end of a run waits for MLflow.
         interval: Seconds between two uploads of an active run.
-        record: Whether a run's directory records what was sent, so that later calls send only what is missing.
+        record: Whether a run's directory records the sent data, so that later calls send only the rest.
     """
 
     uri: str

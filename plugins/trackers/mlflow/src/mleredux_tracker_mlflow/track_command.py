@@ -28,7 +28,7 @@ _FAILURES = 2
 def command(
     ctx: click.Context, runs: tuple[str, ...], everything: bool, uri: str | None, experiment: str | None, as_json: bool
 ) -> None:
-    """Send finished runs to MLflow; repeated calls send only what is missing.
+    """Send finished runs to MLflow; repeated calls send only missing data.
 
     RUNS are run ids, parts of ids, or `last`.
     """

@@ -75,7 +75,7 @@ class Sender:
         be_quiet_here()
 
     def send(self, run: Run, present: Present | None = None) -> tuple[Present, bool]:
-        """Send what is missing, including the files of a finished run. Repeated calls create no duplicates.
+        """Send the missing data, including the files of a finished run. Repeated calls create no duplicates.
 
         Args:
             present: The result of an earlier call.
@@ -224,7 +224,7 @@ class Sender:
         present.tags |= last
 
 
-_HINT = "Once it works, run `mleredux runs track RUN` to send what is missing."
+_HINT = "Once it works, run `mleredux runs track RUN` to send the rest."
 
 
 def _present(value: Any) -> Present | None:

@@ -42,7 +42,7 @@ def command(
     one GPU if there is one. It prints device nodes, variables, and what nvidia-smi, PyTorch, TensorFlow and JAX find.
 
     \b
-    Exit codes: 0 runs work on this machine, warnings or not · 1 a requirement is not met
+    Exit codes: 0 runs work on this machine, warnings or not · 1 error · 2 usage · 3 a requirement is not met
     """
     from mleredux._core.checks.machine import diagnose, healthy
     from mleredux._core.data.datastore import DataStore
@@ -68,7 +68,7 @@ def command(
     works = healthy(diagnoses)
     if as_json:
         print_json({"healthy": works, "findings": [diagnosis.as_json() for diagnosis in diagnoses]})
-        ctx.exit(0 if works else 1)
+        ctx.exit(0 if works else 3)
     area = None
     for diagnosis in diagnoses:
         if diagnosis.area != area:
@@ -84,4 +84,4 @@ def command(
     able = "can" if works else "cannot"
     what = f"{', '.join(agents) or 'agents'}{' on these tasks' if chosen else ''}{' with GPUs' if gpu else ''}"
     click.echo(f"\nThis machine {able} run {what}: {counted(errors, 'error')}, {counted(warnings, 'warning')}.")
-    ctx.exit(0 if works else 1)
+    ctx.exit(0 if works else 3)

@@ -11,7 +11,7 @@ from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.options import data_dir_option, json_option, server_option
 from mleredux._core.cli.output import check_order, echo, print_facts, print_json, print_table
 from mleredux._core.cli.run_table import print_feedback
-from mleredux.models.formats import facts
+from mleredux.models.formats import counted, facts
 
 COLUMNS = ("submission", "task", "valid", "score", "medal", "remark")
 """Columns of the list of graded submissions."""
@@ -53,30 +53,33 @@ def command(
     A submission that can't be scored also gets a report, with `valid_submission: false` and the reason.
 
     \b
-    Exit codes: 0 scored · 1 not valid, or an error · 2 usage · 3 with --jsonl, a line is not valid
+    Exit codes: 0 scored · 1 error · 2 usage · 3 not valid; with --jsonl, any line
     """
     if metric is not None:
         if submission is None or task is None or jsonl is not None:
-            raise click.UsageError("Give two files, e.g. `mleredux grade --metric m.py:f predictions.csv answers.csv`.")
+            raise click.UsageError(
+                "Specify two files, e.g. `mleredux grade --metric m.py:f predictions.csv answers.csv`."
+            )
         files = catalogue(ctx).get("commands", "grade metric")
         ctx.invoke(files, metric=metric, predictions=submission, answers=Path(task), as_json=as_json)
         return
     if jsonl is not None:
         if submission is not None:
-            raise click.UsageError("Give either SUBMISSION and TASK, or --jsonl.")
+            raise click.UsageError("Specify either SUBMISSION and TASK, or --jsonl.")
         there = backend(ctx, data_dir=data_dir)
         total, path = there.grade_jsonl(jsonl, output_dir=output, project=project)
         if as_json:
             print_json(total)
         else:
             print_table(list(map(_line, total["competition_reports"])), COLUMNS, give_way=("submission",))
-            click.echo(f"{total['total_valid_submissions']} of {total['total_runs']} submissions are valid, ", nl=False)
+            number = counted(total["total_runs"], "submission")
+            click.echo(f"{total['total_valid_submissions']} of {number} valid, ", nl=False)
             click.echo(f"medals: {total['total_medals']}, above median: {total['total_above_median']}.")
         if path is not None:
             echo(f"Report: {path}", err=True)
         ctx.exit(0 if total["total_valid_submissions"] == total["total_runs"] else 3)
     if submission is None or task is None:
-        raise click.UsageError("Give a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
+        raise click.UsageError("Specify a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
     check_order(ctx, submission, task)
     graded = backend(ctx, data_dir=data_dir).grade(submission, task, project=project)
     if as_json:
@@ -86,7 +89,7 @@ def command(
     else:
         print_facts(dict(facts(graded)))
         print_feedback(graded.details)
-    ctx.exit(0 if graded.valid_submission else 1)
+    ctx.exit(0 if graded.valid_submission else 3 if submission.exists() else 1)
 
 
 def _line(report: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.options import data_dir_option, json_option
 from mleredux._core.cli.output import echo, print_json
 from mleredux.errors import Cancelled, MlereduxError, NotApplicable
+from mleredux.models.formats import counted
 
 if TYPE_CHECKING:
     from mleredux._core.cli.prepare_progress import PreparingDisplay
@@ -53,7 +54,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     preparation is resumed.
 
     \b
-    Exit codes: 0 all tasks are prepared · 1 some are not · 2 usage · 130 stopped
+    Exit codes: 0 all tasks are prepared · 1 error · 2 usage · 130 stopped
     """
     from mleredux._core.cli.prepare_progress import PreparingDisplay
     from mleredux._core.data.datastore import DataStore
@@ -63,7 +64,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     sets = (*parameters["sets"], *(("all",) if parameters["everything"] else ()))
     names = plugins.task_names(parameters["tasks"], sets, refused)
     if not names:
-        raise click.UsageError("Give a task, e.g. `mleredux prepare digits`, a set with --set, or --all.")
+        raise click.UsageError("Specify a task, e.g. `mleredux prepare digits`, a set with --set, or --all.")
     if parameters["source"] is not None and len(names) > 1:
         raise click.UsageError("--from is the raw data of one task; specify exactly one task.")
     tasks = [plugins.task(name) for name in names]
@@ -81,7 +82,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
         print_json(rows)
     elif len(rows) > 1:
         failed = [row["task"] for row in rows if not row["ok"]]
-        click.echo(f"{len(rows) - len(failed)} of {len(rows)} tasks are prepared.", err=True)
+        click.echo(f"{len(rows) - len(failed)} of {counted(len(rows), 'task')} prepared.", err=True)
         if failed:
             click.echo(f"Not prepared: {', '.join(failed)}.", err=True)
     ctx.exit(0 if all(row["ok"] for row in rows) else 1)

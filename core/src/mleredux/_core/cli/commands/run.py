@@ -106,7 +106,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     if parameters["detach"] and parameters["follow"]:
         raise click.UsageError("--detach excludes --follow; follow a run with `mleredux logs RUN --follow`.")
     if not (parameters["tasks"] or parameters["sets"] or parameters["resume"]):
-        raise click.UsageError("Give a task, e.g. `mleredux run digits --agent baseline`, or a set with --set.")
+        raise click.UsageError("Specify a task, e.g. `mleredux run digits --agent baseline`, or a set with --set.")
     if parameters["store"] and not parameters["executor"]:
         raise click.UsageError("--store requires --executor.")
     if parameters["watch"] and (parameters["as_json"] or parameters["resume"]):

@@ -21,9 +21,9 @@ def command(ctx: click.Context, submission: Path, task: str, data_dir: str | Non
     """Check that SUBMISSION is well-formed for TASK, without opening the answers.
 
     \b
-    Exit codes: 0 well-formed · 1 not well-formed, or an error · 2 usage
+    Exit codes: 0 well-formed · 1 error · 2 usage · 3 not well-formed
     """
     check_order(ctx, submission, task)
     verdict = backend(ctx, data_dir=data_dir).validate(submission, task)
     print_json(verdict.model_dump()) if as_json else echo(verdict.message)
-    ctx.exit(0 if verdict.valid else 1)
+    ctx.exit(0 if verdict.valid else 3 if submission.exists() else 1)

@@ -14,14 +14,14 @@ LEAST, BINS = 0.02, 10
 
 def analyse(tables: Tables) -> dict[str, Any]:
     """Return the document; the mean probability of each class is compared with its share."""
-    found = read(tables)
-    codes = np.searchsorted(np.array(found.names), found.target.astype(str))
+    predictions = read(tables)
+    codes = np.searchsorted(np.array(predictions.names), predictions.target.astype(str))
     models = []
-    for name, told in found.values.items():
-        sure, right = told.max(axis=1), (told.argmax(axis=1) == codes).astype(float)
+    for name, values in predictions.values.items():
+        sure, right = values.max(axis=1), (values.argmax(axis=1) == codes).astype(float)
         bins = np.minimum((sure * BINS).astype(int), BINS - 1)
         verdict = {1: "overconfident", -1: "underconfident", 0: "calibrated"}[_side(sure - right)]
-        sides = {one: _side(told[:, code] - (codes == code)) for code, one in enumerate(found.names)}
+        sides = {label: _side(values[:, code] - (codes == code)) for code, label in enumerate(predictions.names)}
         classes = [{"name": n, "side": "too_often" if side > 0 else "too_seldom"} for n, side in sides.items() if side]
         models.append(
             {
@@ -31,7 +31,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
                 "error": float(np.abs(np.bincount(bins, sure - right)).sum() / len(sure)),
                 "verdict": verdict,
                 "classes": classes,
-                "method": "none" if verdict == "calibrated" else best_step(tables.metric, found, told),
+                "method": "none" if verdict == "calibrated" else best_step(tables.metric, predictions, values),
             }
         )
     return {"models": models, "decision": "thresholds" if tables.metric in LABELS[2:] else "argmax"}

@@ -53,13 +53,13 @@ def _groups(tables: Tables) -> dict[str, Any] | None:
                 (held.str.partition(mark)[0] if mark else held)
                 for held in (texts, tables.test[name].dropna().astype(str))
             )
-            known, asked = set(ours), set(theirs)
+            known, test_keys = set(ours), set(theirs)
             rows = len(ours) - ours.value_counts().max()  # a single frequent value does not define groups
-            if len(known) < 4 or len(asked) < 2 or rows < ROWS_A_GROUP * (len(known) - 1):
+            if len(known) < 4 or len(test_keys) < 2 or rows < ROWS_A_GROUP * (len(known) - 1):
                 continue
             if theirs.isin(known).mean() <= SHARED and (best is None or len(known) < best["train_groups"]):
                 key = {"column": name, "separator": mark}
-                best = {"key": key, "train_groups": len(known), "shared_groups": len(known & asked)}
+                best = {"key": key, "train_groups": len(known), "shared_groups": len(known & test_keys)}
     return best
 
 

@@ -23,20 +23,20 @@ def analyse(tables: Tables) -> dict[str, Any]:
     columns = []
     for name in tables.features:
         values = tables.train[name]
-        told = {"column": name, "type": _type(values, tables.kinds[name]), "distinct": int(values.nunique())}
-        told["actions"] = ["to_number"] if told["type"] == "number_as_text" else []
+        column = {"column": name, "type": _type(values, tables.kinds[name]), "distinct": int(values.nunique())}
+        column["actions"] = ["to_number"] if column["type"] == "number_as_text" else []
         if name in numbers:
             held = values.to_numpy(dtype=float)
             for end in (float(np.nanmin(held)), float(np.nanmax(held))):
                 if end in MARKS and (held == end).sum() > 4:
-                    told |= {"sentinel": end, "actions": ["mark_missing"]}
-            told["relation"] = "monotone" if strength(tables, held) > RELATED else "none"
+                    column |= {"sentinel": end, "actions": ["mark_missing"]}
+            column["relation"] = "monotone" if strength(tables, held) > RELATED else "none"
             others = related[name].drop(name)
-            told["like"] = str(others.idxmax()) if others.max() > ALIKE else None
+            column["like"] = str(others.idxmax()) if others.max() > ALIKE else None
             if tables.test is not None and name in tables.test:
                 apart = ks_2samp(values.dropna(), tables.test[name].dropna())
-                told["drift"] = float(apart.statistic) if apart.statistic > DISTANT and apart.pvalue < 0.001 else None
-        columns.append(told)
+                column["drift"] = float(apart.statistic) if apart.statistic > DISTANT and apart.pvalue < 0.001 else None
+        columns.append(column)
     return {"columns": columns}
 
 

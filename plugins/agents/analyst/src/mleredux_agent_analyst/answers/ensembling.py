@@ -16,18 +16,18 @@ def analyse(tables: Tables) -> dict[str, Any]:
     """Return the document: models that spread more on training rows are optimistic; the better half of the others is
     averaged.
     """
-    found, theirs = read(tables), read(tables, "test_predictions.csv")
+    ours, theirs = read(tables), read(tables, "test_predictions.csv")
     sign = 1.0 if tables.direction == "maximize" else -1.0
-    scores = {name: score(tables.metric, found, told) for name, told in found.values.items()}
+    scores = {name: score(tables.metric, ours, values) for name, values in ours.values.items()}
     wide = {
-        n: float(t.std(axis=0).mean() / (theirs.values[n].std(axis=0).mean() + 1e-9)) for n, t in found.values.items()
+        n: float(t.std(axis=0).mean() / (theirs.values[n].std(axis=0).mean() + 1e-9)) for n, t in ours.values.items()
     }
     names = list(scores)
     copies = [
         [a, b]
         for place, a in enumerate(names)
         for b in names[place + 1 :]
-        if np.corrcoef(*((found.values[n] - found.values[n].mean(axis=0)).ravel() for n in (a, b)))[0, 1] > SAME
+        if np.corrcoef(*((ours.values[n] - ours.values[n].mean(axis=0)).ravel() for n in (a, b)))[0, 1] > SAME
     ]
     honest = sorted((n for n in names if wide[n] <= SURER), key=lambda name: -sign * scores[name]) or names
     kept = honest[: max(1, len(honest) // 2)]

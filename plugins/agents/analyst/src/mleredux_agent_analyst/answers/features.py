@@ -20,9 +20,9 @@ def analyse(tables: Tables) -> dict[str, Any]:
     features = []
     for name in tables.features:
         text = tables.kinds[name] == "text"
-        told = 0.0 if text else strength(tables, tables.train[name].to_numpy(dtype=float))
-        tells = text or bool(told > least)
-        features.append({"column": name, "strength": told, "tells": "alone" if tells else "nothing", "keep": tells})
+        measured = 0.0 if text else strength(tables, tables.train[name].to_numpy(dtype=float))
+        tells = text or bool(measured > least)
+        features.append({"column": name, "strength": measured, "tells": "alone" if tells else "nothing", "keep": tells})
     numbers = tables.of_kind("number")
     near = tables.train[numbers].corr(method="spearman").abs().to_numpy()
     pairs = [[numbers[a], numbers[b]] for a, b in np.argwhere(np.triu(near, 1) > SAME)]

@@ -26,20 +26,20 @@ def analyse(tables: Tables) -> dict[str, Any]:
     A thorough answer adds columns that lose their relation with all other columns in the test set.
     """
     repeated, shared = duplicates(tables)
-    told = {
+    strengths = {
         name: strength(tables, tables.train[name].to_numpy(dtype=float))
         for name in (*tables.ids, *tables.features)
         if tables.kinds[name] != "text"
     }
-    order = sorted(told, key=lambda name: (-told[name], name))
-    suspects = _suspects(tables, told)
-    risks = [_risk(name, kind, told[name]) for name, kind in suspects.items()]
+    order = sorted(strengths, key=lambda name: (-strengths[name], name))
+    suspects = _suspects(tables, strengths)
+    risks = [_risk(name, kind, strengths[name]) for name, kind in suspects.items()]
     if tables.thorough:
         gone = {name: share for name, share in lost(tables).items() if name not in suspects}
-        risks += [_risk(name, _kind(tables.train[name]), told.get(name, share)) for name, share in gone.items()]
+        risks += [_risk(name, _kind(tables.train[name]), strengths.get(name, share)) for name, share in gone.items()]
     rows = strength(tables, np.arange(len(tables.train), dtype=float))
-    ids = [name for name in tables.ids if told.get(name, 0.0) >= ORDER]
-    risks += [_risk(name, "id_order", told[name]) for name in ids]
+    ids = [name for name in tables.ids if strengths.get(name, 0.0) >= ORDER]
+    risks += [_risk(name, "id_order", strengths[name]) for name in ids]
     if rows >= ORDER and not ids:
         risks.append({"kind": "id_order", "columns": [], "strength": rows, "mitigation": {"name": "none"}})
     test_rows = 0 if tables.test is None else len(tables.test)
@@ -49,7 +49,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
     return {
         "duplicate_rows": repeated,
         "shared_rows": shared,
-        "feature_strengths": [{"column": name, "strength": told[name]} for name in order[:5]],
+        "feature_strengths": [{"column": name, "strength": strengths[name]} for name in order[:5]],
         "risks": risks,
     }
 
@@ -58,18 +58,18 @@ def _risk(name: str, kind: str, strength: float) -> dict[str, Any]:
     return {"kind": kind, "columns": [name], "strength": strength, "mitigation": {"name": "drop_columns"}}
 
 
-def _suspects(tables: Tables, told: dict[str, float]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    features = [name for name in tables.features if name in told]
+def _suspects(tables: Tables, strengths: dict[str, float]) -> dict[str, str]:
+    kinds: dict[str, str] = {}
+    features = [name for name in tables.features if name in strengths]
     for name in features:
-        others = [told[other] for other in features if other != name]
+        others = [strengths[other] for other in features if other != name]
         values = tables.train[name].dropna()
-        if told[name] >= COPY:
-            found[name] = "copy"
-        elif told[name] >= STRONG and told[name] > max(others, default=0.0) + STANDS_OUT:
+        if strengths[name] >= COPY:
+            kinds[name] = "copy"
+        elif strengths[name] >= STRONG and strengths[name] > max(others, default=0.0) + STANDS_OUT:
             zeros = bool(len(values)) and float((values == values.mode().iloc[0]).mean()) > GONE
-            found[name] = "future_value" if zeros else _kind(values)
-    return found
+            kinds[name] = "future_value" if zeros else _kind(values)
+    return kinds
 
 
 def _kind(values: pd.Series[Any]) -> str:

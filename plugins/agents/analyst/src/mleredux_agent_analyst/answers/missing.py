@@ -43,15 +43,15 @@ def _column(tables: Tables, name: str, count: int, telling: list[str]) -> dict[s
         imputation = {"name": "IterativeImputer", "add_indicator": mechanism == "MAR"}
     else:
         imputation = {"name": "SimpleImputer", "strategy": "median", "add_indicator": mechanism == "MAR"}
-    told = {"column": name, "missing": count, "mechanism": mechanism}
-    return {**told, "depends_on": telling[:5], "imputation": imputation}
+    entry = {"column": name, "missing": count, "mechanism": mechanism}
+    return {**entry, "depends_on": telling[:5], "imputation": imputation}
 
 
 def _telling(tables: Tables, column: str) -> list[str]:
     """Return the other columns that predict whether this one is missing, strongest first."""
     train = tables.train.head(ROWS)
     gap = train[column].isna().to_numpy()
-    found: dict[str, float] = {}
+    strengths: dict[str, float] = {}
     for other in tables.features:
         known = train[other].notna().to_numpy()
         hit, values = gap[known], train[other][known]
@@ -68,8 +68,8 @@ def _telling(tables: Tables, column: str) -> list[str]:
             statistic, p = mannwhitneyu(numbers[hit], numbers[~hit])
             strength = abs(2 * float(statistic) / (hit.sum() * (~hit).sum()) - 1)
         if strength >= TELLING and float(p) * len(tables.features) < SURE:
-            found[other] = strength
-    return sorted(found, key=lambda name: -found[name])
+            strengths[other] = strength
+    return sorted(strengths, key=lambda name: -strengths[name])
 
 
 def _cut_off(values: pd.Series[Any]) -> bool:

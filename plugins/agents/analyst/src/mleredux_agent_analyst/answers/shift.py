@@ -32,7 +32,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
         "features": features,
         "target": target if classes else float(target),
         "changes": None,
-        "drop": [one["column"] for one in features if one["broken"]],
+        "drop": [feature["column"] for feature in features if feature["broken"]],
         "weights": "none",
         "recent": 1.0,
     }

@@ -30,7 +30,7 @@ def columns(names: Columns) -> tuple[str, ...]:
 def recipe(
     ids: Columns, targets: Columns, *, answers: str = "test.csv", sample: str | None = "sample_submission.csv"
 ) -> Callable[[FunctionT], FunctionT]:
-    """Return a decorator that states what a function prepares, as a `TableSplit` does.
+    """Return a decorator that describes the files that a function prepares, as a `TableSplit` does.
 
     Args:
         ids: Columns that identify a row in submissions; `()` if rows are matched by position.

@@ -6,6 +6,7 @@
 | `account`, `webhooks` | `mleredux account`: tokens, users, projects, quotas and webhooks |
 | `building`, `runs` | `mleredux agent build`; `mleredux runs wait`, `retry` and `change` |
 | `backend` | the server as the back end of mleredux's own commands |
-| `service` | requests to the server; converting its errors to mleredux's |
+| `context` | the server of the current command line; converting its errors to mleredux's |
+| `service` | requests to the server |
 | `watching`, `records` | progress of runs on the server; formatting runs for output |
 """

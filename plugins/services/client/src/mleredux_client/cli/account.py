@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 from mleredux.plugin.command import Duration, Megabytes, json_option, print_json, print_table
 
 from mleredux_client.calls import Call, create, known, segment
-from mleredux_client.cli.service import Service, service
+from mleredux_client.cli.context import service
 from mleredux_client.cli.webhooks import webhook
+
+if TYPE_CHECKING:
+    from mleredux_client.cli.service import Service
 
 _SCOPES = ("read", "run", "grade", "tokens", "admin")
 _QUOTAS = ("concurrent_runs", "queued_runs", "cpus", "memory_mb", "gpus", "disk_mb", "llm_tokens", "max_time_limit")

@@ -20,8 +20,9 @@ from mleredux.plugin.host import submitted
 
 from mleredux_client._sync.uploads import uploaded
 from mleredux_client.calls import act, create, known, segment, upload
+from mleredux_client.cli.context import explained, service_option
 from mleredux_client.cli.records import record_of, row_of, view_of
-from mleredux_client.cli.service import Service, explained, service_option
+from mleredux_client.cli.service import Service
 from mleredux_client.errors import Conflict, Invalid, MlereduxApiError, NotFound, TooLarge
 from mleredux_client.models.run import FINAL
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, json_option, print_json, read_options, write_log
 
-from mleredux_client._sync.uploads import uploaded
-from mleredux_client.answers import log_text_of
 from mleredux_client.calls import create, known
-from mleredux_client.cli.service import ServerCommand, Service, server, service_option
+from mleredux_client.cli.context import ServerCommand, server, service_option
+
+if TYPE_CHECKING:
+    from mleredux_client.cli.service import Service
 
 _ENDED = ("ready", "failed")
 _POLL_SECONDS = 1.0
@@ -35,6 +36,8 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
     \b
     Exit codes: 0 ready · 1 error · 2 usage · 4 it could not be built
     """
+    from mleredux_client._sync.uploads import uploaded  # slow to import
+
     named, there = server(ctx).named, server(ctx).service
     wanted: dict[str, Any] = {"agent": uploaded(there.http, agent, asked["project"])}
     wanted |= {
@@ -62,6 +65,8 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
 
 def _wait(there: Service, told: dict[str, Any], *, follow: bool, quiet: bool) -> dict[str, Any]:
     """Wait for a build and return it; meanwhile, print its log or its states to stderr."""
+    from mleredux_client.answers import log_text_of  # slow to import
+
     path = f"/v1/builds/{told['id']}"
     said = None
     if follow:

@@ -9,7 +9,7 @@ import click
 from mleredux.plugin.command import SERVER_VARIABLE, json_option, print_facts, print_json, server_of
 
 from mleredux_client.cli import servers
-from mleredux_client.cli.service import ServerCommand, Service, explained, service
+from mleredux_client.cli.context import ServerCommand, explained, service
 from mleredux_client.errors import MlereduxApiError
 
 
@@ -22,6 +22,8 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
 
     The token is never passed as an argument, which other users of this machine could read.
     """
+    from mleredux_client.cli.service import Service  # slow to import
+
     named = url or server_of(ctx)
     if named is None:
         raise click.UsageError("Specify the server, as in `mleredux login https://mleredux.example`.")

@@ -8,8 +8,8 @@ import click
 from mleredux.plugin.command import json_option, print_json, read_labels, see_through
 
 from mleredux_client.calls import Call, create, known, segment
+from mleredux_client.cli.context import ServerCommand, server, service
 from mleredux_client.cli.records import record_of
-from mleredux_client.cli.service import ServerCommand, server, service
 from mleredux_client.errors import NotFound
 
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-import click
-from mleredux import errors
 from mleredux.errors import MlereduxError
 from mleredux.models import Artifact
-from mleredux.plugin.command import SERVER_VARIABLE, backend, server_of
 
 from mleredux_client import calls
 from mleredux_client._sync.artifacts import ArtifactFile
@@ -23,16 +19,13 @@ from mleredux_client._sync.streams import follow, read_bytes
 from mleredux_client.answers import parse
 from mleredux_client.calls import Call
 from mleredux_client.cli.servers import TOKEN_VARIABLE, clean_url, token_of
-from mleredux_client.errors import MlereduxApiError, NotFound, Unauthenticated, WorkFailed
+from mleredux_client.errors import NotFound, WorkFailed
 from mleredux_client.events import Message
 from mleredux_client.files import target_of
 from mleredux_client.models.run import FINAL
 from mleredux_client.pairs import each
 from mleredux_client.retries import RetryPolicy
 from mleredux_client.settings import DEFAULT_TIMEOUT, Settings
-
-if TYPE_CHECKING:
-    from mleredux_client.cli.backend import ServerBackend
 
 _LOOKED_AT = 2000
 """Number of newest runs that are searched for a part of an id."""
@@ -194,50 +187,3 @@ def open_service(named: str) -> Service:
         hint = f"Log in with `mleredux login {url}`, or set {TOKEN_VARIABLE}."
         raise MlereduxError(f"There is no token for {url}.", hint=hint)
     return Service(url, token)
-
-
-class ServerCommand(click.Command):
-    """A command that needs a server: without one, it logs in or reports that a server is required."""
-
-    def __init__(self, *args: Any, place: str = "both", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.place = place
-
-
-def server(ctx: click.Context) -> ServerBackend:
-    """Return the backend of the current command line, which is a server.
-
-    Raises:
-        click.UsageError: No server is given.
-    """
-    if server_of(ctx) is None:
-        raise click.UsageError(f"Specify a server with --server URL (or {SERVER_VARIABLE}).")
-    return cast("ServerBackend", backend(ctx))
-
-
-def service(ctx: click.Context) -> Service:
-    """Return the server of the current command line."""
-    return server(ctx).service
-
-
-def service_option(named: str) -> str:
-    """Return the option with which a command reaches the same server; empty if the environment names it."""
-    return "" if named == os.environ.get(SERVER_VARIABLE, "").strip() else f" --server {named}"
-
-
-def explained(error: MlereduxApiError, named: str) -> MlereduxError:
-    """Convert the server's error to one of mleredux, for the command line to display."""
-    hint, sentence = error.hint, error.detail
-    if error.fields:
-        told = [f"{item['field']}: {item['message']}" for item in error.fields if item["message"] not in sentence]
-        sentence = f"{sentence} ({'; '.join(told)})" if told else sentence
-    no_route = error.slug is None or sentence.rstrip(".").lower() == "not found"
-    if error.status == 404 and hint is None and no_route:
-        sentence = f"{named} does not support this request."
-        hint = "Check that it is the URL of a mleredux service, and not older than this client."
-    if isinstance(error, Unauthenticated):
-        hint = f"Log in with `mleredux login {named}`, or fix {TOKEN_VARIABLE}."
-    if error.status == 500 and error.request_id:
-        hint = f"{hint or ''} It is request {error.request_id} in the server's log.".strip()
-    kind = errors.NotFound if isinstance(error, NotFound) else MlereduxError
-    return kind(sentence, hint=hint)

@@ -6,7 +6,7 @@ import click
 from mleredux.plugin.command import json_option, print_json, print_table
 
 from mleredux_client.calls import create, known, segment
-from mleredux_client.cli.service import service
+from mleredux_client.cli.context import service
 
 _EVENTS = ("run.ended", "experiment.ended")
 _id = click.argument("webhook_id", metavar="ID")

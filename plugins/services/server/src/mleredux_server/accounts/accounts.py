@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from sqlalchemy import func, or_, select, update
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.identity import hash_of, new_id, new_token
-from mleredux_server.accounts.security import SCOPES, Caller
+from mleredux_server.accounts.identity import SCOPES, hash_of, new_id, new_token
+from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Audit, Identity, Member, Project, Token, User, now
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.schemas.accounts import Quota

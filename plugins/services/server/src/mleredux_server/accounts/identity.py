@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 
+SCOPES = ("read", "run", "grade", "tokens", "admin")
 TOKEN_PREFIX = "mlr_"
 _ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
 

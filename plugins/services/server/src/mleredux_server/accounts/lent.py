@@ -1,4 +1,4 @@
-"""The values of secrets lent to runs, stored encrypted so that they are masked even after they are replaced or
+"""The values of secrets passed to runs, stored encrypted so that they are masked even after they are replaced or
 deleted."""
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ FOLDER = "lent"
 
 
 def keep_lent(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
-    """Record values before they are lent to a run; return those that were lent to it earlier.
+    """Record values before they are passed to a run; return those that were passed to it earlier.
 
     Values encrypted with another key stay recorded, but are not returned.
 
     Raises:
-        OSError: The file can't be written; the values must not be lent then.
+        OSError: The file can't be written; the values must not be passed on then.
     """
     lines, known = _lines(service, run_id), set[str]()
     for line in lines:
@@ -35,7 +35,7 @@ def keep_lent(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
 
 
 def lent_to(service: Service, run_id: str) -> set[str]:
-    """Return all values that were lent to a run.
+    """Return all values that were passed to a run.
 
     Raises:
         Problem: They are unknown: one was encrypted with another key, or the file can't be read.
@@ -49,7 +49,7 @@ def lent_to(service: Service, run_id: str) -> set[str]:
 
 
 def renew_lent(service: Service) -> int:
-    """Encrypt all values with the first key; return the number of runs that were lent any.
+    """Encrypt all values with the first key; return the number of runs that received any.
 
     Raises:
         Problem: A value was encrypted with an unknown key.

@@ -1,4 +1,4 @@
-"""Secrets of users and projects: write-only, and lent to runs by name."""
+"""Secrets of users and projects: write-only, and passed to runs by name."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def delete_secret(service: Service, caller: Caller, name: str, project: str | No
 def lending(
     service: Service, caller: Caller, names: Iterable[str], project: str | None, *, own: bool = True
 ) -> Iterator[None]:
-    """Lend a caller's secrets to the code that this thread executes, for a run in a project.
+    """Provide a caller's secrets to the code that this thread executes, for a run in a project.
 
     Args:
         service: The service.

@@ -21,7 +21,6 @@ from mleredux_server.database import Database
 from mleredux_server.database.tables import Member, Token, User, now
 from mleredux_server.protocol.problems import Problem
 
-SCOPES = ("read", "run", "grade", "tokens", "admin")
 _CACHED_SECONDS = 5.0
 _MOST_CACHED = 10_000
 _USE_NOTED = timedelta(minutes=5)

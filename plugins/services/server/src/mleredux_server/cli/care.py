@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from datetime import timedelta
 from pathlib import Path
 
 import click
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import counted
 from mleredux.plugin.command import Duration, print_json, print_table
-from sqlalchemy import select
 
-from mleredux_server.accounts.accounts import note
-from mleredux_server.accounts.lent import renew_lent
 from mleredux_server.cli.context import Place, placed
-from mleredux_server.database import REVISIONS
-from mleredux_server.database.tables import Secret, Webhook, now
-from mleredux_server.operations import backup as backups
-from mleredux_server.operations.audit import Changes, changes
 
 
 @click.command()
@@ -29,6 +21,8 @@ def downgrade(at: Place, revision: str) -> None:
 
     Stop the server, and make a backup first: data that the earlier revision can't store is deleted.
     """
+    from mleredux_server.database import REVISIONS
+
     with at.stopped(), at.opened() as found:
         if revision not in REVISIONS:
             raise MlereduxError(f"There is no revision {revision!r}.", hint=f"Use one of {', '.join(REVISIONS)}.")
@@ -41,6 +35,8 @@ def downgrade(at: Place, revision: str) -> None:
 @placed
 def backup(at: Place, file: Path) -> None:
     """Back up the whole database to a file, even while the server runs; copy the runs directory afterwards."""
+    from mleredux_server.operations import backup as backups
+
     with at.opened() as found:
         counts = backups.backup(found, file)
     rows = sum(counts.values())
@@ -52,6 +48,8 @@ def backup(at: Place, file: Path) -> None:
 @placed
 def restore(at: Place, file: Path) -> None:
     """Restore a backup into an empty SQLite or PostgreSQL database, before the server starts."""
+    from mleredux_server.operations import backup as backups
+
     with at.stopped(), at.opened(fresh=True) as found:
         counts = backups.restore(found, file)
         at.done({"rows": counts}, f"Restored {counted(sum(counts.values()), 'row')} to {found.shown}.")
@@ -65,6 +63,12 @@ def rotate_key(at: Place) -> None:
     Stop the server first, and start it with only the new key afterwards. `salt` as the former key means the
     installation's salt, which encrypts values if this variable is not set.
     """
+    from sqlalchemy import select
+
+    from mleredux_server.accounts.accounts import note
+    from mleredux_server.accounts.lent import renew_lent
+    from mleredux_server.database.tables import Secret, Webhook
+
     with at.stopped(), at.opened() as found, found.writing() as session:
         service = at.service()
         secrets, hooks = session.scalars(select(Secret)).all(), session.scalars(select(Webhook)).all()
@@ -86,10 +90,8 @@ def rotate_key(at: Place) -> None:
 @placed
 def audit(at: Place, user_name: str | None, action: str | None, since: float | None, limit: int) -> None:
     """Show the audit log: who changed what, newest first."""
-    with at.reading() as session:
-        after = now() - timedelta(seconds=since) if since is not None else None
-        wanted = Changes(user=user_name, action=action, after=after)
-        rows = [one.model_dump(mode="json") for one in changes(session, wanted, limit)]
+    with at.administering() as database:
+        rows = database.changes(user_name, action, since, limit)
     print_table(rows, ("time", "user", "action", "target"), as_json=at.as_json)
 
 
@@ -102,8 +104,7 @@ def audit(at: Place, user_name: str | None, action: str | None, since: float | N
 @placed
 def retention(at: Place, rules: tuple[str, ...], dry_run: bool, store: str | None) -> None:
     """Delete runs that ended long ago: `90d team=30d lab=forever`; pinned runs are kept."""
-
-    from mleredux_server.operations.retention import expired, read_rules, remove  # slow to import
+    from mleredux_server.operations.retention import expired, read_rules, remove
 
     wanted = read_rules(rules)
     with at.opened() as found:

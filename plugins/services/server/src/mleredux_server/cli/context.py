@@ -1,4 +1,4 @@
-"""Helpers shared by the commands of `mleredux server`: opening the database, finding and printing records."""
+"""Helpers shared by the commands of `mleredux server`: opening the database, printing records."""
 
 from __future__ import annotations
 
@@ -7,23 +7,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Signature, signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
-from mleredux.errors import MlereduxError, NotFound
-from mleredux.models import first_problem
+from mleredux.errors import MlereduxError
 from mleredux.plugin.command import Catalogue, json_option, print_json, runs_dir_option
-from pydantic import ValidationError
-from sqlalchemy import select
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import find_user
-from mleredux_server.database import REVISIONS, Database
-from mleredux_server.database.tables import Project, User
-from mleredux_server.operations.address import alone
-from mleredux_server.service import Service
-from mleredux_server.settings import settings_of
+if TYPE_CHECKING:
+    from mleredux_server.database import Database
+    from mleredux_server.operations.administration import Administration
+    from mleredux_server.service import Service
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,8 @@ class Place:
 
     def service(self, **fields: Any) -> Service:
         """Return the service, for work on its files and database."""
-        from mleredux_server.app import make_service  # slow to import
+        from mleredux_server.app import make_service
+        from mleredux_server.settings import settings_of
 
         return make_service(settings_of(self.runs_dir, database=self.database, **fields), Catalogue())
 
@@ -53,6 +47,9 @@ class Place:
         Raises:
             MlereduxError: A server is running.
         """
+        from mleredux_server.operations.address import alone
+        from mleredux_server.settings import settings_of
+
         with alone(settings_of(self.runs_dir)):
             yield
 
@@ -63,6 +60,11 @@ class Place:
         Raises:
             MlereduxError: The database does not exist or is not up to date, or the request is refused.
         """
+        from sqlalchemy.exc import SQLAlchemyError
+
+        from mleredux_server.database import REVISIONS, Database
+        from mleredux_server.settings import settings_of
+
         settings = settings_of(self.runs_dir, database=self.database)
         hint = "Specify the --runs-dir or --database of `serve`; `mleredux server migrate` creates the tables."
         if self.database is None and not (migrate or fresh) and not (settings.state_dir / "service.sqlite").is_file():
@@ -81,16 +83,12 @@ class Place:
             found.close()
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """Open a read-only session; see `opened`."""
-        with self.opened() as found, found.reading() as session:
-            yield session
+    def administering(self) -> Iterator[Administration]:
+        """Open a session for users, tokens and projects that is committed as one transaction; see `opened`."""
+        from mleredux_server.operations.administration import Administration
 
-    @contextmanager
-    def writing(self) -> Iterator[Session]:
-        """Open a session that is committed as one transaction; see `opened`."""
-        with self.opened() as found, found.writing() as session:
-            yield session
+        with self.opened() as database, database.writing() as session:
+            yield Administration(session)
 
     def done(self, record: dict[str, Any], sentence: str) -> None:
         """Print a sentence on the result, or JSON."""
@@ -120,31 +118,6 @@ def placed(command: Callable[..., None]) -> Callable[..., None]:
     )
     options: Callable[..., None] = runs_dir_option(database(json_option(placed_command)))
     return options
-
-
-def checked(model: Any, **fields: Any) -> Any:
-    """Validate a request with the rules of the HTTP API, so that the same names are refused."""
-    try:
-        return model(**fields)
-    except ValidationError as error:
-        field, message, _ = first_problem(error)
-        raise MlereduxError(f"{field}: {message}.", hint="See `mleredux server --help`.") from error
-
-
-def user_named(session: Session, name: str) -> User:
-    """Return a user by id or name."""
-    found = find_user(session, name)
-    if found is None:
-        raise NotFound(f"User {name!r} not found.", hint="See `mleredux server user list`.")
-    return found
-
-
-def project_named(session: Session, name: str) -> Project:
-    """Return a project by id or name."""
-    found = session.scalar(select(Project).where((Project.name == name) | (Project.id == name)))
-    if found is None:
-        raise NotFound(f"Project {name!r} not found.", hint="See `mleredux server project list`.")
-    return found
 
 
 def show_record(record: dict[str, Any], as_json: bool) -> None:

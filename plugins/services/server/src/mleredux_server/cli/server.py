@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
-
 import click
-from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import Duration, print_json, print_table
-from sqlalchemy import select
-from sqlalchemy.orm import Session
 
-from mleredux_server.accounts import accounts
-from mleredux_server.accounts.accounts import note
-from mleredux_server.accounts.security import SCOPES
+from mleredux_server.accounts.identity import SCOPES
 from mleredux_server.cli.care import audit, backup, downgrade, restore, retention, rotate_key
-from mleredux_server.cli.context import Place, checked, placed, project_named, show_record, user_named
-from mleredux_server.database.tables import Identity, Member, Project, Token, User, now
-from mleredux_server.runs.admission import usage_of
-from mleredux_server.runs.views import token_view, user_view
-from mleredux_server.schemas.accounts import ProjectRequest, TokenRequest, UserRequest
+from mleredux_server.cli.context import Place, placed, show_record
 
 
 @click.group("server")
@@ -72,28 +60,14 @@ def create_token(
     at: Place, user_name: str, name: str, scopes: tuple[str, ...], expires: float | None, project_name: str | None
 ) -> None:
     """Create a token and print it; it is not shown again."""
-    with at.writing() as session:
-        owner = user_named(session, user_name)
-        chosen = scopes or (("admin",) if owner.admin and project_name is None else ("read", "run", "grade"))
-        asked = checked(TokenRequest, name=name, scopes=list(chosen), expires_in=expires)
-        if "admin" in chosen and (not owner.admin or project_name is not None):
-            raise MlereduxError("Only admins' tokens without a project can have the scope admin.")
-        bound = project_named(session, project_name) if project_name is not None else None
-        if bound is not None and session.get(Member, (bound.id, owner.id)) is None:
-            raise MlereduxError(f"User {owner.name} is not a member of project {bound.name}.")
-        ends, home = now() + timedelta(seconds=expires) if expires else None, bound.id if bound else None
-        made, said = accounts.make_token(session, owner, asked.name, list(chosen), project_id=home, expires_at=ends)
-        session.flush()
-        note(session, None, "token.create", made.id)
-        record = {**token_view(made, owner.name).model_dump(mode="json"), "token": said}
+    with at.administering() as database:
+        record, token = database.create_token(user_name, name, scopes, expires, project_name)
     if at.as_json:
-        print_json(record)
+        print_json({**record, "token": token})
         return
-    click.echo(
-        f"Token {record['id']} of {owner.name} ({', '.join(record['scopes'])}); store it now, it is only shown once:",
-        err=True,
-    )
-    click.echo(said)
+    whose = f"{record['id']} of {record['user']} ({', '.join(record['scopes'])})"
+    click.echo(f"Token {whose}; store it now, it is only shown once:", err=True)
+    click.echo(token)
 
 
 @token.command("list")
@@ -101,14 +75,8 @@ def create_token(
 @placed
 def list_tokens(at: Place, user_name: str | None) -> None:
     """List tokens that are not revoked."""
-    query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
-    with at.reading() as session:
-        if user_name is not None:
-            query = query.where(Token.user_id == user_named(session, user_name).id)
-        rows = [
-            token_view(row, name).model_dump(mode="json")
-            for row, name in session.execute(query.order_by(User.name, Token.created_at))
-        ]
+    with at.administering() as database:
+        rows = database.tokens(user_name)
     print_table(rows, ("id", "user", "name", "scopes", "project", "expires_at", "last_used_at"), as_json=at.as_json)
 
 
@@ -117,12 +85,8 @@ def list_tokens(at: Place, user_name: str | None) -> None:
 @placed
 def revoke_token(at: Place, token_id: str) -> None:
     """Revoke a token; a running server applies this within five seconds."""
-    with at.writing() as session:
-        found = session.get(Token, token_id)
-        if found is None or found.revoked_at is not None:
-            raise NotFound(f"Token {token_id!r} not found.", hint="See `mleredux server token list`.")
-        found.revoked_at = now()
-        note(session, None, "token.revoke", found.id)
+    with at.administering() as database:
+        database.revoke_token(token_id)
     at.done({"id": token_id, "revoked": True}, f"Revoked token {token_id}.")
 
 
@@ -132,10 +96,8 @@ def revoke_token(at: Place, token_id: str) -> None:
 @placed
 def create_user(at: Place, name: str, admin: bool) -> None:
     """Create a user with their own project."""
-    asked = checked(UserRequest, name=name, admin=admin)
-    with at.writing() as session:
-        made = accounts.make_user(session, asked.name, admin=asked.admin)
-        record = _noted(session, made, "user.create")
+    with at.administering() as database:
+        record = database.create_user(name, admin)
     at.done(record, f"Created user {name}. Next: mleredux server token create --user {name}")
 
 
@@ -143,8 +105,8 @@ def create_user(at: Place, name: str, admin: bool) -> None:
 @placed
 def list_users(at: Place) -> None:
     """List users."""
-    with at.reading() as session:
-        rows = [user_view(row).model_dump(mode="json") for row in session.scalars(select(User).order_by(User.name))]
+    with at.administering() as database:
+        rows = database.users()
     print_table(rows, ("id", "name", "admin", "created_at", "disabled_at"), as_json=at.as_json)
 
 
@@ -153,10 +115,8 @@ def list_users(at: Place) -> None:
 @placed
 def disable(at: Place, name: str) -> None:
     """Disable a user; their runs remain."""
-    with at.writing() as session:
-        found = user_named(session, name)
-        accounts.disable_user(session, found)
-        record = _noted(session, found, "user.disable")
+    with at.administering() as database:
+        record = database.disable_user(name)
     at.done(record, f"Disabled user {name}; their runs remain.")
 
 
@@ -165,10 +125,8 @@ def disable(at: Place, name: str) -> None:
 @placed
 def enable(at: Place, name: str) -> None:
     """Enable a disabled user; their tokens stay revoked."""
-    with at.writing() as session:
-        found = user_named(session, name)
-        found.disabled_at = None
-        record = _noted(session, found, "user.enable")
+    with at.administering() as database:
+        record = database.enable_user(name)
     at.done(record, f"Enabled user {name}. Next: mleredux server token create --user {name}")
 
 
@@ -182,16 +140,8 @@ def enable(at: Place, name: str) -> None:
 @placed
 def link(at: Place, name: str, issuer: str, subject: str, remove: bool) -> None:
     """Let an account at an OpenID provider sign in as a user, even if it was linked to another one."""
-    with at.writing() as session:
-        found, known = user_named(session, name), session.get(Identity, (issuer, subject))
-        if not remove:
-            accounts.link_identity(session, found, issuer, subject)
-        elif known is not None and known.user_id == found.id:
-            session.delete(known)
-        else:
-            raise NotFound(f"{subject} at {issuer} is not linked to {name}.", hint="The Server page lists accounts.")
-        noted = _noted(session, found, "user.unlink" if remove else "user.link")
-        record = {**noted, "issuer": issuer, "subject": subject}
+    with at.administering() as database:
+        record = database.link_user(name, issuer, subject, remove=remove)
     at.done(record, f"{subject} at {issuer} {'no longer signs' if remove else 'signs'} in as {name}.")
 
 
@@ -201,12 +151,8 @@ def link(at: Place, name: str, issuer: str, subject: str, remove: bool) -> None:
 @placed
 def create_project(at: Place, name: str, owner: str) -> None:
     """Create a project with the default quota."""
-    asked = checked(ProjectRequest, name=name)
-    with at.writing() as session:
-        made = accounts.make_project(session, asked.name, user_named(session, owner), accounts.default_quota())
-        session.flush()
-        note(session, None, "project.create", made.id)
-        record = _record(session, made)
+    with at.administering() as database:
+        record = database.create_project(name, owner)
     at.done(record, f"Created project {name}; {owner} is its owner.")
 
 
@@ -214,8 +160,8 @@ def create_project(at: Place, name: str, owner: str) -> None:
 @placed
 def list_projects(at: Place) -> None:
     """List projects with their usage."""
-    with at.reading() as session:
-        rows = [_record(session, row) for row in session.scalars(select(Project).order_by(Project.name))]
+    with at.administering() as database:
+        rows = database.projects()
     if at.as_json:
         print_json(rows)
         return
@@ -228,8 +174,8 @@ def list_projects(at: Place) -> None:
 @placed
 def show_project(at: Place, name: str) -> None:
     """Show a project: members, quota, usage."""
-    with at.reading() as session:
-        record = _record(session, project_named(session, name))
+    with at.administering() as database:
+        record = database.project(name)
     show_record(record, at.as_json)
 
 
@@ -239,30 +185,6 @@ def show_project(at: Place, name: str) -> None:
 @placed
 def quota(at: Place, name: str, changes: tuple[str, ...]) -> None:
     """Change a project's quota: `concurrent_runs=4 memory_mb=none sandboxes=isolated,process`."""
-    change = accounts.read_quota(changes)
-    with at.writing() as session:
-        found = project_named(session, name)
-        accounts.set_quota(found, change)
-        note(session, None, "project.quota", f"{found.id} {change.model_dump_json(exclude_unset=True)}")
-        session.flush()
-        record = _record(session, found)
+    with at.administering() as database:
+        record = database.set_quota(name, changes)
     show_record(record, at.as_json)
-
-
-def _noted(session: Session, user: User, action: str) -> dict[str, Any]:
-    """Record a change of a user in the audit log; return the changed user's record."""
-    note(session, None, action, user.id)
-    session.flush()
-    return user_view(user).model_dump(mode="json")
-
-
-def _record(session: Session, row: Project) -> dict[str, Any]:
-    members = select(User.name, Member.role).join(Member, Member.user_id == User.id).where(Member.project_id == row.id)
-    return {
-        "id": row.id,
-        "name": row.name,
-        "members": {str(name): str(role) for name, role in session.execute(members.order_by(User.name))},
-        "quota": row.quota,
-        "usage": usage_of(session, row).model_dump(),
-        "created_at": row.created_at.isoformat(),
-    }

@@ -39,7 +39,7 @@ _PLAIN = re.compile(
 
 @dataclass(frozen=True)
 class Known:
-    """A run's mask, and the secrets that it covers: those of the server, and those that a user lends to the run.
+    """A run's mask, and the secrets that it covers: those of the server, and those that a user passes to the run.
 
     Attributes:
         lent: None if the run's request names no secrets.
@@ -78,7 +78,7 @@ class Masks:
         """Return the mask for the secrets of a run's agent.
 
         Raises:
-            Problem: The secrets lent to it can't be read, so its files must not be shown.
+            Problem: The secrets passed to it can't be read, so its files must not be shown.
         """
         with self._lock:
             known = self._known.get(run.id)

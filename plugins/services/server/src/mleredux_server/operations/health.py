@@ -53,7 +53,7 @@ def lacking_space(service: Service) -> str | None:
 
 
 class Health:
-    """Checks what the service needs; concurrent callers share one result, since they need no token.
+    """Checks the service's dependencies; concurrent callers share one result, since they need no token.
 
     Args:
         service: The service to check.

@@ -24,6 +24,8 @@ from mleredux_server.streams.hub import end_streams_with
 FIRST_USER = "admin"
 HEADER_SECONDS = 20.0
 """Time limit for the headers of a request, from its first byte or the connection on, and for an unread body."""
+LAST_SECONDS = 1.0
+"""Time for the first request of a connection that was accepted right before the server ends."""
 _MOST_CONNECTIONS = 0.75
 """Maximum number of connections, as a share of the files that the process may open."""
 _SHORTEST = 24
@@ -62,6 +64,7 @@ class Impatient(H11Protocol):
     """
 
     _late: asyncio.TimerHandle | None = None
+    _ending = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Accept a connection, unless there are too many, and start the time limit for its headers."""
@@ -73,7 +76,17 @@ class Impatient(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Receive data as usual. Complete headers end their time limit; unread data of a body starts one."""
         super().data_received(data)
+        if self._ending and self.cycle is not None:
+            super().shutdown()
         self._await_headers()
+
+    def shutdown(self) -> None:
+        """End the connection after its present request; if it had none, one may be on its way, which is awaited."""
+        if self.cycle is None and not self._ending:
+            self._ending = True
+            self.loop.call_later(LAST_SECONDS, self.shutdown)
+        elif not self.transport.is_closing():
+            super().shutdown()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Clean up after a connection has ended."""

@@ -1,4 +1,4 @@
-"""`/openapi.json`: FastAPI's description of the routes, plus what they have in common: tokens, problems, headers."""
+"""`/openapi.json`: FastAPI's description of the routes, plus their common parts: tokens, problems, headers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find what a caller may see; anything else is reported as not found."""
+"""Find resources that a caller may see; anything else is reported as not found."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which agents users other than admins may use: none that can read the server's files or reach its network.
 
-Installed agents are trusted. Only what a request adds is checked: repositories to fetch, and options that name folders,
-    images, packages or variables of this machine.
+Installed agents are trusted. Only the additions of a request are checked: repositories to fetch, and options that name
+folders, images, packages or variables of this machine.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def pin_agent(service: Service, caller: Caller, reference: str, options: Mapping
     """Check like `check_agent`, for the current target of a reference.
 
     Returns:
-        The reference to continue with: a branch is resolved to its commit, so that what was checked is what runs.
+        The reference to continue with: a branch is resolved to its commit, so that the checked commit is the one that
+        runs.
     """
     if ":" not in reference:
         check_agent(service, caller, reference, options)
@@ -121,7 +122,7 @@ def check_address(url: str, settings: Settings) -> None:
 
 
 def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Grants | None = None) -> Grants:
-    """Return what an agent is granted on this server; the quota decides on the network mode.
+    """Return an agent's grants on this server; the quota decides on the network mode.
 
     Args:
         agent: The agent, whose requests are granted as far as the administrator allows.

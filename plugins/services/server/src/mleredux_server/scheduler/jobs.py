@@ -63,6 +63,7 @@ class Started:
         due: When its event log is read next, unless it is reported as done.
         lost: Why the server killed its worker.
         leaving_for: Seconds since it was preempted; None if it was not.
+        waiting_for: Why its run does not continue, as stored.
     """
 
     id: str
@@ -84,11 +85,13 @@ class Started:
     due: float = 0.0
     lost: str | None = None
     leaving_for: float | None = None
+    waiting_for: str | None = None
 
     @classmethod
     def of(cls, job: Job) -> Started:
         """Create it from its database row."""
-        return cls(job.id, job.kind, job.attempts, job.started_at or job.created_at, job.worker_pid, job.worker_birth)
+        begun, worker = job.started_at or job.created_at, (job.worker_pid, job.worker_birth)
+        return cls(job.id, job.kind, job.attempts, begun, *worker, waiting_for=job.waiting_for)
 
     @property
     def leaving(self) -> bool:
@@ -171,6 +174,9 @@ class Jobs:
             return False  # shown once its worker has released it: then it can be retried or deleted immediately
         with self._service.database.writing() as session:
             write_row(session, job.id, facts)
+            if job.waiting_for != (why := run.log.state.waiting_for):
+                session.execute(update(Job).where(Job.id == job.id, Job.state == "started").values(waiting_for=why))
+                job.waiting_for = why
         job.log_bytes, job.moved = facts.log_bytes, time.monotonic()
         limits = run.spec.limits
         limit = limits.time_limit + limits.grace + _SLACK_SECONDS if facts.agent_works else 0.0

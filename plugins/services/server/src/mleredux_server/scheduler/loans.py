@@ -78,7 +78,7 @@ def asked(folder: Path, nonce: str) -> list[bytes]:
 
 
 def answer(folder: Path, nonce: str, public: bytes, loan: Loan) -> None:
-    """Lend secrets to a run, readable only by the process with the private half of a key.
+    """Pass secrets to a run, readable only by the process with the private half of a key.
 
     Raises:
         OSError: The file can't be written.

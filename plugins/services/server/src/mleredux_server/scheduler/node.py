@@ -1,4 +1,4 @@
-"""The program that an executor starts on a node for a run that is lent secrets."""
+"""The program that an executor starts on a node for a run that receives secrets."""
 
 from __future__ import annotations
 

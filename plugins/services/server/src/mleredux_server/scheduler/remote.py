@@ -35,7 +35,7 @@ _MOST = 256
 
 
 class Remote:
-    """The runs of a server at its executor. Its thread reads runs' directories, lends secrets, and communicates with
+    """The runs of a server at its executor. Its thread reads runs' directories, sends secrets, and communicates with
     the engine.
 
     Args:
@@ -159,7 +159,7 @@ class Remote:
         return "mleredux_server.scheduler.node"
 
     def _lend(self, run_id: str, nonce: str) -> None:
-        """Lend a run the current values of its secrets, if a process with its current ticket requests them."""
+        """Send a run the current values of its secrets, if a process with its current ticket requests them."""
         folder = self._service.job_dir("run", run_id)
         for public in loans.asked(folder, nonce):
             with self._service.database.reading() as session:

@@ -48,7 +48,7 @@ class BrokenSandboxes:
                     if name in self._service.catalogue.entries("sandboxes"):
                         sweep_sandbox(self._service, name)
                 except Exception as error:  # any plugin error: giving up would make all its runs wait
-                    _LOG.warning("a sandbox does not work now", sandbox=name, reason=str(error))
+                    _LOG.warning("a sandbox is not working", sandbox=name, reason=str(error))
                     with self._lock:
                         self._broken[name] = f"the sandbox {name}, which does not work now"
                     continue

@@ -71,9 +71,9 @@ def strength(values: Array, dataset: Dataset) -> float:
 
 def strengths(dataset: Dataset) -> dict[str, float]:
     """Return the `strength` of every numeric and boolean column, including ids, in descending order."""
-    found = {
+    by_name = {
         name: round(strength(dataset.train[name].to_numpy(dtype=float), dataset), 6)
         for name in (*dataset.ids, *dataset.features)
         if dataset.kinds[name] != "text"
     }
-    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+    return dict(sorted(by_name.items(), key=lambda item: (-item[1], item[0])))

@@ -119,13 +119,13 @@ def amounts(values: Series, fewest: int = FEW_CODES + 1) -> Series | None:
     """
     import pandas as pd
 
-    found = values.astype("string").str.strip().str.extract(_AMOUNT)
-    known = found["number"].dropna().str.replace(" ", "")
-    others = values[found["number"].isna() & values.notna()].astype(str)
+    parts = values.astype("string").str.strip().str.extract(_AMOUNT)
+    known = parts["number"].dropna().str.replace(" ", "")
+    others = values[parts["number"].isna() & values.notna()].astype(str)
     words = others.nunique() <= _WORDS and not others.str.contains(r"\d").any()
     if len(known) <= (_NUMBERS if words else 0.95) * values.notna().sum() or known.nunique() < fewest:
         return None
-    if len(found.dropna()[["head", "unit"]].drop_duplicates()) > _UNITS or known.str.fullmatch(r"0\d+").any():
+    if len(parts.dropna()[["head", "unit"]].drop_duplicates()) > _UNITS or known.str.fullmatch(r"0\d+").any():
         return None
     decimal = bool(known.str.fullmatch(r"[+-]?\d+,\d{1,2}").mean() > 0.95)
     plain = known.str.replace(",", "." if decimal else "", regex=False)

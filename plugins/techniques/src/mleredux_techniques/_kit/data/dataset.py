@@ -222,5 +222,5 @@ def remembered(dataset: Dataset, key: str, find: Callable[[], Found]) -> Found:
     known = _memory.known  # `find` may switch to another dataset
     if key not in known:
         known[key] = find()
-    found: Found = known[key]
-    return found
+    value: Found = known[key]
+    return value

@@ -115,13 +115,13 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
         test_rows=len(frames[1]),
         thumbnail=thumbnail,
     )
-    found = structure_of(draft)
+    structure = structure_of(draft)
     declared = [leak.model_dump(mode="json") for leak in task.known_leaks]
     source = Source(str(path.relative_to(public)), str(test_path.relative_to(public)) if test_path else None)
     if thumbnail:
         source = DESCRIBED
-    falling = found.time in found.falling
-    return replace(draft, group=found.group, time=found.time, falling=falling, known_leaks=declared), source
+    falling = structure.time in structure.falling
+    return replace(draft, group=structure.group, time=structure.time, falling=falling, known_leaks=declared), source
 
 
 def _wanted(task: Task, public: Path) -> tuple[str, ...]:
@@ -206,12 +206,12 @@ def _answers(task: Task, prepared: Path) -> Frame:
 def _ids(task: Task, train: Frame, test: Frame) -> tuple[str, ...]:
     """Return the id columns: the declared ones (except prose, which is a feature), else those named like ids."""
     declared = [name for name in task.submission.id_columns if name in train.columns]
-    found = [name for name in declared if not columns.is_free_text(train[name])]
+    names = [name for name in declared if not columns.is_free_text(train[name])]
     for name in train.columns:
         named = name.lower() in ("id", "index") or name.lower().endswith("_id") or name.endswith("Id")
-        if name not in found and named and name in test.columns and train[name].is_unique:
-            found.append(name)
-    return tuple(name for name in train.columns if name in found)
+        if name not in names and named and name in test.columns and train[name].is_unique:
+            names.append(name)
+    return tuple(name for name in train.columns if name in names)
 
 
 def _labels(

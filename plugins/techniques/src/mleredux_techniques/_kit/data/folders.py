@@ -35,10 +35,10 @@ def labeled(public: Path, classes: set[str], row: str, target: str, text: str) -
         paths = [place.path for place in places]
         for wanted in (True, False):
             kept = [k for k, path in enumerate(paths) if ("train" in path) == wanted and "test" not in path]
-            found = _labels([paths[k] for k in kept], classes, text)
-            if found is None:
+            labeling = _labels([paths[k] for k in kept], classes, text)
+            if labeling is None:
                 continue
-            in_name, labels = found
+            in_name, labels = labeling
             known = [(kept[k], label) for k, label in enumerate(labels) if label]
             known = [known[k] for k in np.random.default_rng(0).permutation(len(known))]
             names = [places[k].file.name for k, _label in known]
@@ -55,10 +55,10 @@ def _labels(paths: list[str], classes: set[str], text: str) -> tuple[bool, list[
         values = [part.get(key, "") for part in parts]
         of = spelled
         if classes <= {"0", "1"} and len(names := sorted({*values} - {""})) == 2:
-            told = [
+            flags = [
                 bool(re.search(rf"(probability of|\b1 ?(=|:|is|means)) *(an? |the )?{name}\b", text)) for name in names
             ]
-            of = {name: str(int(one)) for name, one in zip(names, told, strict=True)} if sum(told) == 1 else spelled
+            of = {name: str(int(flag)) for name, flag in zip(names, flags, strict=True)} if sum(flags) == 1 else spelled
         labels = [of.get(value) for value in values]
         if len({*labels} - {None}) > 1 and np.mean([label is not None for label in labels]) >= NAMED:
             return key.startswith("name"), labels
@@ -70,8 +70,8 @@ def _parts(path: str) -> dict[str, str]:
     *folders, name = path.split("/")
     words = _plain(name.rpartition(".")[0]).split() or [""]
     letters = re.sub(r"\d+$", "", words[0])
-    found = {"name, first": words[0], "name, last": words[-1], "name, letters": letters}
-    return found | {f"folder {place}": _plain(folder) for place, folder in enumerate(reversed(folders))}
+    parts = {"name, first": words[0], "name, last": words[-1], "name, letters": letters}
+    return parts | {f"folder {place}": _plain(folder) for place, folder in enumerate(reversed(folders))}
 
 
 def _plain(text: str) -> str:

@@ -61,42 +61,42 @@ def with_images(
     named = next((name for name in shared if _names_images([frame[name] for frame in frames], places)), None)
     if named is None:
         return train, test, ()
-    found = []
+    described = []
     for table, frame in (("train", train), ("test", test)):
         rows = np.sort(np.random.default_rng(0).permutation(len(frame))[: MAX_IMAGES[table]])
         frame = frame.iloc[rows].reset_index(drop=True)
         own = [known[row] for row in rows] if known and table == "train" else None
-        told = [_describe(place) for place in own or [_place(places, value, table) for value in frame[named]]]
-        found.append(pd.concat([frame, pd.DataFrame(told, index=frame.index, columns=COLUMNS)], axis=1))
-    both = pd.concat(found)[list(COLUMNS)]
+        descriptions = [_describe(place) for place in own or [_place(places, value, table) for value in frame[named]]]
+        described.append(pd.concat([frame, pd.DataFrame(descriptions, index=frame.index, columns=COLUMNS)], axis=1))
+    both = pd.concat(described)[list(COLUMNS)]
     if both[THUMBNAIL[0]].notna().mean() < NAMED:
         return train, test, ()
     plain = [name for name in COLUMNS if name not in THUMBNAIL and both[name].nunique(dropna=False) == 1]
-    return found[0].drop(columns=plain), found[1].drop(columns=plain), THUMBNAIL
+    return described[0].drop(columns=plain), described[1].drop(columns=plain), THUMBNAIL
 
 
 def _index(public: Path) -> dict[str, list[Place]]:
     """Return the locations of all images, also in archives, by lower-case name with and without extension."""
-    found: dict[str, list[Place]] = defaultdict(list)
+    places: dict[str, list[Place]] = defaultdict(list)
     for place in images_below(public):
         name = _key(place.path)
-        found[name.rpartition(".")[0]].append(place)
-        found[name].append(place)
-    return found
+        places[name.rpartition(".")[0]].append(place)
+        places[name].append(place)
+    return places
 
 
 def images_below(public: Path) -> list[Place]:
     """Return the locations of all images, including those in archives."""
-    found: list[Place] = []
+    places: list[Place] = []
     for path in sorted(public.rglob("*")):
         shown, near = path.relative_to(public).as_posix().lower(), f"{path.parent.name} {path.stem}".lower()
         if path.suffix.lower() == ".zip" and zipfile.is_zipfile(path):
             root = zipfile.Path(path).root
             names = [name for name in root.namelist() if name.lower().endswith(ENDINGS)]
-            found += [Place(zipfile.Path(root, n), f"{shown}/{n.lower()}", f"{near} {n.lower()}") for n in names]
+            places += [Place(zipfile.Path(root, n), f"{shown}/{n.lower()}", f"{near} {n.lower()}") for n in names]
         elif path.name.lower().endswith(ENDINGS):
-            found.append(Place(path, shown, near))
-    return found
+            places.append(Place(path, shown, near))
+    return places
 
 
 def _key(value: Any) -> str:
@@ -110,8 +110,8 @@ def _names_images(columns: list[Series], places: dict[str, list[Place]]) -> bool
 
 def _place(places: dict[str, list[Place]], value: Any, table: str) -> Place | None:
     """Return the location of an image; if the name is ambiguous, prefer the table's own folder or archive."""
-    found = places.get(_key(value), [])
-    return next(iter([*(place for place in found if table in place.near), *found]), None)
+    matches = places.get(_key(value), [])
+    return next(iter([*(place for place in matches if table in place.near), *matches]), None)
 
 
 def _describe(place: Place | None) -> dict[str, Any]:
@@ -132,22 +132,22 @@ def describe(content: bytes) -> dict[str, Any]:
     """
     from PIL import Image
 
-    told: dict[str, Any] = {"image bytes": len(content)}
+    facts: dict[str, Any] = {"image bytes": len(content)}
     try:
         with Image.open(io.BytesIO(content)) as image:
-            told |= {"image width": image.width, "image height": image.height}
-            told |= {"image format": f"{image.format} {image.mode}"}
-            told |= {"image metadata": " ".join(_metadata(image)) or None}
+            facts |= {"image width": image.width, "image height": image.height}
+            facts |= {"image format": f"{image.format} {image.mode}"}
+            facts |= {"image metadata": " ".join(_metadata(image)) or None}
             image.draft("RGB", (16 * SIDE, 16 * SIDE))  # decode JPEG files at a smaller size
             deep = image.mode.startswith(("I", "F"))
             colors = Image.fromarray(_leveled(np.asarray(image, dtype=float))) if deep else image
             small = np.asarray(colors.convert("RGB").resize((2 * SIDE, 2 * SIDE), Image.Resampling.BOX), float) / 255
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
-        return told
+        return facts
     gray = small.mean(axis=2)
     pixels = gray.reshape(SIDE, 2, SIDE, 2).mean(axis=(1, 3)).ravel()
     figures = [*small.mean(axis=(0, 1)), gray.std(), *pixels]
-    return told | {name: round(float(value), 4) for name, value in zip(COLUMNS[-len(figures) :], figures, strict=True)}
+    return facts | {name: round(float(value), 4) for name, value in zip(COLUMNS[-len(figures) :], figures, strict=True)}
 
 
 def _leveled(values: Array) -> Array:

@@ -36,9 +36,9 @@ def duplicates(dataset: Dataset) -> tuple[int, int]:
     repeated, shared = ours.duplicated().to_numpy(copy=True), theirs.isin(set(ours)).to_numpy(copy=True)
     near = zip(_near(dataset), _near_texts(dataset), strict=True)
     for exact, (by_numbers, by_texts) in zip((repeated, shared), near, strict=True):
-        found = by_numbers | by_texts
-        if (found & ~exact).sum() >= max(5, LEAST * len(exact)):
-            exact |= found
+        nearly = by_numbers | by_texts
+        if (nearly & ~exact).sum() >= max(5, LEAST * len(exact)):
+            exact |= nearly
     return int(repeated.sum()), int(shared.sum())
 
 
@@ -52,12 +52,12 @@ def twins_tell(dataset: Dataset) -> float | None:
     known = theirs.isin(set(ours)).to_numpy()
     if known.sum() < MIN_TWINS:
         return None
-    y, asked = outputs(dataset)
+    y, answers = outputs(dataset)
     names, codes = np.unique(ours.to_numpy(), return_inverse=True)
     means = np.stack([np.bincount(codes, column) for column in y.T], axis=1) / np.bincount(codes)[:, None]
-    told, true = means[np.searchsorted(names, theirs.to_numpy()[known])], asked[known]
-    told, true = told - told.mean(axis=0), true - true.mean(axis=0)
-    return float((told * true).sum() / max(np.sqrt((told**2).sum() * (true**2).sum()), 1e-12))
+    expected, true = means[np.searchsorted(names, theirs.to_numpy()[known])], answers[known]
+    expected, true = expected - expected.mean(axis=0), true - true.mean(axis=0)
+    return float((expected * true).sum() / max(np.sqrt((expected**2).sum() * (true**2).sum()), 1e-12))
 
 
 def _plain(dataset: Dataset, frame: Frame) -> Series:
@@ -146,8 +146,8 @@ def _scaled(dataset: Dataset, names: list[str]) -> tuple[Array, Array]:
     low, middle, high = np.nanquantile(ours, [0.25, 0.5, 0.75], axis=0)
     spread = np.where(high > low, high - low, np.nanstd(ours, axis=0))
     spread = np.where(spread > 0, spread, 1.0)
-    found = [np.where(np.isnan(values), -20.0, np.arcsinh((values - middle) / spread)) for values in (ours, theirs)]
-    return found[0], found[1]
+    scaled = [np.where(np.isnan(values), -20.0, np.arcsinh((values - middle) / spread)) for values in (ours, theirs)]
+    return scaled[0], scaled[1]
 
 
 def _alike(frame: Frame, other: Frame, names: list[str]) -> Array:

@@ -97,9 +97,9 @@ class Judge:
     def inside(self, view: View, folds: Array | None = None, weights: Array | None = None) -> Array:
         """Return the cross-validated skill for each output, measured within folds."""
         folds = self.folds if folds is None else folds
-        told, usable = cross_fitted(view.train, self.y, folds, ahead=self.ahead), folds >= int(self.ahead)
+        fitted, usable = cross_fitted(view.train, self.y, folds, ahead=self.ahead), folds >= int(self.ahead)
         held = np.ones(len(folds)) if weights is None else weights
-        return correlations(_within(told, folds, held)[usable], _within(self.y, folds, held)[usable], held[usable])
+        return correlations(_within(fitted, folds, held)[usable], _within(self.y, folds, held)[usable], held[usable])
 
     def outside(self, view: View) -> Array:
         """Return predictions of the test rows; codes absent from the training rows get the mean."""
@@ -118,12 +118,12 @@ class Judge:
             shifted: Whether training rows are weighted to the test's values, so that drift alone loses nothing.
         """
         raw = self.inside(view, folds)
-        told = self.outside(view)
-        rows = np.ones(len(told), dtype=bool) if seen is None else seen
+        predicted = self.outside(view)
+        rows = np.ones(len(predicted), dtype=bool) if seen is None else seen
         weights = _shift(view, rows) if shifted else None
         inside = raw if weights is None else np.minimum(raw, self.inside(view, folds, weights))
         count = len(self.y) if weights is None else weights.sum() ** 2 / (weights**2).sum()
-        return self._lost(view, inside, told, rows, count)
+        return self._lost(view, inside, predicted, rows, count)
 
     def skill_of_prose(self, train: Any, test: Any) -> Skill:
         """Compare the skill of all words together: the mean of their out-of-fold smoothed target means.
@@ -137,44 +137,44 @@ class Judge:
         ours, theirs = (tool.transform(texts) for texts in (train, test))
         folds, apart = self.folds, self.y - self.prior
 
-        def told(known: Array, asked: Any) -> Array:
+        def means(known: Array, wanted: Any) -> Array:
             sums, sizes = ours[known].T @ apart[known], np.asarray((ours[known] > 0).sum(axis=0)).ravel()
-            return np.asarray(asked @ (sums / (sizes[:, None] + SMOOTH)))
+            return np.asarray(wanted @ (sums / (sizes[:, None] + SMOOTH)))
 
         first = int(self.ahead)
-        made = np.zeros(self.y.shape)
+        fitted = np.zeros(self.y.shape)
         for fold in range(first, FOLDS):
-            made[folds == fold] = told(folds < fold if self.ahead else folds != fold, ours[folds == fold])
+            fitted[folds == fold] = means(folds < fold if self.ahead else folds != fold, ours[folds == fold])
         weights, usable = np.ones(len(folds)), folds >= first
         inside = correlations(
-            _within(made, folds, weights)[usable], _within(self.y, folds, weights)[usable], weights[usable]
+            _within(fitted, folds, weights)[usable], _within(self.y, folds, weights)[usable], weights[usable]
         )
         everyone = np.ones(len(self.y), dtype=bool)
         nothing = View("all words", folds[:0], folds[:0], 0, flat=False)
-        return self._lost(nothing, inside, told(everyone, theirs), np.ones(len(self.asked), dtype=bool), len(self.y))
+        return self._lost(nothing, inside, means(everyone, theirs), np.ones(len(self.asked), dtype=bool), len(self.y))
 
-    def _lost(self, view: View, inside: Array, told: Array, rows: Array, count: float) -> Skill:
+    def _lost(self, view: View, inside: Array, predicted: Array, rows: Array, count: float) -> Skill:
         """Return the skill for the output that loses the most on the test set.
 
         Args:
             inside: Cross-validated skill for each output.
-            told: Predictions of the test rows.
+            predicted: Predictions of the test rows.
             rows: The test rows to judge.
             count: The effective number of training rows.
         """
         groups = group_codes(self.dataset, self.dataset.test)[rows]
         held = self.weights[rows]
-        found = np.array(
-            [correlations(told[rows][:, [k]], self.asked[rows][:, [k]], held[:, k])[0] for k in range(len(inside))]
+        outside = np.array(
+            [correlations(predicted[rows][:, [k]], self.asked[rows][:, [k]], held[:, k])[0] for k in range(len(inside))]
         )
-        worst = int((inside - found).argmax())
-        if inside[worst] - found[worst] < NOTABLE:
-            return Skill(view, float(inside[worst]), float(found[worst]), np.inf, worst)
-        error = _error(told[rows, worst], self.asked[rows, worst], held[:, worst], groups)
+        worst = int((inside - outside).argmax())
+        if inside[worst] - outside[worst] < NOTABLE:
+            return Skill(view, float(inside[worst]), float(outside[worst]), np.inf, worst)
+        error = _error(predicted[rows, worst], self.asked[rows, worst], held[:, worst], groups)
         # for a rare output, resamples are too similar
-        error = max(error, float((1 - found[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
+        error = max(error, float((1 - outside[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
         error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))
-        return Skill(view, float(inside[worst]), float(found[worst]), error, worst)
+        return Skill(view, float(inside[worst]), float(outside[worst]), error, worst)
 
 
 def cross_fitted(codes: Array, y: Array, folds: Array, *, ahead: bool = False) -> Array:
@@ -203,9 +203,9 @@ def outputs(dataset: Dataset) -> tuple[Array, Array]:
     if dataset.problem != "regression":
         ours, theirs = ours.astype(str), theirs.astype(str)
         names, sizes = np.unique(ours, return_counts=True)
-        asked = [int((theirs == name).sum()) for name in names]
+        n_test = [int((theirs == name).sum()) for name in names]
         order = np.argsort(-sizes, kind="stable")
-        usable = [str(names[k]) for k in order if sizes[k] >= RARE and asked[k] >= RARE // 2] or [str(names[order[0]])]
+        usable = [str(names[k]) for k in order if sizes[k] >= RARE and n_test[k] >= RARE // 2] or [str(names[order[0]])]
         chosen = usable[-1:] if len(names) == 2 else usable[:MAX_OUTPUTS]
         return tuple(np.stack([values == name for name in chosen], axis=1).astype(float) for values in (ours, theirs))  # type: ignore[return-value]
     ours, theirs = ours.astype(float), theirs.astype(float)
@@ -213,24 +213,24 @@ def outputs(dataset: Dataset) -> tuple[Array, Array]:
     # in the future, numbers may shift from one range to another
     edges = np.unique(np.quantile(ours, enough or [0.5])) if dataset.time is None else np.zeros(0)
     known = np.sort(ours)
-    found = []
+    coded = []
     for values in (ours, theirs):
         rank = (np.searchsorted(known, values, "left") + np.searchsorted(known, values, "right")) / (2 * len(known))
         places = np.searchsorted(edges, values, "right")
         ranges = [places == k for k in range(len(edges) + 1)] if len(edges) else []
-        found.append(np.column_stack([rank, *ranges]).astype(float))
-    return found[0], found[1]
+        coded.append(np.column_stack([rank, *ranges]).astype(float))
+    return coded[0], coded[1]
 
 
 def _shift_of_target(ours: Array, theirs: Array) -> Array:
     """Return test row weights for each output that restore the class shares of the training table."""
-    found = np.ones(theirs.shape)
+    weights = np.ones(theirs.shape)
     for k in range(ours.shape[1]):
         if set(np.unique(ours[:, k])) <= {0.0, 1.0}:
             mine, other = ours[:, k].mean(), theirs[:, k].mean()
             if 0 < other < 1:
-                found[:, k] = np.where(theirs[:, k] == 1, mine / other, (1 - mine) / (1 - other)).clip(0.1, 10)
-    return found
+                weights[:, k] = np.where(theirs[:, k] == 1, mine / other, (1 - mine) / (1 - other)).clip(0.1, 10)
+    return weights
 
 
 def _shift(view: View, rows: Array) -> Array | None:
@@ -253,18 +253,18 @@ def _within(values: Array, folds: Array, weights: Array) -> Array:
     return np.asarray(values - means[folds])
 
 
-def correlations(told: Array, true: Array, weights: Array) -> Array:
+def correlations(values: Array, true: Array, weights: Array) -> Array:
     """Return the weighted correlation of corresponding columns; 0 if either is constant."""
     total = weights.sum() or 1.0
-    told, true = told - weights @ told / total, true - weights @ true / total
-    both = weights @ (told * true)
-    scale = np.sqrt((weights @ told**2) * (weights @ true**2))
+    values, true = values - weights @ values / total, true - weights @ true / total
+    both = weights @ (values * true)
+    scale = np.sqrt((weights @ values**2) * (weights @ true**2))
     return np.asarray(np.where(scale > 1e-9 * total, both / np.maximum(scale, 1e-300), 0.0))
 
 
-def _error(told: Array, true: Array, weights: Array, groups: Array) -> float:
+def _error(values: Array, true: Array, weights: Array, groups: Array) -> float:
     """Return the bootstrapped standard error of a weighted correlation, over groups of rows."""
-    moments = np.stack([np.ones(len(told)), told, true, told**2, true**2, told * true], 1) * weights[:, None]
+    moments = np.stack([np.ones(len(values)), values, true, values**2, true**2, values * true], 1) * weights[:, None]
     names, members = np.unique(groups, return_inverse=True)
     summed = np.stack([np.bincount(members, moments[:, k], len(names)) for k in range(6)], 1)
     rng = np.random.default_rng(0)

@@ -83,10 +83,10 @@ def pool(
     seeds = range(seed * repeats, (seed + 1) * repeats)
     if dataset.time is not None and len(rows) >= 4 * count:
         later = latest(dataset, frame, FUTURE)
-        parts = tuple(_future(later, one * count + number) for one in seeds for number in range(count))
+        parts = tuple(_future(later, base * count + number) for base in seeds for number in range(count))
         return Pool(dataset, frame, y, codes, names, parts, 0.5, sample.strip(), rows)
     strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
-    folds = [assign_folds(strata, groups[rows] if dataset.group else None, count, seed=one) for one in seeds]
+    folds = [assign_folds(strata, groups[rows] if dataset.group else None, count, seed=base) for base in seeds]
     parts = tuple(
         Split(np.flatnonzero(held != k), np.flatnonzero(held == k), seed=place * count + k)
         for place, held in zip(seeds, folds, strict=True)

@@ -70,9 +70,9 @@ def structure_of(dataset: Dataset) -> Structure:
     groups = tuple(group_columns(dataset, without=set(times)))
     group = groups[0] if groups else None
     within = None
-    if not times and group is None and (found := _later_within(dataset)):
-        times, within = [found[0]], found[1]
-        falling = times if found[2] else []
+    if not times and group is None and (nested := _later_within(dataset)):
+        times, within = [nested[0]], nested[1]
+        falling = times if nested[2] else []
     named_groups = [name for name in whole if _is_rough(dataset, name)]
     ordered = [*dated, *(name for name in times if name not in dated and name not in named_groups)]
     if not ordered and group is None and named_groups:
@@ -89,7 +89,7 @@ def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
     Args:
         falling: Whether to return columns whose smallest values are the latest, without ids, which count upwards.
     """
-    found = []
+    names = []
     for name in (*dataset.features, *(() if falling else dataset.ids)):
         if dataset.kinds[name] == "boolean":
             continue
@@ -99,8 +99,8 @@ def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
         if min(len(train), len(test)) < 0.5 * min(len(dataset.train), len(dataset.test)) or train.nunique() <= 2:
             continue
         if follows(train, test) and _chance(len(train), len(test)) < CHANCE:
-            found.append(name)
-    return sorted(found, key=lambda name: (dataset.kinds[name] != "text", name in dataset.ids))
+            names.append(name)
+    return sorted(names, key=lambda name: (dataset.kinds[name] != "text", name in dataset.ids))
 
 
 def follows(train: Series, test: Series) -> bool:
@@ -157,9 +157,9 @@ def group_columns(dataset: Dataset, *, without: set[str] | None = None) -> list[
     """
     keys = [key for key in candidates(dataset) if key.column not in (without or set())]
     codes, rows = {key: _codes(dataset, key) for key in keys}, len(dataset.train)
-    found = [(rank, place) for place, key in enumerate(keys) if (rank := _kept_together(dataset, codes[key]))]
-    if found:
-        return [keys[place] for _rank, place in sorted(found)]
+    ranked = [(rank, place) for place, key in enumerate(keys) if (rank := _kept_together(dataset, codes[key]))]
+    if ranked:
+        return [keys[place] for _rank, place in sorted(ranked)]
     known = {key: np.isin(held[rows:], held[:rows][held[:rows] >= 0]).mean() for key, held in codes.items()}
     plain = [key for key in keys if key.separator is None and codes[key].max() >= MIN_GROUPS and known[key] >= KNOWN]
     plain = plain[:MAX_PAIRED]
@@ -203,24 +203,24 @@ def candidates(dataset: Dataset) -> list[GroupColumn]:
     """Return keys that could name groups: columns whose values repeat, also the part of a text before or after a
     separator, and the day of a timestamp.
     """
-    found = []
+    keys = []
     for name in (*dataset.ids, *dataset.features):
         values = dataset.train[name].dropna()
         kind = dataset.kinds[name]
         if not len(values) or kind == "boolean":
             continue
         if len(values) >= MIN_ROWS_A_GROUP * values.nunique():
-            found.append(GroupColumn(name))
+            keys.append(GroupColumn(name))
         if kind == "text" and looks_like_time(dataset.train[name]):
-            found += [
+            keys += [
                 GroupColumn(name, mark) for mark in (" ", "T") if values.head(1_000).str.contains(mark).mean() > 0.95
             ]
         elif kind == "text":
             head = values.head(1_000)
             for mark in SEPARATORS:
                 if head.str.contains(mark, regex=False).mean() > 0.95:
-                    found += [GroupColumn(name, mark), GroupColumn(name, mark, after=True)]
-    return found
+                    keys += [GroupColumn(name, mark), GroupColumn(name, mark, after=True)]
+    return keys
 
 
 def _later_within(dataset: Dataset) -> tuple[str, str, bool] | None:

@@ -27,8 +27,8 @@ _JSON_BYTES = 1 << 29
 def find_tables(folder: Path) -> list[Path]:
     """Return files that may be tables, from the folder and its subfolders; likely training tables come first."""
     with os.scandir(folder) as entries:
-        found = sorted(itertools.islice((entry.path for entry in entries), _ENTRIES))
-    paths = [Path(path) for path in found]
+        entry_paths = sorted(itertools.islice((entry.path for entry in entries), _ENTRIES))
+    paths = [Path(path) for path in entry_paths]
     for below in [path for path in paths if path.is_dir()]:
         with os.scandir(below) as entries:
             paths += sorted(Path(entry.path) for entry in itertools.islice(entries, _ENTRIES) if entry.is_file())

@@ -69,9 +69,9 @@ def of_values(name: str, train: Array, test: Array) -> View:
     """Return the view of equal values (texts or numbers; missing values count as equal)."""
     import pandas as pd
 
-    codes, found = pd.factorize(train, use_na_sentinel=False)
-    places = pd.Index(found).get_indexer(pd.Index(test))
-    return View(name, codes, np.where(places < 0, len(found), places), len(found), _is_flat(test))
+    codes, values = pd.factorize(train, use_na_sentinel=False)
+    places = pd.Index(values).get_indexer(pd.Index(test))
+    return View(name, codes, np.where(places < 0, len(values), places), len(values), _is_flat(test))
 
 
 def _is_flat(values: Array) -> bool:
@@ -134,15 +134,15 @@ def _of_texts(train: Series, test: Series) -> Iterator[View]:
     for size in (2, 3):
         yield view(f"first {size} characters", [text[:size] for text in texts])
     words = [_words(text) for text in texts]
-    yield view("first word", [found[0] if found else "" for found in words])
-    yield view("last word", [found[-1] if found else "" for found in words])
+    yield view("first word", [parts[0] if parts else "" for parts in words])
+    yield view("last word", [parts[-1] if parts else "" for parts in words])
     yield view("length", [len(text) for text in texts], binned=True)
-    yield view("words", [len(found) for found in words], binned=True)
+    yield view("words", [len(parts) for parts in words], binned=True)
     yield view("capitals", [sum(map(str.isupper, text)) for text in texts], binned=True)
     yield view("digits", [sum(map(str.isdigit, text)) for text in texts], binned=True)
     yield view("number", [_number(text) for text in texts], binned=True)
     for word in _frequent(words, codes[: len(ours)]):
-        yield view(f"word {word}", [float(word in found) for found in words])
+        yield view(f"word {word}", [float(word in parts) for parts in words])
 
 
 def _words(text: str) -> list[str]:
@@ -158,8 +158,8 @@ def _frequent(words: list[list[str]], codes: Array) -> list[str]:
     """Return words in at least `FREQUENT` of the rows, the most frequent first, if texts have several."""
     repeated = np.bincount(codes, minlength=len(words)).tolist()
     held: Counter[str] = Counter()
-    for found, rows in zip(words, repeated, strict=True):
-        for word in set(found) if len(found) > 1 else ():
+    for parts, rows in zip(words, repeated, strict=True):
+        for word in set(parts) if len(parts) > 1 else ():
             held[word] += rows
     least = max(5.0, FREQUENT * len(codes))
     return [word for word, rows in sorted(held.items(), key=lambda item: (-item[1], item[0])) if rows >= least][

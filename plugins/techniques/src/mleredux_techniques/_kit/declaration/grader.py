@@ -133,5 +133,5 @@ def carry_out(technique: TechniqueSpec, document: Document, instance: Instance) 
     except SandboxError:  # a problem with this machine, not with the document
         raise
     except Exception as error:  # errors that a document causes in the models count against the document
-        told = f"The recommendation could not be executed ({one_line(error)})."
-        return Efficacy(0.0, 0.0, parts=[Figure("carried out", False, told[:500], 0.0, 1.0)])
+        reason = f"The recommendation could not be executed ({one_line(error)})."
+        return Efficacy(0.0, 0.0, parts=[Figure("carried out", False, reason[:500], 0.0, 1.0)])

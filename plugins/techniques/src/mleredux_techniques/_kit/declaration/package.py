@@ -34,18 +34,19 @@ def declared(package: str, plant: Plant, reason: Reason | None = None) -> Techni
         package: The package's full name. Its module `document` defines exactly one `Document`.
         plant: As in `TechniqueSpec`.
         reason: `reason(base, planted)` returns why the question does not apply to a task; None if it may apply. The
-            default depends on `needs_table` in `technique.toml`, which says what data without a table lacks.
+            default depends on `needs_table` in `technique.toml`, which names the properties that data without a table
+            lacks.
     """
     name, fields = package.rpartition(".")[2], dict[str, Any]()
     for module, parts in PARTS.items():
-        found = import_module(f"{package}.{module}")
-        sources = getattr(found, "STUDY", None), found
+        imported = import_module(f"{package}.{module}")
+        sources = getattr(imported, "STUDY", None), imported
         fields |= {part: getattr(source, part) for source in sources for part in parts if hasattr(source, part)}
         if module == "document":
             fields["document"] = next(
-                part for part in vars(found).values() if isinstance(part, type) and part.__base__ is Document
+                part for part in vars(imported).values() if isinstance(part, type) and part.__base__ is Document
             )
-            fields["folder"] = Path(str(found.__file__)).parent
+            fields["folder"] = Path(str(imported.__file__)).parent
     fields |= {key: value for key, value in declaration(fields["folder"]).items() if key != "questions"}
     if what := fields.pop("needs_table", None):
         reason, fields["categories"] = without_table(what), WITH_TABLES
@@ -58,8 +59,8 @@ def declared(package: str, plant: Plant, reason: Reason | None = None) -> Techni
         return sheet.facts()
 
     def refuse(base: Task, planted: bool) -> str | None:
-        told = reason(base, planted) if reason else None
-        return told and f"{name} does not apply to {base.id}: {told}."
+        refusal = reason(base, planted) if reason else None
+        return refusal and f"{name} does not apply to {base.id}: {refusal}."
 
     return TechniqueSpec(id=name, assess=assess, refuse=refuse, plant=plant, **fields)
 

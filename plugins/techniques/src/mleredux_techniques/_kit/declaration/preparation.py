@@ -46,7 +46,7 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
         seed: Seed of the planted instance; None for unchanged data.
 
     Raises:
-        NotApplicable: The question does not apply to the data; the message says why.
+        NotApplicable: The question does not apply to the data; the message states the reason.
     """
     drawn_here, pictures = False, dict[str, bytes]()
     with one_thread():  # small matrices, on which threads would wait for one another
@@ -94,14 +94,14 @@ def _decided(
 ) -> tuple[Dataset, dict[str, bytes]]:
     """Return the technique's own planted instance, redrawn until good and bad advice differ significantly."""
     for attempt in range(ATTEMPTS):
-        made, files = draw(seed.generator(technique.id, base.id, *([attempt] if attempt else [])))
-        if technique.gap is None or (technique.id == "cv" and not (made.group or made.time)):
+        drawn, files = draw(seed.generator(technique.id, base.id, *([attempt] if attempt else [])))
+        if technique.gap is None or (technique.id == "cv" and not (drawn.group or drawn.time)):
             break
-        ratio = technique.gap(Instance(made, {}, base)).ratio
-        made.planted["gaps"] = {**made.planted.get("gaps", {}), technique.id: round(ratio, 2)}
+        ratio = technique.gap(Instance(drawn, {}, base)).ratio
+        drawn.planted["gaps"] = {**drawn.planted.get("gaps", {}), technique.id: round(ratio, 2)}
         if ratio >= DECIDED:
             break
-    return made, files
+    return drawn, files
 
 
 def _planted_by(
@@ -109,9 +109,9 @@ def _planted_by(
 ) -> tuple[Dataset, dict[str, bytes]]:
     """Return a planted instance with the technique's own additions."""
     assert technique.plant is not None
-    made = technique.plant(dataset, rng)
-    kinds = sorted({*dataset.planted["kinds"], *made.planted.get("kinds", ())})
-    return anonymous(replace(made, planted={**dataset.planted, **made.planted, "kinds": kinds}), rng), {}
+    changed = technique.plant(dataset, rng)
+    kinds = sorted({*dataset.planted["kinds"], *changed.planted.get("kinds", ())})
+    return anonymous(replace(changed, planted={**dataset.planted, **changed.planted, "kinds": kinds}), rng), {}
 
 
 def _write_question(dataset: Dataset, source: Source, path: Path, technique: str) -> None:

@@ -114,12 +114,12 @@ def _derive(technique: TechniqueSpec, base: Task, variant: str | None) -> Task:
     generated = seed is not None or "planted" in base.tags
     if technique.refuse is not None and (why := technique.refuse(base, generated)):
         raise NotApplicable(why)
-    asked = base.id
+    base_id = base.id
     if seed is not None:
         base = planted_competition(base, seed)
     description = technique.folder / "description.md"
     return TechniqueTask(
-        id=f"{technique.id}{f'+{variant}' if variant else ''}@{asked}",
+        id=f"{technique.id}{f'+{variant}' if variant else ''}@{base_id}",
         version=f"{technique.version}.{base.version}",
         kind="technique",
         title=f"{technique.title} ({base.title})",

@@ -119,28 +119,28 @@ def judge(
     gap = difference(naive.losses, strong.losses, overlap)
     measure = measure.format(metric=scorer.title)
     means = [shown(float(choice.losses.mean())) for choice in (naive, strong, given)]
-    told = f"Recommended {means[2]:.4f}, naive {means[0]:.4f}, strong {means[1]:.4f}: {measure}"
-    told += f", mean of {len(given.losses)} splits."
+    sentence = f"Recommended {means[2]:.4f}, naive {means[0]:.4f}, strong {means[1]:.4f}: {measure}"
+    sentence += f", mean of {len(given.losses)} splits."
     decided = gap.significant and gap.mean > SMALLEST_GAP * scorer.unit
     score, error = None, None
     if decided:
         score = round(float(np.clip((naive.losses.mean() - given.losses.mean()) / gap.mean, 0, 1)), 4)
         error = round(_ratio_error(naive.losses - given.losses, naive.losses - strong.losses, overlap), 4)
-        told += f" That is {score:.2f} ± {error:.2f} of the way from naive to strong."
+        sentence += f" That is {score:.2f} ± {error:.2f} of the way from naive to strong."
     else:
         harm = [difference(given.losses, other.losses, overlap) for other in (naive, strong)]
-        told += " Naive and strong do not differ significantly"
-        if all(one.significant and one.mean > SMALLEST_GAP * scorer.unit for one in harm):
+        sentence += " Naive and strong do not differ significantly"
+        if all(gap_of.significant and gap_of.mean > SMALLEST_GAP * scorer.unit for gap_of in harm):
             score, error = 0.0, 0.0
-            told += ", but the recommendation is worse."
+            sentence += ", but the recommendation is worse."
         else:
-            told += ": only the facts count."
+            sentence += ": only the facts count."
     apart = {"mean": round(gap.mean, 5), "standard_error": round(gap.standard_error, 5), "decided": decided}
     figures = [
-        Figure("efficacy", score, told, score=score, weight=1.0 if score is not None else 0.0),
+        Figure("efficacy", score, sentence, score=score, weight=1.0 if score is not None else 0.0),
         *(
-            _figure(name, choice, overlap, f"{scorer.task.metric.id}. {said}: {choice.what}.", shown)
-            for name, choice, said in (
+            _figure(name, choice, overlap, f"{scorer.task.metric.id}. {subject}: {choice.what}.", shown)
+            for name, choice, subject in (
                 ("naive choice", naive, naive.role),
                 ("strong choice", strong, "The best of a panel, chosen on other splits"),
                 ("recommended choice", given, "The recommendation"),

@@ -37,25 +37,25 @@ def compare(
     models: Sequence[Model] = MODELS,
 ) -> Efficacy:
     """Score a plan between a naive and a strong one with the competition's metric; each comes with a description."""
-    one, metric = pool(instance.dataset), scorer(instance.dataset, instance.base)
-    choices = [Choice(losses(instance, one, plan, models), what) for what, plan in (naive, strong, given)]
-    return judge(*choices, overlap=one.overlap, scorer=metric, sample=one.sample)
+    data, metric = pool(instance.dataset), scorer(instance.dataset, instance.base)
+    choices = [Choice(losses(instance, data, plan, models), what) for what, plan in (naive, strong, given)]
+    return judge(*choices, overlap=data.overlap, scorer=metric, sample=data.sample)
 
 
 def gap(instance: Instance, naive: Plan, strong: Plan) -> Difference:
     """Return a quick estimate of a strong plan's gain over a naive one: on few splits, with two of the models."""
-    one = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
-    return difference(losses(instance, one, naive, QUICK), losses(instance, one, strong, QUICK), one.overlap)
+    data = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
+    return difference(losses(instance, data, naive, QUICK), losses(instance, data, strong, QUICK), data.overlap)
 
 
-def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
+def rows_of(data: Pool, split: Split, plan: Plan) -> Rows:
     """Return the rows of a split, ready to be converted to matrices."""
-    dataset = one.dataset
+    dataset = data.dataset
     return Rows(
-        train=one.frame.iloc[split.train],
-        held_out=one.frame.iloc[split.held_out],
+        train=data.frame.iloc[split.train],
+        held_out=data.frame.iloc[split.held_out],
         columns={name: dataset.kinds[name] for name in dataset.features},
-        codes=one.codes[split.train],
+        codes=data.codes[split.train],
         classes=dataset.problem != "regression",
         seed=split.seed,
         how=dict(plan),
@@ -64,39 +64,39 @@ def rows_of(one: Pool, split: Split, plan: Plan) -> Rows:
 
 def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
     """Return the loss of the best model for each split, of shape (splits,): the metric, negated if higher is better."""
-    told = sorted((name, repr(how)) for name, how in plan.items())
-    return by_split(one, f"{models} {told}", lambda split: loss(instance, one, split, plan, models))
+    steps = sorted((name, repr(how)) for name, how in plan.items())
+    return by_split(one, f"{models} {steps}", lambda split: loss(instance, one, split, plan, models))
 
 
-def by_split(one: Pool, key: str, find: Callable[[Split], Array]) -> Array:
+def by_split(data: Pool, key: str, find: Callable[[Split], Array]) -> Array:
     """Return the loss of the best model for each split, computed once per key.
 
     Args:
         find: Returns the losses of all models for a split.
     """
-    seeds = [split.seed for split in one.splits]
-    named = f"losses {len(one.frame)} {seeds} {key}"
-    return remembered(one.dataset, named, lambda: of_best([find(split) for split in one.splits], one.dataset))
+    seeds = [split.seed for split in data.splits]
+    named = f"losses {len(data.frame)} {seeds} {key}"
+    return remembered(data.dataset, named, lambda: of_best([find(split) for split in data.splits], data.dataset))
 
 
-def of_best(found: Sequence[Array], dataset: Dataset) -> Array:
+def of_best(by_model: Sequence[Array], dataset: Dataset) -> Array:
     """Return the losses of the model with the smallest mean loss, since no one would use the others. Planted data
     addresses models of all families, so for it the mean over the models is returned.
 
     Args:
-        found: The losses of all models for each split.
+        by_model: The losses of all models for each split.
     """
-    told = np.array(found)
-    return np.asarray(told.mean(axis=1) if dataset.planted else told[:, int(told.mean(axis=0).argmin())])
+    stacked = np.array(by_model)
+    return np.asarray(stacked.mean(axis=1) if dataset.planted else stacked[:, int(stacked.mean(axis=0).argmin())])
 
 
-def loss(instance: Instance, one: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> Array:
+def loss(instance: Instance, data: Pool, split: Split, plan: Plan, models: Sequence[Model]) -> Array:
     """Return the losses of the models for one split."""
-    return split_losses(instance, one, split, predicted(one, split, matrices(rows_of(one, split, plan)), models))
+    return split_losses(instance, data, split, predicted(data, split, matrices(rows_of(data, split, plan)), models))
 
 
 def predicted(
-    one: Pool, split: Split, x: tuple[Array, Array], models: Sequence[Model] = MODELS, weights: Array | None = None
+    data: Pool, split: Split, x: tuple[Array, Array], models: Sequence[Model] = MODELS, weights: Array | None = None
 ) -> list[Array]:
     """Return the predictions of a split's held-out rows by each model.
 
@@ -104,17 +104,17 @@ def predicted(
         x: The features of the split's training and held-out rows.
         weights: As in `predict`.
     """
-    classes, y = one.dataset.problem != "regression", one.y[split.train]
+    classes, y = data.dataset.problem != "regression", data.y[split.train]
     options: dict[str, Any] = {"classes": classes, "seed": split.seed, "weights": weights}
     return [predict(model, x[0], y, x[1], **options) for model in models]
 
 
-def restored(one: Pool, predictions: Array, rows: Array | slice = _EVERY) -> Array:
+def restored(data: Pool, predictions: Array, rows: Array | slice = _EVERY) -> Array:
     """Return standardized numbers in their unit, clipped to the range of some rows; probabilities stay unchanged."""
-    if one.dataset.problem != "regression":
+    if data.dataset.problem != "regression":
         return predictions
-    known = one.codes[rows]
-    numbers = predictions * (one.codes.std() + 1e-12) + one.codes.mean()
+    known = data.codes[rows]
+    numbers = predictions * (data.codes.std() + 1e-12) + data.codes.mean()
     return np.asarray(np.clip(numbers, known.min(), known.max()))
 
 
@@ -127,25 +127,25 @@ def across(dataset: Dataset, plan: Plan) -> tuple[Pool, Rows]:
     places = np.arange(len(frame))
     split = Split(places[: len(dataset.train)], places[len(dataset.train) :], 0)
     names = () if dataset.problem == "regression" else class_names(dataset)
-    one = Pool(dataset, frame, y, codes, names, (split,))
-    return one, rows_of(one, split, plan)
+    data = Pool(dataset, frame, y, codes, names, (split,))
+    return data, rows_of(data, split, plan)
 
 
-def split_losses(instance: Instance, one: Pool, split: Split, predictions: Sequence[Array]) -> Array:
+def split_losses(instance: Instance, data: Pool, split: Split, predictions: Sequence[Array]) -> Array:
     """Return the losses of predictions of a split's held-out rows, one array of predictions per model.
 
     Predicted numbers are clipped to the range of the training rows.
     """
-    frame, truth = one.frame.iloc[split.held_out], one.codes[split.held_out]
+    frame, truth = data.frame.iloc[split.held_out], data.codes[split.held_out]
     metric = scorer(instance.dataset, instance.base)
-    return np.array([metric.loss(frame, truth, restored(one, told, split.train)) for told in predictions])
+    return np.array([metric.loss(frame, truth, restored(data, prediction, split.train)) for prediction in predictions])
 
 
-def by_part(instance: Instance, one: Pool, split: Split, told: Sequence[Array], most: int = 10) -> Array:
+def by_part(instance: Instance, data: Pool, split: Split, of_models: Sequence[Array], most: int = 10) -> Array:
     """Return the losses of predictions of a split's held-out rows on parts of these, of shape (parts, predictions)."""
     parts = parts_of(len(split.held_out), most)
     splits = [(part, replace(split, held_out=split.held_out[part])) for part in parts]
-    return np.array([split_losses(instance, one, own, [values[part] for values in told]) for part, own in splits])
+    return np.array([split_losses(instance, data, own, [values[part] for values in of_models]) for part, own in splits])
 
 
 def choosing_pool(instance: Instance) -> Pool:
@@ -155,11 +155,11 @@ def choosing_pool(instance: Instance) -> Pool:
 
 def choose(instance: Instance, panel: Mapping[str, Plan], models: Sequence[Model] = MODELS) -> str:
     """Return the name of the panel's best plan on the choosing pool; the first among equally good ones."""
-    one = choosing_pool(instance)
-    return best_of(panel, lambda name: losses(instance, one, panel[name], models), one.overlap)
+    data = choosing_pool(instance)
+    return best_of(panel, lambda name: losses(instance, data, panel[name], models), data.overlap)
 
 
-def best_of(names: Mapping[str, Option], told: Callable[[str], Array], overlap: float) -> str:
+def best_of(names: Mapping[str, Option], losses_of: Callable[[str], Array], overlap: float) -> str:
     """Return the first choice whose mean loss is within half a standard error of the smallest.
 
     This is the standard error rule of L. Breiman et al., "Classification and Regression Trees" (1984), section 3.4.3,
@@ -167,11 +167,11 @@ def best_of(names: Mapping[str, Option], told: Callable[[str], Array], overlap: 
 
     Args:
         names: The choices, simplest first.
-        told: Returns the losses of a choice, one per split.
+        losses_of: Returns the losses of a choice, one per split.
         overlap: Ratio of held-out rows to training rows of a split.
     """
     if len(names) == 1:
         return next(iter(names))
-    found = {name: told(name) for name in names}
-    best = min(found.values(), key=lambda values: float(values.mean()))
-    return next(name for name, values in found.items() if difference(values, best, overlap).ratio <= TIED)
+    by_name = {name: losses_of(name) for name in names}
+    best = min(by_name.values(), key=lambda values: float(values.mean()))
+    return next(name for name, values in by_name.items() if difference(values, best, overlap).ratio <= TIED)

@@ -41,7 +41,7 @@ class Known:
     frame: Frame
 
 
-def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer, *, rough: bool = False) -> Array:
+def applied(steps: Sequence[Step], known: Known, predictions: Array, judge: Scorer, *, rough: bool = False) -> Array:
     """Apply post-processing steps, each fitted to the result of the previous ones.
 
     Args:
@@ -55,105 +55,105 @@ def applied(steps: Sequence[Step], known: Known, told: Array, judge: Scorer, *, 
         if step not in possible:
             raise ValueError(f"{step} does not apply to predictions of {judge.asked}")
         change = _of_numbers if judge.asked == "numbers" else _of_classes
-        both = change(step, known, np.vstack([known.told, told]), judge, rough)
-        known, told = replace(known, told=both[:count]), both[count:]
-    return told
+        both = change(step, known, np.vstack([known.told, predictions]), judge, rough)
+        known, predictions = replace(known, told=both[:count]), both[count:]
+    return predictions
 
 
-def _of_classes(step: Step, known: Known, told: Array, judge: Scorer, rough: bool) -> Array:
+def _of_classes(step: Step, known: Known, predictions: Array, judge: Scorer, rough: bool) -> Array:
     """Return probabilities after a step that is fitted to the known ones, which come first."""
     if step == "clip":
-        return _normalised(np.maximum(told, CLIP))
+        return _normalised(np.maximum(predictions, CLIP))
     if step == "labels":
-        return np.asarray(np.eye(told.shape[1])[told.argmax(axis=1)])
+        return np.asarray(np.eye(predictions.shape[1])[predictions.argmax(axis=1)])
     if step == "temperature":
         rows = np.arange(len(known.codes))
         lost = [-np.log(powered(known.told, power)[rows, known.codes]).mean() for power in _POWERS]
-        return powered(told, float(_POWERS[int(np.argmin(lost))]))
+        return powered(predictions, float(_POWERS[int(np.argmin(lost))]))
     if step == "sigmoid":
-        return _sigmoid(known, told, 1e3 if rough else 1.0)
+        return _sigmoid(known, predictions, 1e3 if rough else 1.0)
     if step == "thresholds":
-        return _thresholds(known, told, judge, rough)
-    return _isotonic(known, told) if step == "isotonic" else told
+        return _thresholds(known, predictions, judge, rough)
+    return _isotonic(known, predictions) if step == "isotonic" else predictions
 
 
-def _normalised(told: Array) -> Array:
-    return np.asarray(told / told.sum(axis=1, keepdims=True))
+def _normalised(predictions: Array) -> Array:
+    return np.asarray(predictions / predictions.sum(axis=1, keepdims=True))
 
 
-def powered(told: Array, power: float) -> Array:
+def powered(predictions: Array, power: float) -> Array:
     """Return probabilities raised to a power, then normalized."""
-    return _normalised(np.exp(power * np.log(np.clip(told, LEAST, 1.0))))
+    return _normalised(np.exp(power * np.log(np.clip(predictions, LEAST, 1.0))))
 
 
-def weighted(told: Array, weights: Array) -> Array:
+def weighted(predictions: Array, weights: Array) -> Array:
     """Return probabilities multiplied by a weight per class, then normalized."""
-    return _normalised(np.clip(told, LEAST, 1.0) * weights)
+    return _normalised(np.clip(predictions, LEAST, 1.0) * weights)
 
 
-def _sigmoid(known: Known, told: Array, penalty: float = 1.0) -> Array:
+def _sigmoid(known: Known, predictions: Array, penalty: float = 1.0) -> Array:
     from sklearn.linear_model import LogisticRegression
 
     if len(np.unique(known.codes)) < 2:
-        return told
+        return predictions
     tool = LogisticRegression(C=penalty, max_iter=25)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few iterations suffice
         tool.fit(np.log(np.clip(known.told, LEAST, 1.0)), known.codes)
-    found = np.full(told.shape, LEAST)
-    found[:, tool.classes_] = tool.predict_proba(np.log(np.clip(told, LEAST, 1.0)))
-    return _normalised(found)
+    shares = np.full(predictions.shape, LEAST)
+    shares[:, tool.classes_] = tool.predict_proba(np.log(np.clip(predictions, LEAST, 1.0)))
+    return _normalised(shares)
 
 
-def _isotonic(known: Known, told: Array) -> Array:
+def _isotonic(known: Known, predictions: Array) -> Array:
     from sklearn.isotonic import IsotonicRegression
 
-    found = []
+    columns = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # predictions may be uninformative
-        for code in range(told.shape[1]):
+        for code in range(predictions.shape[1]):
             tool = IsotonicRegression(out_of_bounds="clip", increasing="auto")
-            found.append(tool.fit(known.told[:, code], known.codes == code).predict(told[:, code]))
-    return _normalised(np.maximum(np.column_stack(found), LEAST))
+            columns.append(tool.fit(known.told[:, code], known.codes == code).predict(predictions[:, code]))
+    return _normalised(np.maximum(np.column_stack(columns), LEAST))
 
 
-def _thresholds(known: Known, told: Array, judge: Scorer, rough: bool) -> Array:
+def _thresholds(known: Known, predictions: Array, judge: Scorer, rough: bool) -> Array:
     """Fit one factor for two classes; for several, a power of the class shares (on probabilities after `sigmoid`), then
     a factor for each of a few classes.
     """
-    count = told.shape[1]
-    told = _sigmoid(known, told) if count > 2 and not rough else told
-    ours = told[: len(known.codes)]
+    count = predictions.shape[1]
+    predictions = _sigmoid(known, predictions) if count > 2 and not rough else predictions
+    ours = predictions[: len(known.codes)]
     shares = np.maximum(np.bincount(known.codes, minlength=count), 1) / len(known.codes)
     options = [shares**-power for power in _RARITY] if count > 2 else [np.exp([0.0, t]) for t in _FACTORS]
     best = _best(options, lambda weights: weighted(ours, weights), known, judge)
     for code in range(count) if 2 < count <= FEW_CLASSES else ():
         factors = [best * np.where(np.arange(count) == code, factor, 1.0) for factor in np.exp(_FACTORS[::2])]
         best = _best(factors, lambda weights: weighted(ours, weights), known, judge)
-    return weighted(told, best)
+    return weighted(predictions, best)
 
 
 def _best(options: Sequence[Any] | Array, change: Callable[[Any], Array], known: Known, judge: Scorer) -> Any:
     """Return the option with the best metric score; the middle one among equally good ones."""
     lost = np.round([judge.loss(known.frame, known.codes, change(option)) for option in options], 9)
-    found = np.flatnonzero(lost == lost.min())
-    return options[int(found[len(found) // 2])]
+    places = np.flatnonzero(lost == lost.min())
+    return options[int(places[len(places) // 2])]
 
 
-def _of_numbers(step: Step, known: Known, told: Array, judge: Scorer, rough: bool) -> Array:
+def _of_numbers(step: Step, known: Known, predictions: Array, judge: Scorer, rough: bool) -> Array:
     """Return numbers after a step that is fitted to the known ones, which come first."""
     if step == "clip":
-        return np.asarray(np.clip(told, known.codes.min(), known.codes.max()))
+        return np.asarray(np.clip(predictions, known.codes.min(), known.codes.max()))
     if step == "round":
-        return np.round(told)
+        return np.round(predictions)
     if step == "scale":
-        near = _best(np.geomspace(0.25, 4, 9), lambda one: one * known.told, known, judge)
+        near = _best(np.geomspace(0.25, 4, 9), lambda factor: factor * known.told, known, judge)
         factors = near * np.geomspace(2**-0.5, 2**0.5, 9)
-        return np.asarray(_best(factors, lambda one: one * known.told, known, judge) * told)
-    return told if step == "none" else _binned(step, known, told, rough)
+        return np.asarray(_best(factors, lambda factor: factor * known.told, known, judge) * predictions)
+    return predictions if step == "none" else _binned(step, known, predictions, rough)
 
 
-def _binned(functional: str, known: Known, told: Array, rough: bool) -> Array:
+def _binned(functional: str, known: Known, predictions: Array, rough: bool) -> Array:
     """Return the target functional in bins of similar predictions, interpolated; with fewer bins if `rough`."""
     ours = known.told[:, 0]
     order = np.argsort(ours, kind="stable")
@@ -166,5 +166,5 @@ def _binned(functional: str, known: Known, told: Array, rough: bool) -> Array:
     places = np.array([ours[part].mean() for part in parts])
     levels = np.array([find[functional](known.codes[part]) for part in parts])
     if rough:
-        return np.asarray(levels[np.searchsorted((places[1:] + places[:-1]) / 2, told[:, 0])][:, None])
-    return np.asarray(np.interp(told[:, 0], places, levels))[:, None]
+        return np.asarray(levels[np.searchsorted((places[1:] + places[:-1]) / 2, predictions[:, 0])][:, None])
+    return np.asarray(np.interp(predictions[:, 0], places, levels))[:, None]

@@ -50,46 +50,46 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
 
     def find() -> dict[str, Any]:
         small = sampled(dataset)
-        one = pool(small, max_rows=ROWS, repeats=1)
+        data = pool(small, max_rows=ROWS, repeats=1)
         classes = dataset.problem != "regression"
-        found = {model: np.full(one.y.shape, np.nan) for model in MODELS}
-        for split in one.splits:
-            for model, told in zip(MODELS, predicted(one, split, matrices(rows_of(one, split, {}))), strict=True):
-                found[model][split.held_out] = restored(one, told)
-        held = np.flatnonzero(~np.isnan(found[MODELS[0]][:, 0]))
-        assert one.rows is not None
-        values = {name: told[held] for name, told in found.items()}
+        by_model = {model: np.full(data.y.shape, np.nan) for model in MODELS}
+        for split in data.splits:
+            for model, y in zip(MODELS, predicted(data, split, matrices(rows_of(data, split, {}))), strict=True):
+                by_model[model][split.held_out] = restored(data, y)
+        held = np.flatnonzero(~np.isnan(by_model[MODELS[0]][:, 0]))
+        assert data.rows is not None
+        values = {name: y[held] for name, y in by_model.items()}
         return {
-            "rows": one.rows[held].tolist(),
+            "rows": data.rows[held].tolist(),
             "values": values,
-            "truth": one.y[held] if classes else one.codes[held, None],
+            "truth": data.y[held] if classes else data.codes[held, None],
         }
 
-    told: dict[str, Any] = remembered(dataset, KEY, find)
-    return told
+    held_out: dict[str, Any] = remembered(dataset, KEY, find)
+    return held_out
 
 
 def of_test(dataset: Dataset) -> dict[str, Any]:
     """Return rows of the (sampled) test table, and the predictions of each reference model fitted on training rows."""
     small = sampled(dataset)
-    one, test = pool(small, max_rows=ROWS, repeats=1), small.test.head(ROWS).reset_index(drop=True)
+    data, test = pool(small, max_rows=ROWS, repeats=1), small.test.head(ROWS).reset_index(drop=True)
     columns = {name: dataset.kinds[name] for name in dataset.features}
-    x = matrices(Rows(one.frame, test, columns, one.codes, dataset.problem != "regression", 0))
-    whole = Split(np.arange(len(one.frame)), np.arange(len(test)), 0)
-    values = {model: restored(one, told) for model, told in zip(MODELS, predicted(one, whole, x), strict=True)}
+    x = matrices(Rows(data.frame, test, columns, data.codes, dataset.problem != "regression", 0))
+    whole = Split(np.arange(len(data.frame)), np.arange(len(test)), 0)
+    values = {model: restored(data, y) for model, y in zip(MODELS, predicted(data, whole, x), strict=True)}
     return {"rows": list(range(len(test))), "values": values, "truth": None}
 
 
-def each_model(found: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
+def each_model(held_out: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """Return the predictions of each model for the truth: natural ones, or those with planted distortions."""
-    plans = dataset.planted.get(KEY) or {name: {"model": name} for name in found["values"]}
+    plans = dataset.planted.get(KEY) or {name: {"model": name} for name in held_out["values"]}
     return listed(
-        found["rows"],
-        {name: distorted(found["values"][how["model"]], how, found["truth"]) for name, how in plans.items()},
+        held_out["rows"],
+        {name: distorted(held_out["values"][how["model"]], how, held_out["truth"]) for name, how in plans.items()},
     )
 
 
-def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> Array:
+def distorted(predictions: Array, how: dict[str, Any], truth: Array | None = None) -> Array:
     """Return predictions with a planted distortion.
 
     Args:
@@ -97,34 +97,34 @@ def distorted(told: Array, how: dict[str, Any], truth: Array | None = None) -> A
     """
     if "mixed" in how:  # most rows get the predictions of other rows
         rng = np.random.default_rng(how["mixed"])
-        places = np.flatnonzero(rng.random(len(told)) < MIXED)
-        told = told.copy()
-        told[places] = told[rng.permutation(places)]
+        places = np.flatnonzero(rng.random(len(predictions)) < MIXED)
+        predictions = predictions.copy()
+        predictions[places] = predictions[rng.permutation(places)]
     if truth is not None and "near" in how:
-        return np.asarray(truth + np.random.default_rng(how["near"]).uniform(-FRACTION, FRACTION, told.shape))
+        return np.asarray(truth + np.random.default_rng(how["near"]).uniform(-FRACTION, FRACTION, predictions.shape))
     if truth is not None and "fitted" in how:
-        told = how["fitted"] * truth + (1 - how["fitted"]) * told
+        predictions = how["fitted"] * truth + (1 - how["fitted"]) * predictions
     if not {"power", "weights", "turned"} & set(how):
-        return np.asarray(told * how.get("factor", 1.0) + how.get("offset", 0.0) * told.std())
-    found = powered(weighted(told, np.array(how.get("weights", 1.0))), how.get("power", 1.0))
-    return turned(found) if how.get("turned") else found
+        return np.asarray(predictions * how.get("factor", 1.0) + how.get("offset", 0.0) * predictions.std())
+    changed = powered(weighted(predictions, np.array(how.get("weights", 1.0))), how.get("power", 1.0))
+    return turned(changed) if how.get("turned") else changed
 
 
-def turned(told: Array) -> Array:
+def turned(predictions: Array) -> Array:
     """Return probabilities with logarithms rotated by a quarter turn: each class gets the difference of two others.
 
-    If the number of classes is odd, all columns together keep their information, while each alone says little about its
-    class. With two classes, each gets the other's probability.
+    If the number of classes is odd, all columns together keep their information, while each alone contains little
+    information about its class. With two classes, each gets the other's probability.
     """
-    if told.shape[1] == 2:
-        return told[:, ::-1]
-    logs = np.log(told)
+    if predictions.shape[1] == 2:
+        return predictions[:, ::-1]
+    logs = np.log(predictions)
     return powered(np.exp((np.roll(logs, 1, axis=1) - np.roll(logs, -1, axis=1)) / 3**0.5), 1.0)
 
 
 def listed(rows: list[int], values: dict[str, Array]) -> dict[str, Any]:
     """Return predictions as JSON values, for the truth."""
-    return {"rows": rows, "values": {name: np.round(told, DIGITS).tolist() for name, told in values.items()}}
+    return {"rows": rows, "values": {name: np.round(column, DIGITS).tolist() for name, column in values.items()}}
 
 
 def known_of(instance: Instance, model: str, *, test: bool = False) -> Known:
@@ -143,9 +143,9 @@ def table(dataset: Dataset, held: dict[str, Any], *, test: bool = False) -> str:
     columns: dict[str, Any] = {name: frame[name] for name in dataset.ids}
     columns |= {} if test else {"target": frame[dataset.target]}
     for model, values in held["values"].items():
-        told = np.array(values)
+        predictions = np.array(values)
         names = [model] if dataset.problem == "regression" else [f"{model} {name}" for name in class_names(dataset)]
-        columns |= {name: told[:, place] for place, name in enumerate(names)}
+        columns |= {name: predictions[:, place] for place, name in enumerate(names)}
     text: str = pd.DataFrame(columns).to_csv(index=False, lineterminator="\n")
     return text
 
@@ -167,12 +167,12 @@ def losses(
     """
     codes, frame = known[0].codes, known[0].frame
     strata = np.zeros(len(codes), dtype=int) if judge.asked == "numbers" else codes
-    found = []
+    losses_of = []
     for repeat in range(repeats):
         folds = assign_folds(strata, None, FOLDS, seed=seed * REPEATS + repeat)
         for fold in range(FOLDS):
             fit, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            parts = [Known(one.told[fit], codes[fit], frame.iloc[fit]) for one in known]
-            told = carry(parts, [one.told[held] for one in known], split=f"{seed} {repeat} {fold}")
-            found.append(judge.loss(frame.iloc[held], codes[held], told))
-    return np.array(found)
+            parts = [Known(model.told[fit], codes[fit], frame.iloc[fit]) for model in known]
+            predictions = carry(parts, [model.told[held] for model in known], split=f"{seed} {repeat} {fold}")
+            losses_of.append(judge.loss(frame.iloc[held], codes[held], predictions))
+    return np.array(losses_of)

@@ -55,8 +55,8 @@ def predict(
     if classes and np.count_nonzero(level) < 2:
         return np.tile(level, (len(others), 1))
     if model == "trees":
-        found = _trees(x, y, others, classes, seed, weights)
-        return (1 - PRIOR) * found + PRIOR * level if classes else found
+        predicted = _trees(x, y, others, classes, seed, weights)
+        return (1 - PRIOR) * predicted + PRIOR * level if classes else predicted
     if model == "neighbors":
         return _neighbors(x, y, others, share, level)
     if model == "linear" and not classes:
@@ -88,9 +88,9 @@ def _solved(model: Model, x: Array, y: Array, others: Array, classes: bool, seed
             return np.asarray(np.tile(np.average(y, axis=0, weights=weights), (len(others), 1)))
         if not classes:
             return np.asarray(np.nan_to_num(tool.predict(others)), dtype=float)[:, None]
-        found = np.zeros((len(others), y.shape[1]))
-        found[:, tool.classes_] = np.nan_to_num(tool.predict_proba(others))
-    return found
+        shares = np.zeros((len(others), y.shape[1]))
+        shares[:, tool.classes_] = np.nan_to_num(tool.predict_proba(others))
+    return shares
 
 
 def _trees(x: Array, y: Array, others: Array, classes: bool, seed: int, weights: Array | None) -> Array:

@@ -1,10 +1,9 @@
 """The competition's own metric as the loss of predictions: its grader scores a submission file for held-out rows.
 
 The form that the metric expects is determined by submitting the truth: one column per class, scores between 0 and 1,
-labels
-or numbers. With several numeric targets, the first is scored by itself, and the report says so. If the metric can't be
-computed this way, or not for single rows of the training table (it scores boxes, or needs columns that the table
-lacks), a standard metric for the same kind of target is used instead, and the report names it.
+labels or numbers. With several numeric targets, the first is scored by itself, and the report states this. If the
+metric can't be computed this way, or not for single rows of the training table (it scores boxes, or needs columns that
+the table lacks), a standard metric for the same kind of target is used instead, and the report names it.
 """
 
 from __future__ import annotations
@@ -76,8 +75,8 @@ class Scorer:
         """Return the metric with its direction."""
         better = "higher" if self.task.direction == "maximize" else "lower"
         column = f" of {self.task.submission.target_columns[0]} alone" if self.single else ""
-        told = f"{self.task.metric.id}{column} ({better} is better)"
-        return f"{told}; the competition's own metric can't be computed here" if self.substitute else told
+        name = f"{self.task.metric.id}{column} ({better} is better)"
+        return f"{name}; the competition's own metric can't be computed here" if self.substitute else name
 
     def shown(self, loss: float) -> float:
         """Convert a loss back to the metric's score."""
@@ -113,8 +112,8 @@ class Scorer:
             private.mkdir()
             self._table(frame[needed], true).to_csv(private / self.task.answers, index=False)
             submission = Path(folder) / self.task.submission.file
-            told = self._table(frame[needed], submitted)
-            told[[*self.task.submission.id_columns, *wanted]].to_csv(submission, index=False)
+            submission_table = self._table(frame[needed], submitted)
+            submission_table[[*self.task.submission.id_columns, *wanted]].to_csv(submission, index=False)
             return _value(self._grader.score(GradingInput(submission, private, self.task, options)))
 
     def _read(self, columns: dict[str, Any]) -> Table | None:
@@ -125,7 +124,7 @@ class Scorer:
         import pandas as pd
 
         row, size = self.task.submission.id_columns[0], len(next(iter(columns.values())))
-        found: dict[str, Any] = {row: np.arange(size, dtype=np.int64)}
+        columns_read: dict[str, Any] = {row: np.arange(size, dtype=np.int64)}
         for name, values in columns.items():
             if values.dtype.kind == "O":
                 codes, texts = pd.factorize(values)
@@ -135,12 +134,12 @@ class Scorer:
                 read = self._texts[key]
                 if len(read) != len(texts):
                     return None
-                found[name] = read.take(codes)
+                columns_read[name] = read.take(codes)
             elif values.dtype in (np.float64, np.int64):
-                found[name] = values
+                columns_read[name] = values
             else:
                 return None
-        return Table(pd.DataFrame(found))
+        return Table(pd.DataFrame(columns_read))
 
     @cached_property
     def _texts(self) -> dict[tuple[str, ...], Any]:
@@ -173,9 +172,9 @@ class Scorer:
         shares = shares / shares.sum(axis=1, keepdims=True)
         if self.asked == "class columns":
             none = np.full(len(shares), _EPSILON)
-            told = np.column_stack([none if code is None else shares[:, code] for _name, code in self._columns()])
-            told = told / told.sum(axis=1, keepdims=True)
-            return {name: told[:, place] for place, (name, _code) in enumerate(self._columns())}
+            table = np.column_stack([none if code is None else shares[:, code] for _name, code in self._columns()])
+            table = table / table.sum(axis=1, keepdims=True)
+            return {name: table[:, place] for place, (name, _code) in enumerate(self._columns())}
         if self.asked == "scores":
             return {self.task.submission.target_columns[0]: shares[:, self.positive]}
         labels = np.array(self.names, dtype=object)[predicted.argmax(axis=1)]
@@ -186,8 +185,8 @@ class Scorer:
         return [(name, codes.get(class_name(name))) for name in self.task.submission.target_columns]
 
 
-def _value(found: Score | float) -> float:
-    return float(found if isinstance(found, float | int) else found.value)
+def _value(score: Score | float) -> float:
+    return float(score if isinstance(score, float | int) else score.value)
 
 
 def _read_texts(texts: tuple[str, ...]) -> Any:
@@ -206,16 +205,16 @@ def scorer(dataset: Dataset, base: Task) -> Scorer:
 def _find(dataset: Dataset, base: Task) -> Scorer:
     substitutes = ("numbers",) if dataset.problem == "regression" else ("classes", "labels")
     for metric in (base.metric, *(Metric(grader=_SUBSTITUTES[kind]) for kind in substitutes)):
-        for task, asked, positive in _candidates(dataset, base, metric, own=metric is base.metric):
-            names = () if asked == "numbers" else class_names(dataset)
-            single = asked == "numbers" and len(dataset.targets) > 1
-            draft = Scorer(task, asked, names, positive, 0.0, 1.0, metric is not base.metric, single)
+        for task, form, positive in _candidates(dataset, base, metric, own=metric is base.metric):
+            names = () if form == "numbers" else class_names(dataset)
+            single = form == "numbers" and len(dataset.targets) > 1
+            draft = Scorer(task, form, names, positive, 0.0, 1.0, metric is not base.metric, single)
             try:
-                found = _probed(draft, dataset)
+                probed = _probed(draft, dataset)
             except Exception:  # a third-party grader may raise anything on input that it does not expect
                 continue
-            if found is not None:
-                return found
+            if probed is not None:
+                return probed
     raise MlereduxError(f"No metric can be computed for {dataset.target!r} of {dataset.task}.")
 
 
@@ -224,7 +223,7 @@ def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> l
     outputs = dataset.outputs if own and dataset.outputs else (dataset.target,)
     if dataset.problem == "regression":  # with several numbers, the first alone
         return [(_task(base, metric, (dataset.target,), dataset.target, own), "numbers", 0)]
-    found: list[tuple[Task, Asked, int]] = []
+    options: list[tuple[Task, Asked, int]] = []
     names = class_names(dataset)
     if not own:
         if metric.grader == _SUBSTITUTES["classes"]:
@@ -233,8 +232,8 @@ def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> l
         return [(_task(base, metric, outputs, "", own), "class columns", 0)]
     single = _task(base, metric, outputs, dataset.target, own)
     if len(names) == 2:
-        found += [(single, "scores", 1), (single, "scores", 0)]
-    return [*found, (single, "labels", 0)]
+        options += [(single, "scores", 1), (single, "scores", 0)]
+    return [*options, (single, "labels", 0)]
 
 
 def _task(base: Task, metric: Metric, columns: Sequence[str], first: str, own: bool) -> Task:
@@ -273,8 +272,8 @@ def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
         soft, opposite = SOFT * true + (1 - SOFT) * (1 - true), SOFT * (1 - true) + (1 - SOFT) * true
     sign = 1.0 if draft.task.direction == "maximize" else -1.0
     perfect = draft.score(frame, truth, true)
-    told = [value for one in constants if not math.isnan(value := draft.score(frame, truth, one))]
-    constant = max(told, key=lambda value: sign * value, default=perfect - sign)
+    scores = [value for constant_row in constants if not math.isnan(value := draft.score(frame, truth, constant_row))]
+    constant = max(scores, key=lambda value: sign * value, default=perfect - sign)
     if not math.isfinite(perfect) or sign * perfect <= sign * constant:
         return None
     if draft.asked == "scores" and sign * draft.score(frame, truth, soft) <= sign * draft.score(frame, truth, opposite):

@@ -85,8 +85,8 @@ class Study(ABC, Generic[Option]):
 
     def best(self, instance: Instance, panel: Sequence[Option]) -> Option:
         """Return the best choice on splits not used for scoring; the first among equally good ones."""
-        found = {str(place): self.losses(instance, option, "chosen") for place, option in enumerate(panel)}
-        return panel[int(best_of(found, lambda place: found[place].values, found["0"].overlap))]
+        losses = {str(place): self.losses(instance, option, "chosen") for place, option in enumerate(panel)}
+        return panel[int(best_of(losses, lambda place: losses[place].values, losses["0"].overlap))]
 
     def strong(self, instance: Instance) -> Option:
         """Return the strong choice: that of the truth, if it was found when the task was prepared."""
@@ -98,18 +98,18 @@ class Study(ABC, Generic[Option]):
         options = self.naive(instance), self.strong(instance), self.given(document, instance)
         if options[0] == options[1] == options[2]:
             return undecided("The recommended, the naive and the strong choice are the same.")
-        found = [self.losses(instance, option, "scored") for option in options]
-        pairs, role = zip(options, found, strict=True), self.role(instance)
-        choices = [Choice(one.values, self.told(option, instance), role) for option, one in pairs]
-        metric, (first, *_) = scorer(instance.dataset, instance.base), found
-        made = judge(*choices, overlap=first.overlap, scorer=metric, measure=self.text, sample=first.sample)
-        return replace(made, training=None) if self.private else made
+        losses = [self.losses(instance, option, "scored") for option in options]
+        pairs, role = zip(options, losses, strict=True), self.role(instance)
+        choices = [Choice(loss.values, self.told(option, instance), role) for option, loss in pairs]
+        metric, (first, *_) = scorer(instance.dataset, instance.base), losses
+        efficacy = judge(*choices, overlap=first.overlap, scorer=metric, measure=self.text, sample=first.sample)
+        return replace(efficacy, training=None) if self.private else efficacy
 
     def gap(self, instance: Instance) -> Difference:
         """Return the gain of the best of a few choices over the naive one."""
         naive = self.losses(instance, self.naive(instance), "quick")
-        found = [self.losses(instance, option, "quick").values for option in self.quick(instance)]
-        return difference(naive.values, min(found, key=lambda values: float(values.mean())), naive.overlap)
+        losses = [self.losses(instance, option, "quick").values for option in self.quick(instance)]
+        return difference(naive.values, min(losses, key=lambda values: float(values.mean())), naive.overlap)
 
 
 class OnRows(Study[Option]):
@@ -125,11 +125,11 @@ class OnRows(Study[Option]):
     def losses(self, instance: Instance, option: Option, stage: Stage) -> Losses:
         """Return the losses on the stage's pool; for the quick stage, on few splits with two of the models."""
         if stage == "quick":
-            one = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
+            data = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
         else:
-            one = pool(instance.dataset) if stage == "scored" else choosing_pool(instance)
-        values = self.on(one, option, instance, QUICK if stage == "quick" else self.models)
-        return Losses(values, one.overlap, one.sample)
+            data = pool(instance.dataset) if stage == "scored" else choosing_pool(instance)
+        values = self.on(data, option, instance, QUICK if stage == "quick" else self.models)
+        return Losses(values, data.overlap, data.sample)
 
 
 Treatments = Mapping[str, Any]
@@ -152,7 +152,7 @@ class OfColumns(OnRows[Treatments]):
 
     def listed(self, document: Any) -> Treatments:
         """Return the treatments in a document."""
-        return {one.column: getattr(one, self.kind) for one in getattr(document, self.columns)}
+        return {entry.column: getattr(entry, self.kind) for entry in getattr(document, self.columns)}
 
     def given(self, document: Any, instance: Instance) -> Treatments:
         """Return the treatments of all columns that can be treated."""
@@ -191,9 +191,9 @@ class OfColumns(OnRows[Treatments]):
 
 
 def _name(how: Part) -> str:
-    told = how.model_dump()
-    text = f"{told['name']}({told['strategy']})" if "strategy" in told else str(told["name"])
-    return f"{text} with indicator" if told.get("add_indicator") else text
+    fields = how.model_dump()
+    text = f"{fields['name']}({fields['strategy']})" if "strategy" in fields else str(fields["name"])
+    return f"{text} with indicator" if fields.get("add_indicator") else text
 
 
 class OnPredictions(Study[Option]):

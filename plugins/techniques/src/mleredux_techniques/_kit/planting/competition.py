@@ -94,9 +94,9 @@ def shared(base: Task) -> dict[str, Any]:
 def _prepare_planted(raw: Path, public: Path, private: Path, *, base: Task, seed: Seed) -> None:
     dataset, _source = discover(base, raw)
     name = f"{base.id}+planted-{'public-' if seed.public else ''}{seed.number}"
-    made = replace(planted(dataset, base, seed), task=name)
-    write(made, base, public, private)
-    keep(made, private)
+    competition = replace(planted(dataset, base, seed), task=name)
+    write(competition, base, public, private)
+    keep(competition, private)
     if dataset.thumbnail:
         keep_sketches(replace(dataset, task=name), seed.generator(base.id, "pictures"), private)
 
@@ -137,8 +137,8 @@ def write_tables(dataset: Dataset, public: Path, train: str = TRAIN, test: str |
     """Write the training and the test table; booleans are written as True and False."""
     booleans = [name for name, kind in dataset.kinds.items() if kind == "boolean"]
     for path, frame in ((train, dataset.train), (test or TEST, dataset.test.drop(columns=list(dataset.targets)))):
-        told = frame.assign(**{column: frame[column].map({1.0: "True", 0.0: "False"}) for column in booleans})
-        told.to_csv(public / path, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+        printed = frame.assign(**{column: frame[column].map({1.0: "True", 0.0: "False"}) for column in booleans})
+        printed.to_csv(public / path, index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
 
 
 def board(instance: Instance) -> list[float]:
@@ -148,16 +148,16 @@ def board(instance: Instance) -> list[float]:
     target encoding and ranks.
     """
     metric = scorer(instance.dataset, instance.base)
-    found = [metric.constant]
+    scores = [metric.constant]
     careful = _careful(instance.dataset)
     leaking = {name for leak in instance.dataset.planted.get("leaks", ()) for name in leak["columns"]}
     kept = tuple(name for name in careful if name not in leaking)
     with one_thread():
         for dataset, plan in ((instance.dataset, {}), (replace(instance.dataset, features=kept), careful)):
-            one, rows = across(dataset, plan)
-            losses = split_losses(instance, one, one.splits[0], predicted(one, one.splits[0], matrices(rows)))
-            found += [metric.shown(float(loss)) for loss in losses]
-    return found
+            data, rows = across(dataset, plan)
+            losses = split_losses(instance, data, data.splits[0], predicted(data, data.splits[0], matrices(rows)))
+            scores += [metric.shown(float(loss)) for loss in losses]
+    return scores
 
 
 def _careful(dataset: Dataset) -> dict[str, Any]:

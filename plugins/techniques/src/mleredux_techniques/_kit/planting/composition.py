@@ -53,22 +53,22 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
         NotApplicable: Nothing can be planted in this data.
     """
     best: tuple[int, float] = len(ORDER) + 1, 0.0
-    made, before, since = dataset, dict[str, Dataset](), None
+    drawn, before, since = dataset, dict[str, Dataset](), None
     for attempt in range(ATTEMPTS):
         states = dict(before)
         draw = draft(dataset, seed.generator(base.id, attempt), states, since)
         gaps = _gaps(draw, base, best, since)
         if gaps is not None and (
-            not attempt or set(gaps) == set(made.planted["gaps"])
+            not attempt or set(gaps) == set(drawn.planted["gaps"])
         ):  # dropping groups is no solution
             best, before = _rank(gaps), states
-            made = replace(draw, planted={**draw.planted, "gaps": gaps, "attempt": attempt})
-        undecided = [name for name, gap in made.planted["gaps"].items() if gap < DECIDED]
+            drawn = replace(draw, planted={**draw.planted, "gaps": gaps, "attempt": attempt})
+        undecided = [name for name, gap in drawn.planted["gaps"].items() if gap < DECIDED]
         if not undecided:
             break
         since = undecided[attempt % len(undecided)]
     # its grader may expect the names of the competition
-    return renamed(made, {ID: next(iter(base.submission.id_columns), ID)})
+    return renamed(drawn, {ID: next(iter(base.submission.id_columns), ID)})
 
 
 def renamed(dataset: Dataset, names: dict[str, str]) -> Dataset:
@@ -100,20 +100,20 @@ def draft(
         since: The first technique to plant again; None to start with new rows.
     """
     states = {} if states is None else states
-    made = states[since] if since else generated(dataset, rng, rows=2_200 if dataset.problem != "regression" else 1_450)
+    data = states[since] if since else generated(dataset, rng, rows=2_200 if dataset.problem != "regression" else 1_450)
     kept = ORDER[: ORDER.index(since)] if since else ()
     without = ("imbalance",) if dataset.problem == "regression" or dataset.metric in AREAS else ()
     for name, technique in techniques().items():
         assert technique.plant is not None
         if name not in kept and name not in without:
-            states[name] = made
-            known = set(made.features)
-            made = technique.plant(made, rng)
-            added = [column for column in made.features if column not in known]
-            if name != "cv" or made.group or made.time:
-                about = {**made.planted.get("about", {}), name: added}
-                made = replace(made, planted={**made.planted, "about": about})
-    return anonymous(made, rng)
+            states[name] = data
+            known = set(data.features)
+            data = technique.plant(data, rng)
+            added = [column for column in data.features if column not in known]
+            if name != "cv" or data.group or data.time:
+                about = {**data.planted.get("about", {}), name: added}
+                data = replace(data, planted={**data.planted, "about": about})
+    return anonymous(data, rng)
 
 
 def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
@@ -127,8 +127,8 @@ def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     row = dataset.ids[0] if dataset.ids else ID
     columns = [row, *order, *dataset.targets]
     kept = {name: kind for name, kind in kinds.items() if name in names or name == row}
-    made = replace(dataset, train=train[columns], test=test[columns], ids=(row,), features=tuple(order), kinds=kept)
-    return renamed(made, names)
+    reduced = replace(dataset, train=train[columns], test=test[columns], ids=(row,), features=tuple(order), kinds=kept)
+    return renamed(reduced, names)
 
 
 def _renamed(value: Any, names: dict[str, str]) -> Any:
@@ -140,7 +140,7 @@ def _renamed(value: Any, names: dict[str, str]) -> Any:
     return names.get(value, value) if isinstance(value, str) else value
 
 
-def _gaps(made: Dataset, base: Task, best: tuple[int, float], since: str | None) -> dict[str, float] | None:
+def _gaps(drawn: Dataset, base: Task, best: tuple[int, float], since: str | None) -> dict[str, float] | None:
     """Return the gain of good advice over naive advice on the training rows per technique, in standard errors.
 
     None if the draft can't rank above the best one so far: further measurements could only lower its rank. The
@@ -149,8 +149,8 @@ def _gaps(made: Dataset, base: Task, best: tuple[int, float], since: str | None)
     gaps: dict[str, float] = {}
     with one_thread():
         for name, technique in sorted(techniques().items(), key=lambda item: (item[0] != since, item[0] == SLOWEST)):
-            if technique.gap is not None and name in made.planted["about"]:
-                gaps[name] = round(technique.gap(Instance(view(made, name), {}, base)).ratio, 2)
+            if technique.gap is not None and name in drawn.planted["about"]:
+                gaps[name] = round(technique.gap(Instance(view(drawn, name), {}, base)).ratio, 2)
                 if _rank(gaps) >= best:
                     return None
     return {name: gaps[name] for name in ORDER if name in gaps}

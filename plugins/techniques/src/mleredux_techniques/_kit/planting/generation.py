@@ -48,13 +48,13 @@ def generated(
         raise NotApplicable(f"Nothing can be planted in {dataset.task}: it has too few rows, or several text targets.")
     features = [str(name) for name in rng.permutation(dataset.features)[:most]]
     kinds = {name: kind for name, kind in dataset.kinds.items() if name in features}
-    target, told, bins = _targets(dataset, rows, rng)
+    target, classes, bins = _targets(dataset, rows, rng)
     numbers = [*(name for name in features if kinds[name] == "number"), *others]
     prose = [name for name in features if kinds[name] == "text" and is_free_text(donors[name])]
     parts: list[Frame] = []
-    for one in np.unique(told):
-        members = np.flatnonzero(bins == one)
-        wanted = np.flatnonzero(told == one)
+    for label in np.unique(classes):
+        members = np.flatnonzero(bins == label)
+        wanted = np.flatnonzero(classes == label)
         chosen = donors.iloc[members[rng.integers(0, len(members), len(wanted))]][[*features, *others]]
         part = chosen.set_axis(wanted)
         if numbers:
@@ -83,15 +83,15 @@ def _targets(dataset: Dataset, rows: int, rng: np.random.Generator) -> tuple[Arr
         if (known % 1 == 0).all():
             target = np.round(target)
         source = np.where(rng.random(rows) < CONFUSED, rng.random(rows), place)
-        found = np.unique(bins)
-        return target, found[np.minimum((source * len(found)).astype(int), len(found) - 1)], bins
+        levels_seen = np.unique(bins)
+        return target, levels_seen[np.minimum((source * len(levels_seen)).astype(int), len(levels_seen) - 1)], bins
     names, bins = np.unique(known.astype(str), return_inverse=True)
     codes = rng.choice(len(names), rows, p=np.bincount(bins) / len(bins))
     firsts = np.arange(min(rows, 20 * len(names))) % len(names)  # every class keeps some rows
     codes[: len(firsts)] = firsts
     codes = rng.permutation(codes)
-    told = np.where(rng.random(rows) < CONFUSED, rng.integers(0, len(names), rows), codes)
-    return names.astype(object)[codes], told, bins
+    confused = np.where(rng.random(rows) < CONFUSED, rng.integers(0, len(names), rows), codes)
+    return names.astype(object)[codes], confused, bins
 
 
 def _copula(values: Any, count: int, rng: np.random.Generator) -> Array:
@@ -110,36 +110,36 @@ def _copula(values: Any, count: int, rng: np.random.Generator) -> Array:
     np.fill_diagonal(related, 1.0)
     vectors, sizes, _ = np.linalg.svd(related)
     drawn = rng.standard_normal((count, table.shape[1])) @ (vectors * np.sqrt(sizes)).T
-    made = np.zeros_like(drawn)
+    columns = np.zeros_like(drawn)
     for place, column in enumerate(table.T):
         known = column[~np.isnan(column)]
         shares = ndtr(drawn[:, place] / max(drawn[:, place].std(), 1e-9))
         whole = len(known) > 0 and bool((known % 1 == 0).all())
-        found: Array = np.quantile(known, shares) if len(known) else np.zeros(count)
-        made[:, place] = np.round(found) if whole else np.round(found, _decimals(known))
-    return np.asarray(made)
+        quantiles: Array = np.quantile(known, shares) if len(known) else np.zeros(count)
+        columns[:, place] = np.round(quantiles) if whole else np.round(quantiles, _decimals(known))
+    return np.asarray(columns)
 
 
 def _spliced(texts: Series, count: int, rng: np.random.Generator) -> list[str]:
     """Splice texts from the beginning of one given text and the end of another; no result equals a given text."""
     words = [str(text).split() for text in texts.dropna()] or [[]]
-    given = {tuple(text) for text in words}
-    made = []
+    originals = {tuple(text) for text in words}
+    texts_made = []
     for first, second in rng.integers(0, len(words), (count, 2)):
         parts = words[first][: (len(words[first]) + 1) // 2], words[second][len(words[second]) // 2 :]
         joined = [*parts[0], *parts[1]]
-        made.append(" ".join(joined if tuple(joined) not in given else [*parts[1], *parts[0]]))
-    return made
+        texts_made.append(" ".join(joined if tuple(joined) not in originals else [*parts[1], *parts[0]]))
+    return texts_made
 
 
 def reworded(dataset: Dataset, frame: Frame, rng: np.random.Generator) -> Frame:
     """Return rows whose prose omits some words, so that texts nearly equal those of other rows."""
-    made = frame.copy()
+    changed = frame.copy()
     for name in dataset.of_kind("text"):
         if is_free_text(dataset.train[name]):
-            words = [str(text).split() for text in made[name].fillna("")]
-            made[name] = [" ".join(one for one in text if rng.random() >= LEFT_OUT) for text in words]
-    return made
+            words = [str(text).split() for text in changed[name].fillna("")]
+            changed[name] = [" ".join(word for word in text if rng.random() >= LEFT_OUT) for text in words]
+    return changed
 
 
 def _decimals(values: Array) -> int:

@@ -27,14 +27,14 @@ def fresh_names(dataset: Dataset, rng: np.random.Generator, count: int) -> list[
 
 def lively(dataset: Dataset, *, distinct: int = 8, most: float = 0.7) -> list[str]:
     """Return numeric features with enough distinct values, none of which is too frequent."""
-    found = []
+    names = []
     for name in dataset.of_kind("number"):
         values = dataset.train[name].dropna()
         if len(values) < 0.9 * len(dataset.train) or values.nunique() < distinct:
             continue
         if values.value_counts(normalize=True).iloc[0] <= most:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def of_the_base(dataset: Dataset) -> list[str]:
@@ -49,8 +49,8 @@ def plain(dataset: Dataset, features: list[str], rng: np.random.Generator, test_
     frame = pooled(dataset)[columns].iloc[rng.permutation(len(dataset.train) + len(dataset.test))]
     cut = round((1 - test_share) * len(frame))
     kinds = {name: dataset.kinds[name] for name in (*dataset.ids, *features)}
-    made = replace(dataset, train=frame.iloc[:cut], test=frame.iloc[cut:], features=tuple(features), kinds=kinds)
-    return renumbered(resized(replace(made, group=None, time=None, planted={})), rng)
+    joined = replace(dataset, train=frame.iloc[:cut], test=frame.iloc[cut:], features=tuple(features), kinds=kinds)
+    return renumbered(resized(replace(joined, group=None, time=None, planted={})), rng)
 
 
 def clean(
@@ -76,11 +76,11 @@ def clean(
     if not prose:
         need(dataset, technique, kept, 2, "numeric features")
     chosen = rng.permutation(kept)[: max(numbers, len(dataset.thumbnail))]
-    made = plain(dataset, [*(str(name) for name in chosen), *prose], rng, test_share)
+    cleaned = plain(dataset, [*(str(name) for name in chosen), *prose], rng, test_share)
     for name in ("size", "rate"):
-        level = levels(made, rng, noise=noise)
-        made = with_values(made, {name: np.round(level * 10.0 ** float(rng.uniform(-2, 3)), 4)}, rng)
-    return made
+        level = levels(cleaned, rng, noise=noise)
+        cleaned = with_values(cleaned, {name: np.round(level * 10.0 ** float(rng.uniform(-2, 3)), 4)}, rng)
+    return cleaned
 
 
 def need(dataset: Dataset, technique: str, found: list[str], count: int, what: str) -> None:

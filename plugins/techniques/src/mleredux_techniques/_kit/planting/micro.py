@@ -79,14 +79,14 @@ class Stream:
 
 def micro_competition(name: str) -> PlantedCompetition | None:
     """Return the competition `synthetic-micro[-easy|-hard][-public]-SEED`; None for other names."""
-    if (found := parsed(NAME, name)) is None:
+    if (match := parsed(NAME, name)) is None:
         return None
-    seed, difficulty = found
+    seed, difficulty = match
     grader, direction = METRICS[Stream(seed.key("micro metric", difficulty)).below(len(METRICS))]
-    made = generated_competition(name, f"Synthetic micro table {seed.number} ({difficulty})", seed, grader, direction)
+    task = generated_competition(name, f"Synthetic micro table {seed.number} ({difficulty})", seed, grader, direction)
     prepare = partial(_prepare, seed=seed, difficulty=difficulty, metric=grader)
-    tags = (*made.tags, "micro", difficulty)
-    return made.model_copy(update={"version": f"micro{REVISION}.{seed.mark}", "prepare": prepare, "tags": tags})
+    tags = (*task.tags, "micro", difficulty)
+    return task.model_copy(update={"version": f"micro{REVISION}.{seed.mark}", "prepare": prepare, "tags": tags})
 
 
 def _prepare(raw: Path, public: Path, private: Path, *, seed: Seed, difficulty: str, metric: str) -> None:

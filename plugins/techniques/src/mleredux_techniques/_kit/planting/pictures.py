@@ -35,10 +35,10 @@ LETTERS = list("ABCDEFGHKLMNPRST")
 def keep_sketches(dataset: Dataset, rng: np.random.Generator, private: Path) -> None:
     """Write generated thumbnails with their targets next to the answers; techniques draw images from them."""
     small = replace(dataset, features=dataset.thumbnail, targets=(dataset.target,))
-    made = generated(small, rng, rows=ROWS, most=len(THUMBNAIL))
+    sketch = generated(small, rng, rows=ROWS, most=len(THUMBNAIL))
     folder = private / FOLDER / SKETCHES
     folder.mkdir(parents=True)
-    save(replace(made, thumbnail=dataset.thumbnail), folder)
+    save(replace(sketch, thumbnail=dataset.thumbnail), folder)
 
 
 def kept_sketches(prepared: Path) -> Dataset | None:
@@ -55,12 +55,12 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
         sketches: Thumbnails and targets.
     """
     assert technique.plant is not None
-    made = technique.plant(sketches, rng)
-    pixels = [_pixels(frame, sketches) for frame in (made.train, made.test)]
-    beside = anonymous(replace(made, features=tuple(name for name in made.features if name not in THUMBNAIL)), rng)
-    told = [str(way) for way in rng.permutation(WAYS)[: int(rng.integers(1, 3))]] if technique.id == "leakage" else []
-    signal = target_signal(made, made.train, rng)
-    high = signal > (np.median(signal) if made.problem == "regression" else 0.5)
+    data = technique.plant(sketches, rng)
+    pixels = [_pixels(frame, sketches) for frame in (data.train, data.test)]
+    beside = anonymous(replace(data, features=tuple(name for name in data.features if name not in THUMBNAIL)), rng)
+    ways = [str(way) for way in rng.permutation(WAYS)[: int(rng.integers(1, 3))]] if technique.id == "leakage" else []
+    signal = target_signal(data, data.train, rng)
+    high = signal > (np.median(signal) if data.problem == "regression" else 0.5)
     shares = rng.uniform(0.3, 0.7, (2, len(WAYS)))
     if technique.id != "eda":  # or the test images come from elsewhere
         shares[1] = shares[0]
@@ -70,9 +70,9 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
     for place, (name, frame) in enumerate((("train", beside.train), ("test", beside.test))):
         marks = rng.random((len(frame), len(WAYS))) < shares[place]
         marks[:, -1] = 1e3 * pixels[place].mean(axis=(1, 2)) % 1 < shares[place, -1]  # copies get the same marks
-        for way in told if name == "train" else ():
+        for way in ways if name == "train" else ():
             marks[:, WAYS.index(way)] = high ^ (rng.random(len(frame)) < ERRORS)
-        contents = [look.file(one, mark, rng) for one, mark in zip(pixels[place], marks, strict=True)]
+        contents = [look.file(array, mark, rng) for array, mark in zip(pixels[place], marks, strict=True)]
         described.append(_described(contents, frame))
         names = [f"{name}/{number:.0f}.png" for number in frame[beside.ids[0]]]
         files |= dict(zip(names, contents, strict=True))
@@ -81,7 +81,7 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
     kinds: dict[str, Kind] = {name: "text" if name in texts else "number" for name in shown}
     features = (*beside.features, *shown)
     columns = [*beside.ids, *features, *beside.targets]
-    found = replace(
+    anonymized = replace(
         beside,
         train=beside.train.join(described[0])[columns],
         test=beside.test.join(described[1])[columns],
@@ -89,9 +89,9 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
         kinds={**beside.kinds, **kinds},
         thumbnail=THUMBNAIL,
     )
-    leaks = [{"kinds": list(COLUMN_KINDS), "columns": [look.shows(way)], "planted": True} for way in told]
-    facts = {"leaks": [*found.planted.get("leaks", ()), *leaks]} if leaks else {}
-    return merged(found, told, **facts), files
+    leaks = [{"kinds": list(COLUMN_KINDS), "columns": [look.shows(way)], "planted": True} for way in ways]
+    facts = {"leaks": [*anonymized.planted.get("leaks", ()), *leaks]} if leaks else {}
+    return merged(anonymized, ways, **facts), files
 
 
 def without_descriptions(dataset: Dataset) -> Dataset:
@@ -140,9 +140,9 @@ class _Look:
         if marked:
             row, column = (round(place * extent / SIDE) for place, extent in zip(self.corner, size[::-1], strict=True))
             colored[row : row + height // SIDE + 1, column : column + size[0] // SIDE + 1] = 255
-        told, file = PngImagePlugin.PngInfo(), io.BytesIO()
-        told.add_text("Source", self.texts[int(text)])
-        Image.fromarray(np.clip(colored, 0, 255).astype(np.uint8)).save(file, "PNG", pnginfo=told)
+        metadata, file = PngImagePlugin.PngInfo(), io.BytesIO()
+        metadata.add_text("Source", self.texts[int(text)])
+        Image.fromarray(np.clip(colored, 0, 255).astype(np.uint8)).save(file, "PNG", pnginfo=metadata)
         return file.getvalue()
 
 

@@ -26,13 +26,13 @@ _ROWS = 1_200
 
 def synthetic_competition(name: str) -> PlantedCompetition | None:
     """Return the competition `synthetic[-easy|-hard][-public]-SEED`; None for other names."""
-    if (found := parsed(NAME, name)) is None:
+    if (match := parsed(NAME, name)) is None:
         return None
-    seed, difficulty = found
+    seed, difficulty = match
     grader, direction = METRICS[int(seed.generator("metric", difficulty).integers(len(METRICS)))]
-    made = generated_competition(name, f"Synthetic table {seed.number} ({difficulty})", seed, grader, direction)
-    prepare = partial(_prepare, base=made, seed=seed, difficulty=difficulty)
-    return made.model_copy(update={"version": f"{REVISION}.{seed.mark}", "prepare": prepare})
+    competition = generated_competition(name, f"Synthetic table {seed.number} ({difficulty})", seed, grader, direction)
+    prepare = partial(_prepare, base=competition, seed=seed, difficulty=difficulty)
+    return competition.model_copy(update={"version": f"{REVISION}.{seed.mark}", "prepare": prepare})
 
 
 def parsed(pattern: re.Pattern[str], name: str) -> tuple[Seed, str] | None:
@@ -67,11 +67,11 @@ def fetch(raw: Path) -> None:
 
 
 def _prepare(raw: Path, public: Path, private: Path, *, base: Task, seed: Seed, difficulty: str) -> None:
-    made = planted(table(base, seed.generator("table", difficulty), NOISE[difficulty]), base, seed)
-    structure = {**made.planted, "difficulty": difficulty}
-    made = replace(made, task=base.id, planted=structure)
-    write(made, base, public, private)
-    keep(made, private)
+    instance = planted(table(base, seed.generator("table", difficulty), NOISE[difficulty]), base, seed)
+    structure = {**instance.planted, "difficulty": difficulty}
+    instance = replace(instance, task=base.id, planted=structure)
+    write(instance, base, public, private)
+    keep(instance, private)
 
 
 def table(base: Task, rng: np.random.Generator, noise: float) -> Dataset:

@@ -94,9 +94,9 @@ def _with_amounts(rows: Rows) -> Rows:
     read: dict[str, tuple[Series, Series]] = {}
     for name, kind in rows.columns.items():
         if kind == "text" and isinstance(rows.how.get(name, _PLAIN).encoding, encoders.NoEncoding):
-            found = amounts(pd.concat([rows.train[name], rows.held_out[name]], ignore_index=True))
-            if found is not None:
-                first, last = found.iloc[: len(rows.train)], found.iloc[len(rows.train) :]
+            numbers = amounts(pd.concat([rows.train[name], rows.held_out[name]], ignore_index=True))
+            if numbers is not None:
+                first, last = numbers.iloc[: len(rows.train)], numbers.iloc[len(rows.train) :]
                 read[name] = first.set_axis(rows.train.index), last.set_axis(rows.held_out.index)
     if not read:
         return rows
@@ -129,12 +129,12 @@ def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple
         imputers.fill_texts(rows.train[list(texts)], rows.held_out[list(texts)], texts),
         strict=True,
     )
-    made = [pd.concat(pair, axis=1)[kept] for pair in parts]
+    filled = [pd.concat(pair, axis=1)[kept] for pair in parts]
     for name in numbers:
         if _encoding(how[name]) is not None:
-            for frame in made:
+            for frame in filled:
                 frame[name] = _texts_of(frame[name].to_numpy())
-    return made[0], made[1]
+    return filled[0], filled[1]
 
 
 def _encoding(how: Preprocessing) -> encoders.Encoding | None:
@@ -151,7 +151,7 @@ def _columns(rows: Rows, train: Frame, held_out: Frame, how: dict[str, Preproces
     """
     from mleredux_techniques._kit.vocabulary.transforms import encoded, scaled
 
-    found: dict[str, tuple[Array, Array]] = {}
+    arrays: dict[str, tuple[Array, Array]] = {}
     alike: dict[scalers.Scaler | None, list[str]] = {}
     options: dict[str, Any] = {"classes": rows.classes, "seed": rows.seed, "most": _most(rows)}
     for name in train.columns:
@@ -164,11 +164,11 @@ def _columns(rows: Rows, train: Frame, held_out: Frame, how: dict[str, Preproces
             alike.setdefault(scaler if varies else None, []).append(name)
             continue
         encoding = encoding or (_WORDS if is_free_text(rows.train[name]) else _FEW)
-        found[name] = encoded(encoding, train[name], held_out[name], rows.codes, **options)
+        arrays[name] = encoded(encoding, train[name], held_out[name], rows.codes, **options)
     for shared, names in alike.items():  # no column names, which scikit-learn would check
         both = scaled(shared, train[names].to_numpy(), held_out[names].to_numpy())
-        found |= {name: (both[0][:, [place]], both[1][:, [place]]) for place, name in enumerate(names)}
-    return [found[name] for name in train.columns]
+        arrays |= {name: (both[0][:, [place]], both[1][:, [place]]) for place, name in enumerate(names)}
+    return [arrays[name] for name in train.columns]
 
 
 def _indicators(rows: Rows, names: list[str]) -> tuple[Array, Array]:

@@ -32,7 +32,8 @@ def prepare(w: Workspace, scenes: bool = False) -> None:
     """Split the labeled images; the test set has the fields of the raw test file.
 
     Args:
-        scenes: Whether to hold out all images with the same angle together; those without an angle are split singly.
+        scenes: Whether to hold out all images with the same angle together; those without an angle are split
+        individually.
     """
     import pandas as pd
 
