@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 from mleredux._core.submissions import endpoint as module
-from mleredux._core.submissions.endpoint import RateLimit, ValidationEndpoint
+from mleredux._core.submissions import rate_limit
+from mleredux._core.submissions.endpoint import ValidationEndpoint
+from mleredux._core.submissions.rate_limit import RateLimit
 from mleredux.errors import SandboxError
 from mleredux.models import Column, SubmissionSchema, Verdict
 
@@ -136,11 +138,11 @@ def test_curl_is_answered_on_the_unix_socket(served: Served, tmp_path: Path) -> 
 
 @pytest.mark.attack
 def test_who_asks_too_often_waits_and_his_uploads_are_not_kept(served: Served) -> None:
-    answers = [served.post(GOOD)[0] for _ in range(module.BURST + 3)]
-    assert answers[: module.BURST] == [200] * module.BURST and answers[-1] == 429
+    answers = [served.post(GOOD)[0] for _ in range(rate_limit.BURST + 3)]
+    assert answers[: rate_limit.BURST] == [200] * rate_limit.BURST and answers[-1] == 429
     status, answer = served.post(GOOD * 400_000)
     assert status == 429 and answer["message"].startswith("Too many validations; try again in ")
-    assert len(served.recorded) == module.BURST
+    assert len(served.recorded) == rate_limit.BURST
 
 
 def test_the_bucket_fills_again(monkeypatch: pytest.MonkeyPatch) -> None:

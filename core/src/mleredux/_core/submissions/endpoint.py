@@ -30,12 +30,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mleredux._core.submissions.rate_limit import RateLimit
 from mleredux._core.submissions.validation import validate, validate_below
 from mleredux.errors import SandboxError
 from mleredux.models import Limits, SubmissionSchema, Verdict
 
-BURST = 10
-PER_SECOND = 0.5
 MAX_UPLOAD = 1 << 30
 MAX_CONNECTIONS = 128
 _IDLE_SECONDS = 30
@@ -54,26 +53,6 @@ _USED_UP = (
 def share_of(limits: Limits) -> float:
     """Return the CPU seconds for which a run's validations may execute programs, in addition to the run's limits."""
     return _SHARE * limits.time_limit * limits.cpus
-
-
-class RateLimit:
-    """A token bucket."""
-
-    def __init__(self, burst: int = BURST, per_second: float = PER_SECOND) -> None:
-        self._burst, self._per_second = burst, per_second
-        self._tokens, self._time = float(burst), time.monotonic()
-        self._lock = threading.Lock()
-
-    def take(self) -> float:
-        """Take a token: return 0.0 if there is one, else the seconds until there will be one."""
-        with self._lock:
-            now = time.monotonic()
-            self._tokens = min(self._burst, self._tokens + (now - self._time) * self._per_second)
-            self._time = now
-            if self._tokens >= 1:
-                self._tokens -= 1
-                return 0.0
-            return (1 - self._tokens) / self._per_second
 
 
 class ValidationEndpoint:

@@ -3,7 +3,7 @@
 | module | contents |
 |---|---|
 | `local` | the executor `local`: processes of this machine |
-| `elsewhere` | submission of runs to an executor, and monitoring |
+| `elsewhere`, `followed_run` | submission of runs to an executor, and monitoring |
 | `node`, `lease` | the program on a node that executes and publishes one run; the right to write to its folder |
 | `objects`, `snapshots`, `shelf` | object stores; folders as pieces; transfer of prepared data to nodes |
 | `replica`, `stored_runs` | runs that nodes publish to object stores, and reading them back |

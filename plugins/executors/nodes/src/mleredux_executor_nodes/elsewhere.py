@@ -7,8 +7,6 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from mleredux.errors import ExecutorError, NotFound, StoreError
 from mleredux.models.formats import plain
@@ -16,7 +14,8 @@ from mleredux.plugin.artifact import Cause, Run, State
 from mleredux.plugin.executor import Executor, JobSpec, JobStatus
 from mleredux.plugin.host import Pipeline, read_ticket, write_ticket
 
-from mleredux_executor_nodes.lease import LEASE_SECONDS, read_lease, take_away
+from mleredux_executor_nodes.followed_run import FollowedRun
+from mleredux_executor_nodes.lease import LEASE_SECONDS, LONGEST_LOOK, calm_seconds, read_lease, take_away
 from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.shelf import Shelf
@@ -25,9 +24,9 @@ NODE_PROGRAM = "mleredux_executor_nodes.node"
 """The module that executes a run on its node."""
 _POLL_SECONDS = 0.5
 _PULL_SECONDS = 1.0
-_LONGEST_LOOK, _LONGEST_WAIT = 10.0, 2.0
-"""Maximum seconds between two reads of the files of a run whose job is still running, or still waiting: only this
-program notices if a waiting run is cancelled."""
+_LONGEST_WAIT = 2.0
+"""Maximum seconds between two reads of the files of a run whose job still waits: only this program notices if it is
+cancelled."""
 _PAUSE_SECONDS = 5.0
 """Seconds until a run is resubmitted to an executor that refused it or did not respond."""
 _REFUSED_SECONDS = 3600.0
@@ -41,49 +40,6 @@ _START_SECONDS = 300.0
 """Seconds until a job with a node has started its command; engines may report it as running before that."""
 _OVERHEAD_SECONDS = 4 * 3600.0
 """Seconds for everything except the agent."""
-
-
-@dataclass
-class _Followed:
-    """A run at an executor.
-
-    Attributes:
-        tries: Number of jobs submitted since a stage was finished.
-        again: Time from which on the run may be resubmitted.
-        refused: Time since which the executor has been refusing the run.
-        lease: The last lease written by the worker.
-        started: Whether the lease was written after the job got its node.
-        changed: Time when the lease was written, or when the job was last seen waiting.
-        status: The status of the job when the run's files were last read.
-        due: Time when the run's files are read next, if the job's status stays the same.
-        moved: Time of the last new text for display.
-        replica: The run in an object store, if its node shares no file system with this machine.
-        problem: Why nothing is known about the run now, or why it is not submitted again.
-    """
-
-    run: Run
-    spec: JobSpec
-    job: str
-    replica: Replica | None = None
-    pulled: float = 0.0
-    tries: int = 1
-    again: float = 0.0
-    refused: float | None = None
-    finished: int = 0
-    shown: str = ""
-    lease: dict[str, Any] | None = None
-    started: bool = False
-    changed: float = field(default_factory=time.monotonic)
-    status: JobStatus | None = None
-    due: float = 0.0
-    moved: float = field(default_factory=time.monotonic)
-    cancelled: float | None = None
-    problem: str | None = None
-
-    @property
-    def nonce(self) -> str:
-        """The nonce of the run's ticket."""
-        return self.spec.command[-1]
 
 
 class Elsewhere:
@@ -105,7 +61,7 @@ class Elsewhere:
         self, pipeline: Pipeline, executor: Executor, program: Callable[[Run], str] = lambda _run: NODE_PROGRAM
     ) -> None:
         self._pipeline, self._executor, self._program = pipeline, executor, program
-        self.open: dict[str, _Followed] = {}
+        self.open: dict[str, FollowedRun] = {}
         self._objects = open_store(pipeline.catalogue, pipeline.object_store) if pipeline.object_store else None
         self._shelf = Shelf(self._objects, pipeline.data) if self._objects is not None else None
 
@@ -188,7 +144,7 @@ class Elsewhere:
                 ended.append(followed_run.run)
             followed_run.status, followed_run.due = status, now
             if status is not None and status.state != "ended" and followed_run.cancelled is None:
-                longest = _LONGEST_WAIT if status.state == "waiting" else _LONGEST_LOOK
+                longest = _LONGEST_WAIT if status.state == "waiting" else LONGEST_LOOK
                 followed_run.due += calm_seconds(now - followed_run.moved, longest)
         for run in ended:
             if (replica := self.open.pop(run.id).replica) is not None:
@@ -211,7 +167,7 @@ class Elsewhere:
                     hint="Request less with --cpus, --memory or --gpus.",
                 )
 
-    def _poll(self, followed: Collection[_Followed]) -> dict[str, JobStatus]:
+    def _poll(self, followed: Collection[FollowedRun]) -> dict[str, JobStatus]:
         try:
             return dict(self._executor.poll([followed_run.job for followed_run in followed]))
         except ExecutorError as error:  # an engine that is being restarted: jobs continue meanwhile
@@ -219,13 +175,13 @@ class Elsewhere:
                 followed_run.problem = error.message
             return {}
 
-    def _found(self, run: Run) -> _Followed | None:
+    def _found(self, run: Run) -> FollowedRun | None:
         """Return a run whose job was submitted by an earlier process; if the job has ended, `step` submits another
         one."""
         ticket = read_ticket(run.path)
         if ticket.get("executor") != self._executor.id or not (job := ticket.get("job")):
             return None
-        return _Followed(run, self._spec(run, ticket["nonce"]), job, self._replica(run))
+        return FollowedRun(run, self._spec(run, ticket["nonce"]), job, self._replica(run))
 
     def _replica(self, run: Run) -> Replica | None:
         return Replica(self._objects, run.id, run.path) if self._objects is not None else None
@@ -237,7 +193,7 @@ class Elsewhere:
         seconds = limits.time_limit + limits.grace + _OVERHEAD_SECONDS
         return JobSpec(run.id, run.path, command, limits, seconds, shared)
 
-    def _submit(self, runs: Sequence[Run]) -> list[_Followed]:
+    def _submit(self, runs: Sequence[Run]) -> list[FollowedRun]:
         if not runs:
             return []
         pipeline, specs = self._pipeline, []
@@ -261,12 +217,12 @@ class Elsewhere:
                 replica.offer({**common, "nonce": nonce, "data": data})
             specs.append(self._spec(run, nonce))
         jobs = self._executor.submit(specs)
-        followed = [_Followed(*parts) for parts in zip(runs, specs, jobs, replicas, strict=True)]
+        followed = [FollowedRun(*parts) for parts in zip(runs, specs, jobs, replicas, strict=True)]
         for followed_run in followed:
             write_ticket(followed_run.run.path, {**common, "nonce": followed_run.nonce, "job": followed_run.job})
         return followed
 
-    def _follow(self, followed_run: _Followed, status: JobStatus | None) -> bool:
+    def _follow(self, followed_run: FollowedRun, status: JobStatus | None) -> bool:
         """Check a run; return whether it has ended."""
         run, now = followed_run.run, time.monotonic()
         with contextlib.suppress(ExecutorError):  # ask again later
@@ -310,19 +266,19 @@ class Elsewhere:
         where = self._objects.url if self._objects is not None else "the runs directory"
         return f"its node, which writes nothing to {where} and may be unable to reach it"
 
-    def _pull(self, followed_run: _Followed, status: JobStatus | None, now: float) -> None:
+    def _pull(self, followed_run: FollowedRun, status: JobStatus | None, now: float) -> None:
         ended = status is not None and status.state == "ended"
         if followed_run.replica is not None and (ended or now - followed_run.pulled >= _PULL_SECONDS):
             followed_run.replica.pull()
             followed_run.pulled = now
 
-    def _take_away(self, followed_run: _Followed) -> None:
+    def _take_away(self, followed_run: FollowedRun) -> None:
         """Reject further writes of a job."""
         if followed_run.replica is not None:
             followed_run.replica.fence()
         take_away(followed_run.run.path)
 
-    def _cancelled(self, followed_run: _Followed, status: JobStatus | None, now: float) -> bool:
+    def _cancelled(self, followed_run: FollowedRun, status: JobStatus | None, now: float) -> bool:
         """End a run that was cancelled and does not end by itself; return whether it has ended."""
         run = followed_run.run
         if followed_run.cancelled is None:
@@ -341,7 +297,7 @@ class Elsewhere:
         self._show(followed_run, str(run.state))
         return True
 
-    def _ended(self, followed_run: _Followed, status: JobStatus) -> bool:
+    def _ended(self, followed_run: FollowedRun, status: JobStatus) -> bool:
         """Submit another job for a run whose job ended without a result, or give up the run."""
         run = followed_run.run
         if run.state.final:
@@ -375,14 +331,14 @@ class Elsewhere:
         followed_run.tries, followed_run.refused = followed_run.tries + 1, None
         return False
 
-    def _stop(self, followed_run: _Followed) -> None:
+    def _stop(self, followed_run: FollowedRun) -> None:
         """Kill a job, and reject its further writes."""
         with contextlib.suppress(ExecutorError):
             self._executor.cancel(followed_run.job)
         self._take_away(followed_run)
         followed_run.changed = time.monotonic()
 
-    def _give_up(self, followed_run: _Followed, message: str) -> bool:
+    def _give_up(self, followed_run: FollowedRun, message: str) -> bool:
         """Mark a run as failed; return whether no job is executing it any more."""
         self._take_away(followed_run)
         if not followed_run.run.give_up(Cause.ENVIRONMENT_BROKE, message):
@@ -390,21 +346,16 @@ class Elsewhere:
         self._close(followed_run)
         return True
 
-    def _close(self, followed_run: _Followed) -> None:
+    def _close(self, followed_run: FollowedRun) -> None:
         """Publish the end of a run that its node does not know about."""
         if followed_run.replica is not None:
             with contextlib.suppress(StoreError):
                 followed_run.replica.close()
 
-    def _show(self, followed_run: _Followed, message: str) -> None:
+    def _show(self, followed_run: FollowedRun, message: str) -> None:
         if message != followed_run.shown:
             followed_run.shown, followed_run.moved = message, time.monotonic()
             self._pipeline.progress(followed_run.run, message)
-
-
-def calm_seconds(quiet: float, longest: float = _LONGEST_LOOK) -> float:
-    """Return the seconds until files that have not changed for this many seconds are read again."""
-    return min(longest, quiet / 10)
 
 
 def _cancel(run: Run) -> bool:

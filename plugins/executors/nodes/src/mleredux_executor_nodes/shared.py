@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mleredux_executor_nodes.elsewhere import NODE_PROGRAM, Elsewhere, calm_seconds
-from mleredux_executor_nodes.lease import LEASE_SECONDS, Lease, next_fence, read_lease, take_away
+from mleredux_executor_nodes.elsewhere import NODE_PROGRAM, Elsewhere
+from mleredux_executor_nodes.lease import LEASE_SECONDS, Lease, calm_seconds, next_fence, read_lease, take_away
 from mleredux_executor_nodes.node import main as execute_ticket
 from mleredux_executor_nodes.replica import delete_replica
 from mleredux_executor_nodes.stored_runs import StoredFile, StoredRuns
