@@ -70,7 +70,7 @@ def graded(site: Site, data: Path, *more: str) -> subprocess.CompletedProcess[st
 
 
 NEEDED = {"graders", "starter", "dummy", "repo", "harbor"}
-"""Plugins of ours that the commands need: each test makes an index of them anew."""
+"""Plugins of ours that the commands need: each test indexes them again."""
 
 
 def environment_of(site: Site) -> dict[str, str]:

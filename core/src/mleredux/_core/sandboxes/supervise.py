@@ -83,7 +83,7 @@ def supervise(handle: Handle, limits: Limits, watch: Watch, age: float | None = 
 
 
 def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
-    told, shown = watch.notice.exists(), None
+    notified, shown = watch.notice.exists(), None
     while True:
         ended = handle.poll()
         if (waiting_for := _waiting_for(handle)) != shown:
@@ -104,8 +104,8 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
             message = f"The agent was stopped at its time limit of {plain(limits.time_limit)} seconds."
             watch.emit(LimitReached(limit="time", value=limits.time_limit))
             return _stop(handle, limits, watch, (Cause.AGENT_TIMED_OUT, "time", message))
-        if not told and now >= notice_at:
-            told = True
+        if not notified and now >= notice_at:
+            notified = True
             left = max(0.0, deadline - now)
             with contextlib.suppress(OSError):  # an agent without isolation may have removed the folder
                 watch.notice.write_text(f"{left:.0f} seconds are left; then the files in the output folder count.\n")
@@ -113,7 +113,7 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
         if now >= watch._next_usage and (over := _over_limit(handle, limits, watch, now)):
             watch.emit(LimitReached(limit=over[1], message=over[2]))
             return _stop(handle, limits, watch, over, grace=0.0)
-        next_event = min(deadline, watch._next_usage, notice_at if not told else deadline) - now
+        next_event = min(deadline, watch._next_usage, notice_at if not notified else deadline) - now
         quick = now - watch.started < 1.0 and not hasattr(handle, "wait")
         if _rest(handle, max(0.005, min(_QUICK_POLL, next_event) if quick else next_event)):
             watch._next_usage = 0.0

@@ -114,7 +114,7 @@ def _measured(facts: Measurement) -> dict[str, dict[str, Any]]:
     value = {name: facts.value(report) for name, report in facts.models.items()}
     best, ceiling = max(value[name] for name in GOOD), min(facts.value(report) for report in facts.oracles.values())
     above = {what: report.score for what, report in facts.nulls.items() if (report.percentile or 0) > 50}
-    pairs = [value[good] > value[other] for good in GOOD for other in PANEL if other not in GOOD]
+    pairs = [value[sound] > value[other] for sound in GOOD for other in PANEL if other not in GOOD]
     level = next((name for name in CALIBRATED if {name, "micro"} <= set(facts.task.tags)), None)
     p = statistics.fmean(facts.skill(name) for name in PANEL)
     return {
