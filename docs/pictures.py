@@ -209,7 +209,7 @@ def names() -> Picture:
     made.text("× ( 0.3 + 0.7 ×", (550, 215), "title")
     made.text(")", (852, 215), "title")
     made.text(
-        "Advice counts only as far as the findings are right; if no advice has an effect, score = facts.",
+        "Advice counts only if the findings are right; if no advice has an effect, score = facts.",
         (465, 275),
         "note",
     )

@@ -172,13 +172,13 @@ _PASSES = re.compile(
 
 
 def may_pass(message: str) -> bool:
-    """Return whether a message describes a condition that can end by itself, such as an engine, a network or a store
+    """Return whether a message describes a temporary condition, such as an engine, a network or a store
     that does not respond, or a full disk."""
     return _PASSES.search(message) is not None
 
 
 def unusable_folder(error: BaseException | None) -> str | None:
-    """Return a sentence if an exception shows that a folder can't be written that a variable names, such as HOME."""
+    """Return a sentence if an exception shows that the folder in a variable, such as HOME, can't be written."""
     if not isinstance(error, OSError) or not isinstance(error.filename, str):
         return None
     folders = [(name, Path(value)) for name, value in os.environ.items() if value and _FOLDERS.fullmatch(name)]

@@ -1,6 +1,6 @@
 """The single rule for redirects: each hop is checked like the original address, and its host is pinned.
 
-Clients in this program never follow redirects by themselves. They reject them, or call `redirected` for each hop.
+Clients in this program never follow redirects on their own. They reject them, or call `redirected` for each hop.
 """
 
 from __future__ import annotations

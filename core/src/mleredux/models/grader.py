@@ -84,7 +84,7 @@ class Grader(Model):
     """`score_tables(submission, answers, task, options)` computes the same score from two tables in memory, as returned
     by `mleredux_tables.read_table`; None if only files can be graded."""
     check: Callable[[FormInput], None] | None = None
-    """Raises `InvalidSubmission` if `score` would, as far as that can be determined without the answers. Validation
+    """Raises `InvalidSubmission` if `score` would, if that can be determined without the answers. Validation
     calls this. If None, both validation and grading check columns, ids and types against the submission schema."""
     reference: Callable[[GradingInput, Path], None] | None = None
     """`reference(given, path)` is called when the task is prepared. It writes the data that `check` needs in addition

@@ -27,7 +27,7 @@ class State(StrEnum):
     PRODUCING = "producing"
     """Artifacts are created from the agent's files."""
     DONE = "done"
-    """Complete: the agent ended by itself or used up its budget, and its submission was graded."""
+    """Complete: the agent ended on its own or used up its budget, and its submission was graded."""
     FAILED = "failed"
     """Ended by a failure; the cause states its kind."""
     TIMED_OUT = "timed_out"

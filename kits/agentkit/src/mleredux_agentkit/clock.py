@@ -63,7 +63,7 @@ class Ended(NamedTuple):
     """How the work ended.
 
     Attributes:
-        stopped_by: `the deadline` or a signal's name (`SIGTERM`), None if the work ended by itself.
+        stopped_by: `the deadline` or a signal's name (`SIGTERM`), None if the work ended on its own.
         error: The traceback, if the work failed.
     """
 

@@ -209,7 +209,7 @@ class _Hosted:
 
 
 class _Starter:
-    """A process that starts programs, one after the other, so that no process is forked for each command.
+    """A process that starts programs, one after another, so that no process is forked for each command.
 
     Args:
         fork: Calls `mleredux_agents.steps.execute` in a child, with these files; the last one is its standard error.

@@ -101,7 +101,7 @@ def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator
             until = time.monotonic() + _READY_SECONDS
             while not (folder / "ready" / "up").exists():
                 if time.monotonic() > until:
-                    raise SandboxError("The container that provides the network for builds does not start.")
+                    raise SandboxError("The container that provides the network for builds failed to start.")
                 time.sleep(0.02)
             yield sidecar, egress
         finally:

@@ -63,7 +63,7 @@ def predicted_cells(rows: Rows, *, missing: Missing, numbers: Numbers) -> Cells:
     Args:
         rows: The matched rows.
         missing: How missing cells are treated. A column whose cells are all missing counts as text.
-        numbers: How a column is treated that was read as numbers or booleans.
+        numbers: How to treat a column that was read as numbers or booleans.
 
     Raises:
         InvalidSubmission: A cell is missing, or the column was read as numbers.

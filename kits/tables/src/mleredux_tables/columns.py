@@ -83,7 +83,7 @@ def texts(values: Array, name: str, *, missing: Missing = "refuse", numbers: Num
         values: The column, shape (rows,).
         name: The name of the column for error messages.
         missing: How missing cells are treated. A column whose cells are all missing counts as text.
-        numbers: How a column is treated that was read as numbers or booleans.
+        numbers: How to treat a column that was read as numbers or booleans.
 
     Returns:
         An object array of str, shape (rows,).

@@ -227,7 +227,7 @@ class Utf8:
         return Utf8.of_cells(joined.lower().split("\0"))
 
     def subset(self, chosen: Array) -> Utf8:
-        """Return some of the texts, copied one after the other."""
+        """Return some of the texts, copied one by one."""
         starts, lengths = self.starts[chosen], self.lengths[chosen]
         if len(starts) and (starts[1:] == starts[:-1] + lengths[:-1]).all():  # they are already
             return Utf8(self.data[starts[0] : starts[-1] + lengths[-1] + _HEAD + _WORD], starts - starts[0], lengths)

@@ -54,7 +54,7 @@ def print_table(
         rows: The rows.
         columns: The names of the columns.
         give_way: Columns to shorten in the middle first, the widest most, before lines are truncated.
-        least: Columns to shorten next, one after the other, with their minimum width.
+        least: Columns to shorten next, one by one, with their minimum width.
         as_json: Whether to print one JSON document with all values of the rows instead.
 
     Rich is not imported for this, so that lists appear without delay.

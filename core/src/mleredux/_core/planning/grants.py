@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _SEARCHING = re.compile(
     r"(?i)(^|[/:@._-])(online|sonar|perplexity|search|deep-?research|compound|preset|auto)([/:@._-]|$)"
 )
-"""Names of models that search the web by themselves, or that are aliases of other models."""
+"""Names of models that search the web on their own, or that are aliases of other models."""
 _WILDCARDS = frozenset("*?[")
 
 

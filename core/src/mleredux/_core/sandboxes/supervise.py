@@ -36,7 +36,7 @@ class Watch:
     Attributes:
         folders: Everything that the agent writes and that counts toward its disk limit.
         disk: The disk, if it enforces the limit itself; without one, the folders are measured.
-        notice: The file that is created some minutes before the time limit.
+        notice: The file that is created a few minutes before the time limit.
         emit: Writes an event.
         cancelled: Returns whether a stop was requested.
         look: Called about every second, to copy submission versions.

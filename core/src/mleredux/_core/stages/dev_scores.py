@@ -49,7 +49,7 @@ class DevScores:
             A function that records the score and returns it, with the number of scores that are left and a message.
 
         Raises:
-            Cancelled: The agent ended meanwhile.
+            Cancelled: The agent ended in the meantime.
         """
         run = self._context.run
         left = run.spec.limits.dev_scores - len(run.log.state.dev_scores)

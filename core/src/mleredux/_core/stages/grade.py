@@ -67,7 +67,7 @@ class Job(NamedTuple):
 def score_in_children(
     jobs: Sequence[Job], catalogue: Catalogue, *, workers: int = 1, notes: list[str] | None = None, **limits: Any
 ) -> list[Scored]:
-    """Score submissions in several concurrent child processes, each of which scores its share one after the other.
+    """Score submissions in several concurrent child processes, each of which scores its share one by one.
 
     An exception in the grader other than `InvalidSubmission` is attributed to the submission only if the task's own
     sample submission can be scored; otherwise the task is broken.
@@ -128,7 +128,7 @@ def ask_child(
     memory_mb: int = GRADING_MEMORY_MB,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> list[dict[str, Any]]:
-    """Score submissions one after the other in one child process.
+    """Score submissions one by one in one child process.
 
     Args:
         jobs: The submissions to score.

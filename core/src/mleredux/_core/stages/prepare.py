@@ -32,7 +32,7 @@ def prepare(
         task: The task.
         catalogue: The plugins.
         data: The store of raw and prepared data.
-        force: Whether to prepare files again that are already prepared.
+        force: Whether to prepare files even if they are already prepared.
         source: A folder (used in place) or a zip file (unpacked one level) with the raw data.
         keep_raw: Whether to keep raw data that was fetched or unpacked; otherwise it is deleted after preparation.
         check_space: Whether to raise an error at the start if the disk has too little room.

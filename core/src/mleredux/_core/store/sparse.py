@@ -1,5 +1,5 @@
 """Copy, move and remove files of a hostile program: holes remain holes, a file being moved never occupies its space
-twice, and trees are removed of any depth, with any names, and with folders without permissions.
+twice, and trees are removed whatever their depth, their names or the permissions of their folders.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def copy(source: int, target: int, size: int, *, move: bool = False) -> int:
     Args:
         source: Descriptor of the file; also open for writing if it is moved.
         target: Descriptor of an empty file, or of one that an earlier, killed call was writing.
-        size: The number of bytes from the start; a file that shrinks meanwhile is filled with zeros.
+        size: The number of bytes from the start; a file that shrinks during the copy is filled with zeros.
         move: Whether to free each part of the source once it is in the target.
 
     Returns:

@@ -139,7 +139,7 @@ class Snapshots:
         return total
 
     def _take(self, file: BinaryIO, stamp: _Stamp) -> bool:
-        """Copy an open file; return False if it changed meanwhile, so that the copy is invalid."""
+        """Copy an open file; return False if it changed during the copy, so that the copy is invalid."""
         number = self._count + 1
         path = self.run.path / "submissions" / f"{number:04d}{self.ending}"
         try:

@@ -29,7 +29,7 @@ _WEIGHTS = ("class_weight", "RandomOverSampler", "RandomUnderSampler", "SMOTE", 
 
 @dataclass
 class Advice:
-    """How to treat the data, as far as the context specifies it.
+    """How to treat the data; None or empty if the context does not specify it.
 
     Attributes:
         drop_columns: Columns not to use.

@@ -25,7 +25,7 @@ SPOKEN = (
 
 @dataclass(frozen=True)
 class Facts:
-    """A task's submission format and metric, as far as they are stated.
+    """A task's submission format and metric, if they are stated.
 
     Attributes:
         metric: Name in lower case with hyphens; empty if unknown.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @click.command("reproduce")
 @click.argument("run")
-@click.option("--entry", metavar="FILE", help="The file of output/code that creates the submission.")
+@click.option("--entry", metavar="FILE", help="The file in output/code that creates the submission.")
 @click.option(
     "--tolerance", type=click.FloatRange(0), default=1e-6, show_default=True, help="Maximum difference between numbers."
 )

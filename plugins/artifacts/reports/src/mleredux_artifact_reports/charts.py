@@ -187,7 +187,7 @@ def timeline_of(
 
 
 def resource_lines(samples: list[Sample], offset: float, total: float) -> list[Line]:
-    """Lay out CPUs, memory and GPUs over the run's duration, as far as known.
+    """Lay out CPUs, memory and GPUs over the run's duration, if they are known.
 
     Args:
         offset: Start of the agent, in seconds since the start of the run.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @click.command("floor")
 @click.argument("tasks", nargs=-1)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set (starter, lite, …).")
-@click.option("--sandbox", metavar="NAME", help="Also run an agent in this sandbox that looks for the answers.")
+@click.option("--sandbox", metavar="NAME", help="Also run an agent that looks for the answers, in this sandbox.")
 @data_dir_option
 @json_option
 @click.pass_context

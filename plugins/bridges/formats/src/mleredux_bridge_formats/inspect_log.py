@@ -124,7 +124,7 @@ def _message(message: Message) -> Message:
 
 
 def _usage(rollout: Trajectory, default: str) -> dict[str, Any]:
-    """Return tokens and cost by model; those of the whole rollout count for the default if its steps have others."""
+    """Return tokens and cost by model; if the steps do not add up to the rollout's total, the default has the total."""
     if (total := rollout.final_metrics) is None:
         return {}
     models: dict[str, list[Any]] = {}

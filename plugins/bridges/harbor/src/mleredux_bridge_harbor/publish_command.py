@@ -29,7 +29,7 @@ class _Range(click.ParamType[range]):
 @click.command("publish")
 @click.argument("tasks", metavar="TASK...", nargs=-1)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set.")
-@click.option("--seeds", type=_Range(), help="Range of numbers to replace the word SEED in TASKs, both ends included.")
+@click.option("--seeds", type=_Range(), help="Range of numbers to replace the word SEED in TASKs, including both ends.")
 @click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="The output folder; it must not exist.")
 @click.option("--name", help="Name of the set.  [default: that of the folder]")
 @click.option(

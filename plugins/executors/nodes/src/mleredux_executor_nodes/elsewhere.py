@@ -279,7 +279,7 @@ class Elsewhere:
         take_away(followed_run.run.path)
 
     def _cancelled(self, followed_run: FollowedRun, status: JobStatus | None, now: float) -> bool:
-        """End a run that was cancelled and does not end by itself; return whether it has ended."""
+        """End a run that was cancelled and does not end on its own; return whether it has ended."""
         run = followed_run.run
         if followed_run.cancelled is None:
             if not (self._pipeline.stopping() or run.cancel_asked):

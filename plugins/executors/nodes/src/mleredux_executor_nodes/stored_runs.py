@@ -163,7 +163,7 @@ class StoredFile:
         return self._file.time
 
     def check(self, offset: int, most: int) -> None:
-        """Verify the pieces that `read` returns, as far as they fit in memory.
+        """Verify the pieces that `read` returns, or the first ones if not all fit in memory.
 
         Raises:
             StoreError: A piece is damaged or missing, or the store does not respond.

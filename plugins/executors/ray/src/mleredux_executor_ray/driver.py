@@ -29,7 +29,7 @@ except ImportError as error:
 
 _NAMESPACE = "mleredux"
 _LEAVE_SECONDS = 10.0
-"""Seconds after which an actor that can't end by itself is killed, repeatedly."""
+"""Seconds after which an actor that can't end on its own is killed, repeatedly."""
 _STUCK_SECONDS, _LONGEST_PAUSE = 30.0, 600.0
 """Seconds that an actor waits until idle workers are ended; the pause doubles each time, up to a maximum."""
 _WAITING = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")
@@ -95,7 +95,7 @@ class Idle:
 
 
 def end_idle(seconds: float) -> None:
-    """Kill the workers of this node that are older than some seconds and idle; Ray starts others when it needs them."""
+    """Kill this node's idle workers that are older than `seconds`; Ray starts new ones when it needs them."""
 
     def idle() -> set[int]:
         workers, now = set(), float(Path("/proc/uptime").read_text().split()[0])
@@ -169,7 +169,7 @@ def nodes() -> list[dict[str, Any]]:
 
 
 def _cause(cause: Any) -> str:
-    """Return the first line of a cause of death; empty if the actor ended by itself."""
+    """Return the first line of a cause of death; empty if the actor ended on its own."""
     died = getattr(cause, "actor_died_error_context", None)
     message = getattr(died, "error_message", "")
     if not message or "exit_actor" in message:

@@ -112,7 +112,7 @@ def run(
     """
     if server_of(ctx) is not None:
         if executor is not None:
-            raise click.UsageError("--executor is for this machine; the server executes its runs.", ctx)
+            raise click.UsageError("--executor applies only to this machine; the server places its own runs.", ctx)
         run_there(ctx, read_plan(Path(plan), catalogue(ctx)), project, as_json)
         return
     if project is not None:

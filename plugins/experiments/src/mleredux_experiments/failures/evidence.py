@@ -66,7 +66,7 @@ class Evidence:
         folder: The run's directory.
         message: Why the run failed, or why its submission has no score.
         limit: The limit that ended the agent.
-        exit_code: Exit code of the agent's command; None if it did not exit by itself.
+        exit_code: Exit code of the agent's command; None if it did not exit on its own.
         signal: The signal that ended it.
         llm: Use of language models, as in the report's ledger.
         trace: The content of its rollout; None if there is no readable one.

@@ -18,7 +18,7 @@ _LOOK_SECONDS = 0.1
 
 
 class Steps:
-    """Limits and measures the steps if neither a control group nor a separate disk can do so, as without root.
+    """Limits and measures the steps if neither a control group nor a separate disk can do so, for example without root.
 
     Args:
         watch: The watch of the build.

@@ -30,7 +30,7 @@ def contexts(task: str, graded: Mapping[str, list[Lesson]], unfiltered: list[Les
     Args:
         task: The task.
         graded: The lessons of all tasks of the experiment, by task; the sham uses those of the other tasks.
-        unfiltered: Its lessons without grading, as from `collect(…, graded=False)`.
+        unfiltered: Its lessons without grading, like those of `collect(…, graded=False)`.
     """
     texts = {
         "graded": text(task, graded[task]),

@@ -48,7 +48,7 @@ class _Driver:
 
 
 def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]]:
-    """Return the mechanism of each column with missing values, as far as the training table shows it.
+    """Return the mechanism of each column with missing values, if the training table shows it.
 
     MAR: the gap can be predicted from other columns, including ids and the target: `depends_on` names the best of them,
     and all equally good ones. If the column's own value, predicted from all others, is as predictive as the best of

@@ -283,7 +283,7 @@ def _weights(
 
 
 def _tilted(values: Array, mean: float) -> Array:
-    """Return exponential weights that give numbers a certain mean, as far as the range of their quantiles allows."""
+    """Return exponential weights that give numbers a certain mean, limited to their 10 % and 90 % quantiles."""
     from scipy.optimize import brentq
 
     z = (values - values.mean()) / (values.std() + 1e-12)

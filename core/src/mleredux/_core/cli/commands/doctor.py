@@ -42,7 +42,7 @@ def command(
     one GPU if there is one. It prints device nodes, variables, and what nvidia-smi, PyTorch, TensorFlow and JAX find.
 
     \b
-    Exit codes: 0 runs work on this machine, warnings or not · 1 error · 2 usage · 3 a requirement is not met
+    Exit codes: 0 runs work on this machine, perhaps with warnings · 1 error · 2 usage · 3 a requirement is not met
     """
     from mleredux._core.checks.machine import diagnose, healthy
     from mleredux._core.data.datastore import DataStore

@@ -15,7 +15,7 @@ from mleredux._core.cli.output import printable
 @click.argument("run", default="last")
 @click.option("--build", "build", is_flag=True, help="Show the log of the image build instead of the agent's.")
 @click.option("--follow", "-f", is_flag=True, help="Keep printing until the run has ended.")
-@click.option("--raw", is_flag=True, help="Print bytes unchanged, control characters included.")
+@click.option("--raw", is_flag=True, help="Print bytes unchanged, including control characters.")
 @runs_dir_option
 @click.pass_context
 def command(ctx: click.Context, run: str, build: bool, follow: bool, raw: bool, runs_dir: str | None) -> None:

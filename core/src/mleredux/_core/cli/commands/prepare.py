@@ -39,7 +39,7 @@ _GRACE = 3.0
 )
 @click.option("--leaderboard", is_flag=True, help="Also fetch the current leaderboard and use it for percentiles.")
 @click.option("--keep-raw", is_flag=True, help="Keep downloaded and unpacked raw data.")
-@click.option("--force", is_flag=True, help="Prepare tasks again that are already prepared.")
+@click.option("--force", is_flag=True, help="Prepare tasks even if they are already prepared.")
 @click.option("--ignore-space", is_flag=True, help="Start even if free disk space seems insufficient.")
 @click.option(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Maximum number of concurrent tasks."

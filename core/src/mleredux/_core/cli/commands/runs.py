@@ -39,7 +39,7 @@ LEAST = {"agent": 12, "task": 10, "id": 7}
 _OPTIONAL = ("working", "cost", "verdict", "cause", "percent", "medal")
 """Columns that are omitted if no run has a value."""
 _YIELDING = ("verdict", "cause", "cost", "working", "time", "percent")
-"""Columns that are omitted, one after the other, below a width of `_NARROW`; the verdict only if no run is marked."""
+"""Columns that are omitted, one by one, below a width of `_NARROW`; the verdict only if no run is marked."""
 _PLAIN_VERDICTS = (None, "not checked", "verified")
 _NARROW = 100
 _ALL = 10**9

@@ -19,7 +19,7 @@ FEWEST = 10
 LEAST_COLUMNS = 6
 MOST_WIDTHS = 24
 _DISTINCT = 4
-"""Minimum number of distinct values in a window; windows with fewer may recur by themselves (silence, padding)."""
+"""Minimum number of distinct values in a window; windows with fewer may recur by chance (silence, padding)."""
 Numbers = NDArray[np.float64]
 
 

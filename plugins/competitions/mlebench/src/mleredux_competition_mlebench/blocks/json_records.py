@@ -1,4 +1,4 @@
-"""Fast, incremental writing of large JSON documents with many small records, indented as by Python's json module."""
+"""Fast, incremental writing of large JSON documents with many small records, indented like those of Python's `json`."""
 
 from __future__ import annotations
 

@@ -205,7 +205,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         """Yield each run as soon as it has ended.
 
         Args:
-            runs: The runs, which are refreshed meanwhile.
+            runs: The runs, which are refreshed while waiting.
             timeout: How long to wait for all of them; None: no limit.
 
         Raises:

@@ -33,7 +33,7 @@ _GRADE_WAIT = 30
 _SHORT = RetryPolicy(retries=3)
 """Retries for three or four seconds at most, since users are waiting."""
 _LONG = RetryPolicy(retries=60)
-"""Retries for some minutes."""
+"""Retries for a few minutes."""
 _AT_ONCE = 4
 
 

@@ -62,7 +62,7 @@ class Caller:
 
 
 class Tokens:
-    """Looks up tokens and caches the results for some seconds, so that not every request queries the database."""
+    """Looks up tokens and caches the results for a few seconds, so that not every request queries the database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

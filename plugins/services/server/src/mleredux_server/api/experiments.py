@@ -34,7 +34,7 @@ router = APIRouter(prefix="/v1/experiments", tags=["experiments"])
 
 _MOST_AGENTS = 100
 _ATTEMPTS = 10
-"""Maximum number of attempts to extend an experiment that other requests change meanwhile."""
+"""Maximum number of attempts to extend an experiment that other requests change at the same time."""
 _TEXTS: Any = {"context": True, "plan": {"arms": {"__all__": {"contexts"}}}}
 """Fields that are not stored with an experiment, since each run stores its own copy."""
 _NOTHING = ExtensionRequest()

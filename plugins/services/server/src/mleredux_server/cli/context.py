@@ -42,7 +42,7 @@ class Place:
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Keep servers from using the runs directory meanwhile.
+        """Keep servers from using the runs directory in the meantime.
 
         Raises:
             MlereduxError: A server is running.

@@ -133,7 +133,7 @@ def enable(at: Place, name: str) -> None:
 @user.command("link")
 @click.argument("name")
 @click.option("--issuer", required=True, metavar="URL", help="Issuer of the OpenID provider (`iss`).")
-@click.option("--subject", required=True, metavar="ID", help="The account there (`sub`).")
+@click.option("--subject", required=True, metavar="ID", help="The account's ID at this provider (`sub`).")
 @click.option(
     "--remove", is_flag=True, help="Remove the link instead, so that the account no longer signs in as this user."
 )

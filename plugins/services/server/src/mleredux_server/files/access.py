@@ -45,7 +45,7 @@ class Opened:
     mask: Mask | None = None
 
     def check(self, offset: int, most: int) -> None:
-        """Verify the content of a file in an object store before it is read, as far as it fits in memory.
+        """Verify the content of a file in an object store before it is read: as much of it as fits in memory.
 
         Raises:
             StoreError: It is damaged or missing, or the object store does not respond.

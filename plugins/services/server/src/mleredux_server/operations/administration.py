@@ -116,7 +116,7 @@ class Administration:
         return self._record(self._project(name))
 
     def set_quota(self, name: str, changes: Sequence[str]) -> dict[str, Any]:
-        """Change a project's quota, as by `concurrent_runs=4 memory_mb=none`."""
+        """Change a project's quota, for example with `concurrent_runs=4 memory_mb=none`."""
         change, project = accounts.read_quota(changes), self._project(name)
         accounts.set_quota(project, change)
         self._note("project.quota", f"{project.id} {change.model_dump_json(exclude_unset=True)}")

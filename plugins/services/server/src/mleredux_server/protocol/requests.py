@@ -117,7 +117,7 @@ class Preconditions:
 async def _get(app: ASGIApp, scope: Scope, first: Callable[[Message], Any]) -> None:
     """Get a resource; call `first` with the start of the response, and ignore the rest.
 
-    The response ends by itself after the client's disconnect, even if it is a stream.
+    The response ends on its own after the client's disconnect, even if it is a stream.
     """
     skipped = (b"if-match", b"if-none-match", b"content-length", b"content-type") if scope["method"] != "HEAD" else ()
     headers = [(name, value) for name, value in scope["headers"] if name.lower() not in skipped]

@@ -125,7 +125,7 @@ def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Gran
     """Return an agent's grants on this server; the quota decides on the network mode.
 
     Args:
-        agent: The agent, whose requests are granted as far as the administrator allows.
+        agent: The agent; requests that the administrator allows are granted.
         wanted: Additional grants by the user.
 
     Raises:

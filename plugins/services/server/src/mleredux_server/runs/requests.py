@@ -263,7 +263,7 @@ def _check_free(session: Session, experiment: Experiment, planned: Sequence[Plan
 
 def _make_directory(service: Service, one: Planned) -> Run:
     """Create a run like `RunStore.create`, but without the index, which takes the longest and restores missing entries
-    by itself."""
+    on its own."""
     data_dir = str(service.data.path.resolve())
     spec = RunSpec(id=one.id, created_at=now(), data_dir=data_dir, **dict(one.plan))
     return Run.create(service.store.path / one.id, spec)

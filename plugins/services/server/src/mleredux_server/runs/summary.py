@@ -16,7 +16,7 @@ from mleredux_server.database.tables import RunRow, now
 from mleredux_server.operations.places import without_places
 
 ENDED = ("done", "failed", "timed_out")
-"""States of runs that ended by themselves."""
+"""States of runs that ended on their own."""
 PREEMPTED = "preempted"
 """Status of a run that was preempted, and is queued again."""
 OPEN = (*(str(state) for state in State if not state.final), PREEMPTED)

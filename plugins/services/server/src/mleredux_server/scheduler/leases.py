@@ -19,7 +19,7 @@ from mleredux_server.work import CANCEL_FILE
 
 _LOG = structlog.get_logger()
 CANCEL_SECONDS = 20.0
-"""Seconds that a worker has to end a cancelled run by itself, with its artifacts."""
+"""Seconds that a worker has to end a cancelled run on its own, with its artifacts."""
 _START_SECONDS = 180.0
 """Seconds that a newly started worker has for its imports."""
 _LONGEST_LOOK = 2.0

@@ -37,7 +37,7 @@ _BUSY_SECONDS = 0.02
 _OVER_SECONDS = 1.5
 _OVER_SOON_SECONDS = 0.3
 _PAUSE = 0.005
-"""Pause in seconds after each block that a follower reads by itself, so that a long log does not block everything
+"""Pause in seconds after each block that a follower reads on its own, so that a long log does not block everything
 else."""
 
 

@@ -177,7 +177,7 @@ def link(service: Service, caller: Caller, claims: Mapping[str, Any], rules: tup
         rules: As for `token_of`.
 
     Raises:
-        Problem: No rule allows the account, it is another user's, or the token was revoked meanwhile.
+        Problem: No rule allows the account, it is another user's, or the token was revoked in the meantime.
     """
     issuer, subject = _account(claims, rules)
     with service.database.writing() as session:
