@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+import io
 import os
 import re
+from contextlib import redirect_stdout
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -129,6 +131,32 @@ def test_columns_without_room_are_named(capsys: pytest.CaptureFixture[str], monk
         assert [name for name in row if name.upper() not in shown.out] == omitted
         assert all(name in " ".join(shown.err.split()) for name in omitted) and bool(shown.err) == bool(omitted)
         assert max(map(len, shown.out.splitlines())) <= width
+
+
+@given(st.lists(st.decimals(-(10**6), 10**6, places=5).map(float) | st.none(), min_size=1, max_size=5))
+def test_numbers_of_a_column_are_aligned_at_their_points(values: list[float | None]) -> None:
+    with redirect_stdout(io.StringIO()) as shown:
+        print_table([{"task": "digits", "score": value, "id": "x"} for value in values], ("task", "score", "id"))
+    _head, *lines = shown.getvalue().splitlines()
+    points = {line.index(".") for line in lines if "." in line}
+    assert len(points) <= 1
+    for value, line in zip(values, lines, strict=True):
+        number = line.split()[1]
+        assert number == "-" if value is None else float(number) == pytest.approx(value, rel=1e-4)
+
+
+def test_scores_and_tokens_of_runs_are_aligned(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    row = {"id": ID, "task": "wine", "agent": "aide", "status": "done"}
+    print_runs([{**row, "score": 0.83, "tokens": 18810}, {**row, "score": 12.5}, {**row, "score": None}])
+    head, *lines = capsys.readouterr().out.splitlines()
+    end = head.index("SCORE") + len("SCORE")
+    assert [line[:end].split()[-1] for line in lines] == ["0.83000", "12.50000", "-"]
+    assert "TOKENS" in head and "18810" in lines[0]
+    print_runs([{**row, "score": 0.83, "tokens": None}])
+    assert "TOKENS" not in capsys.readouterr().out
 
 
 @given(st.floats(min_value=-1e15, max_value=1e15), st.integers(2, 12))

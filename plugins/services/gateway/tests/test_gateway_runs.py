@@ -153,6 +153,8 @@ def test_the_clock_pauses_while_the_provider_is_down(configured, tmp_path, monke
     assert "Working time" in (run.path / "report.html").read_text()
     (row,) = RunStore(run.path.parent).rows()
     assert (row["seconds"], row["paused_seconds"]) == (run.outcome.seconds, run.outcome.paused_seconds)
+    used = record["report"]["ledger"]["llm"]
+    assert row["tokens"] == used["prompt_tokens"] + used["completion_tokens"] > 0
 
 
 def test_no_agent_prolongs_its_run_without_limit():

@@ -21,6 +21,7 @@ from mleredux.models import formats
 
 _CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape, but that a terminal may interpret."""
+_DECIMAL = re.compile(r"-?\d+\.\d+")
 _POLL_SECONDS = 0.1
 _NARROW = 32
 """Columns are not truncated below this width."""
@@ -62,9 +63,11 @@ def print_table(
     if as_json:
         print_json(list(rows))
         return
-    cells = [[cell(row.get(column)) for column in columns] for row in rows]
+    rows = list(rows)
+    texts = [_column([row.get(column) for row in rows]) for column in columns]
     heads = [column.upper().replace("_", " ") for column in columns]
-    widths = [max(len(line[i]) for line in [heads, *cells]) for i in range(len(columns))]
+    widths = [max(map(len, [head, *column])) for head, column in zip(heads, texts, strict=True)]
+    sides = [">" if any(map(_DECIMAL.fullmatch, column)) else "<" for column in texts]
     room = shutil.get_terminal_size((120, 24)).columns
     yielding = [columns.index(name) for name in give_way]
     while yielding and sum(widths) + 2 * (len(widths) - 1) > room:
@@ -82,13 +85,23 @@ def print_table(
         if sum(others) + 2 * len(others) + min(len(heads[len(others)]), last) <= room:
             break
         widths = others
-    for number, line in enumerate([heads, *cells]):
-        parts = [cut(cell, width).ljust(width) for cell, width in zip(line, widths, strict=False)]
+    for number, line in enumerate([heads, *zip(*texts, strict=True)]):
+        parts = [f"{cut(text, width):{side}{width}}" for text, width, side in zip(line, widths, sides, strict=False)]
         text = "  ".join(parts).rstrip()
         text = text if len(text) <= room else text[: max(room - 1, 10)] + "…"
         click.echo(click.style(text, bold=True) if number == 0 else text)
     if omitted := columns[len(widths) :]:
         click.echo(f"A wider terminal also shows {', '.join(omitted)}.", err=True)
+
+
+def _column(values: Sequence[Any]) -> list[str]:
+    """Return the texts of a column; numbers get as many decimals as the one with the most, so that they align."""
+    texts = [cell(value) for value in values]
+    decimals = max((len(text.partition(".")[2]) for text in texts if _DECIMAL.fullmatch(text)), default=0)
+    return [
+        f"{value:z.{decimals}f}" if isinstance(value, float) and math.isfinite(value) else cell(value)
+        for value in values
+    ]
 
 
 def cut(text: str, width: int) -> str:

@@ -25,7 +25,7 @@ from mleredux.models import Event, RunPlan, RunSpec
 RUNS_VARIABLE = "MLEREDUX_RUNS_DIR"
 _COLUMNS = (
     "id, task, agent, seed, sandbox, status, cause, score, medal, verdict, created_at, updated_at, experiment, arm, "
-    "percentile, started_at, seconds, paused_seconds, cost_usd, message, curve"
+    "percentile, started_at, seconds, paused_seconds, tokens, cost_usd, message, curve"
 )
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
@@ -326,33 +326,22 @@ class RunStore:
             run = run or Run(self.path / name)
             report, cause, outcome, began = run.report, run.cause, run.outcome, run.log.state.began
             llm = report.ledger.llm if report and report.ledger else None
+            verdict = report.verdict.status if report else None
             return (
-                name,
-                run.spec.task,
-                run.spec.agent,
-                run.spec.seed,
-                run.spec.sandbox,
-                str(run.state),
-                str(cause) if cause else None,
-                report.score if report else None,
-                report.medal if report else None,
-                report.verdict.status if report else None,
-                run.spec.created_at.isoformat(),
-                now,
-                run.spec.experiment,
-                run.spec.arm,
-                report.percentile if report else None,
-                began.isoformat() if began else None,
-                outcome.seconds if outcome else None,
-                outcome.paused_seconds if outcome else None,
-                llm.cost_usd if llm else None,
-                run.message or (report.message if report else None),
+                *(name, run.spec.task, run.spec.agent, run.spec.seed, run.spec.sandbox),
+                *(str(run.state), str(cause) if cause else None),
+                *(getattr(report, "score", None), getattr(report, "medal", None), verdict),
+                *(run.spec.created_at.isoformat(), now, run.spec.experiment, run.spec.arm),
+                *(getattr(report, "percentile", None), began.isoformat() if began else None),
+                *(getattr(outcome, "seconds", None), getattr(outcome, "paused_seconds", None)),
+                *((llm.prompt_tokens + llm.completion_tokens, llm.cost_usd) if llm else (None, None)),
+                run.message or getattr(report, "message", None),
                 json.dumps(curve) if (curve := run.curve) else None,
                 log_bytes,
             )
         except (MlereduxError, ValueError, OSError) as error:
             known = [getattr(run and run.spec, field, None) for field in ("task", "agent", "seed", "sandbox")]
-            return (name, *known, _UNREADABLE, *[None] * 5, now, *[None] * 7, str(error), None, log_bytes)
+            return (name, *known, _UNREADABLE, *[None] * 5, now, *[None] * 8, str(error), None, log_bytes)
 
 
 def _begin(database: sqlite3.Connection) -> None:

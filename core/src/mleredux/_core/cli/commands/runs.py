@@ -18,27 +18,21 @@ from mleredux._core.cli.backend import Backend
 from mleredux._core.cli.commands.run import read_labels
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
-from mleredux._core.cli.options import (
-    Since,
-    json_option,
-    local_option,
-    runs_dir_option,
-    server_of,
-    server_option,
-)
+from mleredux._core.cli.options import Since, json_option, local_option, runs_dir_option, server_of, server_option
 from mleredux._core.cli.output import cell, print_json, print_table, safe
 from mleredux.models.formats import counted, duration, short_reference
 from mleredux.models.verdict import VerdictStatus
 
 COLUMNS = (
-    "task", "agent", "seed", "status", "score", "medal", "percent", "time", "working", "cost", "verdict", "cause", "id",
+    "task", "agent", "seed", "status", "score", "medal", "percent", "time", "working", "tokens", "cost", "verdict",
+    "cause", "id",
 )  # fmt: skip
 """Columns of the list; a server adds the owner."""
 LEAST = {"agent": 12, "task": 10, "id": 7}
 """Minimum widths of columns that are shortened if the terminal is too narrow, in this order."""
-_OPTIONAL = ("working", "cost", "verdict", "cause", "percent", "medal")
+_OPTIONAL = ("working", "tokens", "cost", "verdict", "cause", "percent", "medal")
 """Columns that are omitted if no run has a value."""
-_YIELDING = ("verdict", "cause", "cost", "working", "time", "percent")
+_YIELDING = ("verdict", "cause", "tokens", "cost", "working", "time", "percent")
 """Columns that are omitted, one by one, below a width of `_NARROW`; the verdict only if no run is marked."""
 _PLAIN_VERDICTS = (None, "not checked", "verified")
 _NARROW = 100
@@ -164,7 +158,7 @@ def _check_columns(names: Iterable[str], rows: list[dict[str, Any]], option: str
 
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
-    percentile, seconds, cost = (row.get(name) for name in ("percentile", "seconds", "cost_usd"))
+    score, percentile, seconds, cost = (row.get(name) for name in ("score", "percentile", "seconds", "cost_usd"))
     paused = row.get("paused_seconds") or 0.0
     return {
         "agent": short_reference(row["agent"]) if row.get("agent") else None,
@@ -172,7 +166,8 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
         "time": None if seconds is None else duration(seconds),
         "working": duration(seconds - paused) if seconds is not None and paused else None,
         "cost": None if cost is None else f"${cost:.2f}",
-        **{name: row.get(name) for name in ("seed", "medal", "verdict", "cause", "score")},
+        "score": None if score is None else f"{score:.5f}",
+        **{name: row.get(name) for name in ("seed", "medal", "verdict", "cause", "tokens")},
     }
 
 
