@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mleredux import MlereduxError
 from mleredux._core.planning.selection import failed_last, select_names
 from mleredux_support.commands import mleredux
+from mleredux_support.toy import TOY
 
 NAMES = ("digits", "wine", "wine-tasting", "leakage@wine", "cv@Digits+fixed")
 
@@ -85,3 +86,28 @@ def test_the_command_selects_repeats_failures_and_writes_junit(tmp_path: Path) -
     assert not list(ElementTree.parse(junit).iter("failure"))
     refused = mleredux("run", "digits", "-k", "nothing", "--agent", "dummy", *where)
     assert refused.code != 0 and "No task matches" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("agents", "statuses"),
+    [
+        (("copy", "crash", "silent"), ["done", "failed", "cancelled"]),
+        (("idle", "copy"), ["done", "cancelled"]),
+        (("copy", "crash"), ["done", "failed"]),
+    ],
+)
+def test_the_first_failure_cancels_the_other_runs(
+    toy: Any, tmp_path: Path, agents: tuple[str, ...], statuses: list[str]
+) -> None:
+    """An agent that leaves no valid submission has failed, too; runs that ended before are unchanged."""
+    where = ("--sandbox", "process", "--runs-dir", str(toy.store.path), "--data-dir", str(toy.data.path), "--json")
+    chosen = [word for agent in agents for word in ("--agent", agent)]
+    junit = tmp_path / "junit.xml"
+    ran = mleredux("-p", str(TOY), "run", "toy", *chosen, "-x", "--durations", "2", "--junit-xml", str(junit), *where)
+    assert ran.code == 3, ran.err
+    assert [run["status"] for run in json.loads(ran.out)] == statuses
+    cancelled = statuses.count("cancelled")
+    assert ElementTree.parse(junit).getroot().get("skipped") == str(cancelled)
+    slowest = [line.split() for line in ran.err.splitlines() if " · seed 0" in line]
+    assert len(slowest) == 2 and float(slowest[0][0]) >= float(slowest[1][0]), ran.err
+    assert ("--last-failed" in ran.err) == bool(cancelled)

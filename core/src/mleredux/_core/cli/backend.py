@@ -65,6 +65,7 @@ class Batch:
         experiment: The server's id for the batch, if it has one.
         note: A sentence on what was requested from which back end.
         later: How to wait for the runs, and how to stop them.
+        exit_first: Whether to cancel the other runs as soon as one has failed.
     """
 
     runs: list[Any]
@@ -72,6 +73,7 @@ class Batch:
     experiment: str | None = None
     note: str = ""
     later: str = ""
+    exit_first: bool = False
 
 
 class RunPage(NamedTuple):

@@ -67,9 +67,8 @@ class LocalBackend:
     def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
         """Return all objects of a type; for tasks, also whether they are prepared."""
         rows = listed(self._catalogue, kind, sets=sets, category=category, technique=technique)
-        if kind != "tasks":
-            return rows
-        return [{**row, "prepared": looks_prepared(self.folders[1], row["id"])} for row in rows]
+        prepared = {row["id"]: looks_prepared(self.folders[1], row["id"]) for row in rows if kind == "tasks"}
+        return [{**row, "prepared": prepared[row["id"]]} for row in rows] if prepared else rows
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
         """Return the properties of a task, its description, and where its data is stored."""
@@ -143,6 +142,7 @@ class LocalBackend:
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
         """Execute runs; Ctrl-C, SIGTERM and SIGHUP cancel them."""
+        from mleredux._core.cli.commands.run import exit_code
         from mleredux.models import State
 
         assert isinstance(batch, _LocalBatch)
@@ -152,7 +152,14 @@ class LocalBackend:
             if progress.following:
                 progress.in_background(partial(_copy_log, run, progress, len(batch.runs) > 1))
         progress.jobs = batch.pipeline.jobs
-        batch.pipeline.progress = lambda run, message: progress.tell(run.id, message, ended=message in set(State))
+
+        def tell(run: Run, message: str) -> None:
+            ended = message in set(State)
+            progress.tell(run.id, message, ended=ended)
+            if ended and batch.exit_first and exit_code(run.record()):
+                batch.pipeline.cancel()
+
+        batch.pipeline.progress = tell
         with cancelling(batch.pipeline.cancel):
             return [_view(run) for run in batch.pipeline.execute(batch.runs)]
 
@@ -271,8 +278,7 @@ class LocalBackend:
         manifest = run.manifest
         if manifest is None:
             raise NotFound(f"Run {run.id} has no manifest yet.", hint=f"Its state is {run.state}.")
-        listed = [artifact.model_dump(mode="json") for artifact in manifest.artifacts]
-        return listed, [dict(item) for item in manifest.left_out]
+        return [one.model_dump(mode="json") for one in manifest.artifacts], [dict(item) for item in manifest.left_out]
 
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
         """Copy artifacts of a run."""

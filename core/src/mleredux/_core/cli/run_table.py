@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import click
 
 from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.output import printable, safe
-from mleredux.models import LlmUse
+from mleredux.models import Event, LlmUse
+from mleredux.models.events import StageEnded
 from mleredux.models.formats import TONES, duration, facts, short_reference
 
 STYLES = {state: {"good": "green", "warn": "yellow", "bad": "red"}[tone] for state, tone in TONES.items()}
@@ -53,9 +55,8 @@ def closing_table(runs: Sequence[RunView]) -> None:
             for run in runs
         ]
         narrow = console.width < _WIDE
-        fullest = max(rows, key=len)
-        names = [*fullest, *dict.fromkeys(name for row in rows for name in row if name not in fullest)]
-        names = [name for name in names if not (narrow and name in _BELOW)]
+        known = dict.fromkeys(name for row in sorted(rows, key=len, reverse=True) for name in row)
+        names = [name for name in known if not (narrow and name in _BELOW)]
         for name in names:
             table.add_column(name, overflow="fold", no_wrap=name not in _FOLDED)
         for row in rows:
@@ -64,21 +65,29 @@ def closing_table(runs: Sequence[RunView]) -> None:
     if narrow:
         for run in runs:
             console.print(Text(safe(f"{run.task} · {short_reference(run.agent)}: {run.artifacts}"), style="dim"))
+    tasks: dict[str, list[str]] = {}
     for run in runs:
-        verdict = run.report.verdict if run.report else None
-        untrusted = f"{verdict.status}: {verdict.why}" if verdict and not verdict.ranked else None
-        sentences = (run.message, run.report.message if run.report else None, untrusted, *run.warnings)
-        for sentence in filter(None, sentences):
-            console.print(Text(printable(f"{run.task}: {sentence}".encode("utf-8", "surrogatepass")), style="yellow"))
-        llm = run.report.ledger.llm if run.report and run.report.ledger else None
-        for sentence in replayed(llm) if llm else ():
-            console.print(Text(safe(f"{run.task}: {sentence}"), style="yellow" if llm and llm.differences else ""))
+        for sentence in _sentences(run):
+            tasks.setdefault(sentence, []).append(run.task)
+    for sentence, names in tasks.items():
+        line = f"{', '.join(dict.fromkeys(names))}: {sentence}"
+        console.print(Text(printable(line.encode("utf-8", "surrogatepass")), style="yellow"))
     if len(runs) == 1 and runs[0].report:
         print_feedback(runs[0].report.details)
 
 
+def _sentences(run: RunView) -> Iterator[str]:
+    """Yield sentences on a run: why it failed, why its result is not trusted, what went wrong apart from that."""
+    report = run.report
+    llm = report.ledger.llm if report and report.ledger else None
+    untrusted = f"{report.verdict.status}: {report.verdict.why}" if report and not report.verdict.ranked else None
+    told = (run.message, report.message if report else None, untrusted, *run.warnings)
+    yield from (sentence for sentence in (*told, *(replayed(llm) if llm else ())) if sentence)
+
+
 def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> None:
-    """Write results as JUnit XML with a test case for each run: `failure` is the agent's fault, `error` is not.
+    """Write results as JUnit XML with a test case for each run: `failure` is the agent's fault, `error` is not, and a
+    cancelled run is `skipped`.
 
     Args:
         path: The file to write.
@@ -87,7 +96,7 @@ def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> No
     """
     from xml.etree import ElementTree
 
-    kinds = ["failure" if code == 3 else "error" for code in codes]
+    kinds = [{3: "failure", 130: "skipped"}.get(code, "error") for code in codes]
     suite = ElementTree.Element("testsuite", {"name": "mleredux", "tests": str(len(runs))})
     for run, code, kind in zip(runs, codes, kinds, strict=True):
         name = f"{short_reference(run.agent)}[{run.record['seed']}]"
@@ -98,10 +107,26 @@ def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> No
             ElementTree.SubElement(case, kind, message=safe(reason), type=safe(run.record["cause"] or "invalid"))
         score = f"score {run.report.score}, " if run.report and run.report.valid_submission else ""
         ElementTree.SubElement(case, "system-out").text = safe(f"{score}artifacts in {run.artifacts}")
-    for kind in ("failure", "error"):
-        suite.set(f"{kind}s", str(len(suite.findall(f"*/{kind}"))))
+    for kind, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
+        suite.set(name, str(len(suite.findall(f"*/{kind}"))))
     path.parent.mkdir(parents=True, exist_ok=True)
     ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+
+
+def print_durations(runs: Sequence[RunView], events: Callable[[str], Iterable[Event]], most: int) -> None:
+    """Print the slowest stages of runs on stderr, as `pytest --durations` does.
+
+    Args:
+        runs: The runs.
+        events: Returns the events of the run with an id.
+        most: The number of stages to print; 0 means all of them.
+    """
+    ends = [(run, event.payload) for run in runs for event in events(run.record["id"])]
+    stages = [(end.seconds or 0.0, end.stage, run) for run, end in ends if isinstance(end, StageEnded)]
+    stages.sort(key=itemgetter(0), reverse=True)
+    for seconds, stage, run in stages[: most or None]:
+        name = f"{run.task} · {short_reference(run.agent)} · seed {run.record['seed']}"
+        click.echo(f"{duration(seconds):>12}  {stage:9}  {safe(name)}", err=True)
 
 
 def replayed(llm: LlmUse) -> tuple[str, ...]:

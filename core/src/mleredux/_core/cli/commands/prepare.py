@@ -131,16 +131,9 @@ def _prepare_one(
     row: dict[str, Any] = {"task": task.id, "ok": False}
     try:
         with listening(heard):
-            done = prepare(
-                task,
-                catalogue(ctx),
-                store,
-                force=parameters["force"],
-                source=parameters["source"],
-                keep_raw=parameters["keep_raw"],
-                check_space=not parameters["ignore_space"],
-                progress=lambda message: display.say(task.id, message),
-            )
+            how = {name: parameters[name] for name in ("force", "source", "keep_raw")}
+            how |= {"check_space": not parameters["ignore_space"], "progress": partial(display.say, task.id)}
+            done = prepare(task, catalogue(ctx), store, **how)
             if parameters["leaderboard"]:
                 row["leaderboard"] = str(refresh_leaderboard(task, store))
     except Cancelled:
@@ -165,12 +158,5 @@ def _prepare_one(
         display.say(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
     if not done.neutral:
         display.say(task.id, "Warning: the order of inodes may reveal classes; prepare the task again with --force.")
-    return {
-        **row,
-        "version": task.version,
-        "ok": True,
-        "public": str(done.public),
-        "private": str(done.private),
-        "digest": done.digest,
-        "differences": [asdict(difference) for difference in done.differences],
-    }
+    row |= {"version": task.version, "ok": True, "public": str(done.public), "private": str(done.private)}
+    return {**row, "digest": done.digest, "differences": [asdict(difference) for difference in done.differences]}

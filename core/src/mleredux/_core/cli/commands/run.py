@@ -45,6 +45,8 @@ _EXECUTION = (
     *("project", "priority", "preemptible", "name", "secrets"),
 )
 """Options that are passed to the back end unchanged."""
+_WATCHING = ("follow", "as_json", "cancel_on_interrupt", "junit_xml", "durations")
+"""Options that define what is shown of the runs."""
 
 
 def _causes() -> tuple[str, ...]:
@@ -123,18 +125,18 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
             watch = catalogue(ctx).get("commands", "run watch")
             ctx.invoke(watch, there=there, request=request, exit_code=exit_code, follow=parameters["follow"])
         batch = there.create(request)
+        batch.exit_first = parameters["exit_first"]
     several = len(batch.runs) > 1 or len(parameters["tasks"]) > 1 or bool(parameters["sets"])
     if parameters["detach"]:
         if parameters["as_json"]:
             print_json(batch.records if several else batch.records[0])
         else:
-            for record in batch.records:
-                click.echo(record["id"])
+            click.echo("\n".join(record["id"] for record in batch.records))
             click.echo(batch.later, err=True)
         return
     if batch.note and not parameters["as_json"]:
         click.echo(batch.note, err=True)
-    watching = {name: parameters[name] for name in ("follow", "as_json", "cancel_on_interrupt", "junit_xml")}
+    watching = {name: parameters[name] for name in _WATCHING}
     see_through(ctx, there, batch, several=several, **watching)
 
 
@@ -184,6 +186,7 @@ def see_through(
     as_json: bool,
     cancel_on_interrupt: bool = False,
     junit_xml: Path | None = None,
+    durations: int | None = None,
 ) -> NoReturn:
     """Show runs until they have ended, print their results, and exit with the matching code.
 
@@ -193,9 +196,10 @@ def see_through(
         batch: The runs.
         several: Whether the JSON output is a list.
         junit_xml: A file to write results to, for CI systems.
+        durations: The number of slowest stages to list; 0 means all of them.
     """
     from mleredux._core.cli.run_progress import Progress
-    from mleredux._core.cli.run_table import closing_table, write_junit
+    from mleredux._core.cli.run_table import closing_table, print_durations, write_junit
 
     with Progress(follow=follow, quiet=as_json) as progress:
         ended = there.finish(batch, progress, cancel_on_interrupt=cancel_on_interrupt)
@@ -203,10 +207,16 @@ def see_through(
         click.echo(f"Stopped waiting; the runs continue. {batch.later}", err=True)
         ctx.exit(EXIT_CANCELLED)
     records = [view.record for view in ended]
+    codes = [exit_code(record) for record in records]
     if junit_xml is not None:
-        write_junit(junit_xml, ended, [exit_code(record) for record in records])
+        write_junit(junit_xml, ended, codes)
     print_json(records if several else records[0]) if as_json else closing_table(ended)
-    ctx.exit(max(exit_code(record) for record in records))
+    if durations is not None:
+        print_durations(ended, there.events, durations)
+    failed = [code for code in codes if code not in (0, EXIT_CANCELLED)] if batch.exit_first else []
+    if failed and EXIT_CANCELLED in codes:
+        click.echo("Stopped after a failure; --last-failed repeats the runs that failed or were cancelled.", err=True)
+    ctx.exit(max(failed or codes))
 
 
 def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
