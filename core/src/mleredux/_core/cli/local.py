@@ -19,7 +19,7 @@ from mleredux._core.cli.output import echo, growing, write_log
 from mleredux._core.locations import default_data_dir, looks_prepared
 from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotApplicable, NotFound, StoreError, TaskBroken
-from mleredux.models.formats import number, short_reference
+from mleredux.models.formats import short_reference
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress
@@ -67,8 +67,9 @@ class LocalBackend:
     def listed(self, kind: str, *, sets: tuple[str, ...], category: str | None, technique: str | None) -> list[Record]:
         """Return all objects of a type; for tasks, also whether they are prepared."""
         rows = listed(self._catalogue, kind, sets=sets, category=category, technique=technique)
-        prepared = {row["id"]: looks_prepared(self.folders[1], row["id"]) for row in rows if kind == "tasks"}
-        return [{**row, "prepared": prepared[row["id"]]} for row in rows] if prepared else rows
+        if kind != "tasks":
+            return rows
+        return [{**row, "prepared": looks_prepared(self.folders[1], row["id"])} for row in rows]
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
         """Return the properties of a task, its description, and where its data is stored."""
@@ -143,12 +144,13 @@ class LocalBackend:
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
         """Execute runs; Ctrl-C, SIGTERM and SIGHUP cancel them."""
         from mleredux._core.cli.commands.run import exit_code
+        from mleredux._core.cli.run_progress import show_submission
         from mleredux.models import State
 
         assert isinstance(batch, _LocalBatch)
         for run in batch.runs:
             progress.add(run.id, run.spec.task, run.spec.agent, seed=run.spec.seed, limit=run.spec.limits.time_limit)
-            run.observers.append(partial(_tell_submission, progress))
+            run.observers.append(partial(show_submission, progress))
             if progress.following:
                 progress.in_background(partial(_copy_log, run, progress, len(batch.runs) > 1))
         progress.jobs = batch.pipeline.jobs
@@ -278,7 +280,9 @@ class LocalBackend:
         manifest = run.manifest
         if manifest is None:
             raise NotFound(f"Run {run.id} has no manifest yet.", hint=f"Its state is {run.state}.")
-        return [one.model_dump(mode="json") for one in manifest.artifacts], [dict(item) for item in manifest.left_out]
+        return [artifact.model_dump(mode="json") for artifact in manifest.artifacts], [
+            dict(item) for item in manifest.left_out
+        ]
 
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
         """Copy artifacts of a run."""
@@ -376,21 +380,6 @@ def _short(path: Path) -> str:
         return str(path.resolve().relative_to(Path.cwd()))
     except (ValueError, FileNotFoundError):  # different drives, or the current folder no longer exists
         return str(path.resolve())
-
-
-def _tell_submission(progress: Progress, run: Run, event: Event) -> None:
-    """Show the current version of the submission, whether it is valid, and at the end its score."""
-    from mleredux.models.events import StateEntered, SubmissionKept, Validation
-
-    what = event.payload
-    if isinstance(what, SubmissionKept):
-        progress.submitted(run.id, f"v{what.number}")
-    elif isinstance(what, Validation):
-        version = len(run.submissions())
-        progress.submitted(run.id, f"{f'v{version} ' if version else ''}{'valid' if what.valid else 'not valid'}")
-    elif isinstance(what, StateEntered) and what.state.final and (report := run.report):
-        medal = f" {report.medal}" if report.medal else ""
-        progress.submitted(run.id, f"{number(report.score)}{medal}" if report.valid_submission else "not valid")
 
 
 def _copy_log(run: Run, progress: Progress, several: bool) -> None:

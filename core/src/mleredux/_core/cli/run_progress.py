@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING, Self
 
 from mleredux._core.cli.output import cut, safe
 from mleredux._core.cli.run_table import STYLES
-from mleredux.models.formats import duration, short_reference
+from mleredux.models.events import StateEntered, SubmissionKept, Validation
+from mleredux.models.formats import duration, number, short_reference
 
 if TYPE_CHECKING:
     from rich.console import Console, Group
+
+    from mleredux._core.store import Run
+    from mleredux.models import Event
 
 _REFRESH = 4
 _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -208,3 +212,16 @@ class Progress:
 
     def _several(self, name: str) -> bool:
         return len({getattr(run, name) for run in self._runs.values()}) > 1
+
+
+def show_submission(progress: Progress, run: Run, event: Event) -> None:
+    """Show the current version of the submission, whether it is valid, and at the end its score."""
+    payload = event.payload
+    if isinstance(payload, SubmissionKept):
+        progress.submitted(run.id, f"v{payload.number}")
+    elif isinstance(payload, Validation):
+        version = len(run.submissions())
+        progress.submitted(run.id, f"{f'v{version} ' if version else ''}{'valid' if payload.valid else 'not valid'}")
+    elif isinstance(payload, StateEntered) and payload.state.final and (report := run.report):
+        medal = f" {report.medal}" if report.medal else ""
+        progress.submitted(run.id, f"{number(report.score)}{medal}" if report.valid_submission else "not valid")

@@ -326,16 +326,28 @@ class RunStore:
             run = run or Run(self.path / name)
             report, cause, outcome, began = run.report, run.cause, run.outcome, run.log.state.began
             llm = report.ledger.llm if report and report.ledger else None
-            verdict = report.verdict.status if report else None
             return (
-                *(name, run.spec.task, run.spec.agent, run.spec.seed, run.spec.sandbox),
-                *(str(run.state), str(cause) if cause else None),
-                *(getattr(report, "score", None), getattr(report, "medal", None), verdict),
-                *(run.spec.created_at.isoformat(), now, run.spec.experiment, run.spec.arm),
-                *(getattr(report, "percentile", None), began.isoformat() if began else None),
-                *(getattr(outcome, "seconds", None), getattr(outcome, "paused_seconds", None)),
-                *((llm.prompt_tokens + llm.completion_tokens, llm.cost_usd) if llm else (None, None)),
-                run.message or getattr(report, "message", None),
+                name,
+                run.spec.task,
+                run.spec.agent,
+                run.spec.seed,
+                run.spec.sandbox,
+                str(run.state),
+                str(cause) if cause else None,
+                report.score if report else None,
+                report.medal if report else None,
+                report.verdict.status if report else None,
+                run.spec.created_at.isoformat(),
+                now,
+                run.spec.experiment,
+                run.spec.arm,
+                report.percentile if report else None,
+                began.isoformat() if began else None,
+                outcome.seconds if outcome else None,
+                outcome.paused_seconds if outcome else None,
+                llm.prompt_tokens + llm.completion_tokens if llm else None,
+                llm.cost_usd if llm else None,
+                run.message or (report.message if report else None),
                 json.dumps(curve) if (curve := run.curve) else None,
                 log_bytes,
             )

@@ -131,9 +131,16 @@ def _prepare_one(
     row: dict[str, Any] = {"task": task.id, "ok": False}
     try:
         with listening(heard):
-            how = {name: parameters[name] for name in ("force", "source", "keep_raw")}
-            how |= {"check_space": not parameters["ignore_space"], "progress": partial(display.say, task.id)}
-            done = prepare(task, catalogue(ctx), store, **how)
+            done = prepare(
+                task,
+                catalogue(ctx),
+                store,
+                force=parameters["force"],
+                source=parameters["source"],
+                keep_raw=parameters["keep_raw"],
+                check_space=not parameters["ignore_space"],
+                progress=partial(display.say, task.id),
+            )
             if parameters["leaderboard"]:
                 row["leaderboard"] = str(refresh_leaderboard(task, store))
     except Cancelled:
@@ -158,5 +165,12 @@ def _prepare_one(
         display.say(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
     if not done.neutral:
         display.say(task.id, "Warning: the order of inodes may reveal classes; prepare the task again with --force.")
-    row |= {"version": task.version, "ok": True, "public": str(done.public), "private": str(done.private)}
-    return {**row, "digest": done.digest, "differences": [asdict(difference) for difference in done.differences]}
+    return {
+        **row,
+        "version": task.version,
+        "ok": True,
+        "public": str(done.public),
+        "private": str(done.private),
+        "digest": done.digest,
+        "differences": [asdict(difference) for difference in done.differences],
+    }
