@@ -52,19 +52,19 @@ class HostedSession(Session):
         """Run a command in `sh`, or the file of a Python cell."""
         used = any(name in text for name in _LIBRARIES)
         request = {"program": ["sh", "-c", text]} if cell is None else {"file": str(cell), "libraries": used}
-        with self._file() as given, self._file() as written:
-            code = self._run(request, (given, written, written), str(self.task.output_dir), {}, timeout)
-            return Finished(code, ends(written, _MOST_CHARACTERS))
+        with self._file() as stdin, self._file() as output:
+            code = self._run(request, (stdin, output, output), str(self.task.output_dir), {}, timeout)
+            return Finished(code, ends(output, _MOST_CHARACTERS))
 
     def run_program(
         self, arguments: Sequence[str], folder: Path, env: Mapping[str, str], content: bytes, timeout: float | None
     ) -> Completed:
         """Run a program; arguments are those of `workspace.execute`."""
-        with self._file() as given, self._file() as output, self._file() as errors:
-            given.write(content)
-            given.seek(0)
+        with self._file() as stdin, self._file() as output, self._file() as errors:
+            stdin.write(content)
+            stdin.seek(0)
             request = {"program": list(arguments)}
-            code = self._run(request, (given, output, errors), str(folder), env, timeout)
+            code = self._run(request, (stdin, output, errors), str(folder), env, timeout)
             return Completed(code, _last(output), _last(errors))
 
     def _file(self) -> BinaryIO:

@@ -41,14 +41,14 @@ def speaks_anthropic(model: str) -> bool:
     return model.startswith(("claude", "anthropic/"))
 
 
-def is_final(status: int | None, said: str) -> bool:
+def is_final(status: int | None, message: str) -> bool:
     """Return whether an error of a model's API would occur again if the call were repeated.
 
     Args:
         status: The HTTP status; None if there was no response.
-        said: The text of the error message.
+        message: The text of the error message.
     """
-    return status in (401, 402, 403) or (status == 429 and any(word in said.lower() for word in _FINAL_WORDS))
+    return status in (401, 402, 403) or (status == 429 and any(word in message.lower() for word in _FINAL_WORDS))
 
 
 def complete(
@@ -91,14 +91,14 @@ def complete(
             more = {"max_tokens": max_tokens, "temperature": temperature, "stop": list(stop)}
         url = f"{os.environ.get('OPENAI_BASE_URL', 'https://api.openai.com/v1')}/chat/completions"
         headers = {"Authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', '')}"}
-    given = {name: value for name, value in more.items() if value not in (None, "", [])}
-    found = _post(url, {**body, "messages": list(messages), **given}, headers, retries)
-    used, kind = found.get("usage") or {}, ("input", "output") if anthropic else ("prompt", "completion")
+    settings = {name: value for name, value in more.items() if value not in (None, "", [])}
+    response = _post(url, {**body, "messages": list(messages), **settings}, headers, retries)
+    usage, kind = response.get("usage") or {}, ("input", "output") if anthropic else ("prompt", "completion")
     if anthropic:
-        said = "".join(part.get("text", "") for part in found.get("content") or ())
+        text = "".join(part.get("text", "") for part in response.get("content") or ())
     else:
-        said = found["choices"][0]["message"].get("content") or ""
-    return Answer(said, *(int(used.get(f"{name}_tokens") or 0) for name in kind))
+        text = response["choices"][0]["message"].get("content") or ""
+    return Answer(text, *(int(usage.get(f"{name}_tokens") or 0) for name in kind))
 
 
 def _post(url: str, body: dict[str, Any], headers: dict[str, str], retries: int) -> dict[str, Any]:
@@ -112,19 +112,19 @@ def _post(url: str, body: dict[str, Any], headers: dict[str, str], retries: int)
     for left in range(retries, -1, -1):
         try:
             with urllib.request.urlopen(request, timeout=_CALL_SECONDS) as answer:
-                found: dict[str, Any] = json.load(answer)
-                return found
+                response: dict[str, Any] = json.load(answer)
+                return response
         except urllib.error.HTTPError as error:
-            said = f"{error.code}: {error.read().decode('utf-8', 'replace')[:2000]}"
-            if error.code in (400, 413) and _TOO_LONG.search(said):
-                raise PromptTooLong(said) from error
-            if error.code in (400, 404) or is_final(error.code, said):
-                raise NoMoreCalls(said) from error
+            message = f"{error.code}: {error.read().decode('utf-8', 'replace')[:2000]}"
+            if error.code in (400, 413) and _TOO_LONG.search(message):
+                raise PromptTooLong(message) from error
+            if error.code in (400, 404) or is_final(error.code, message):
+                raise NoMoreCalls(message) from error
         except (OSError, ValueError) as error:
-            said = f"{type(error).__name__}: {error}"
+            message = f"{type(error).__name__}: {error}"
         if not left:
-            raise NoMoreCalls(said)
-        print(f"The model does not respond ({said}); retrying in {wait:.1f} s.", file=sys.stderr, flush=True)
+            raise NoMoreCalls(message)
+        print(f"The model does not respond ({message}); retrying in {wait:.1f} s.", file=sys.stderr, flush=True)
         time.sleep(wait)
         wait = min(wait * 2, _LONGEST_WAIT)
     raise AssertionError

@@ -175,15 +175,15 @@ class Session:
     def _execute_program(self, file: BinaryIO, request: Request) -> dict[str, Any]:
         """Run a program, concurrently with others; a line of JSON has its arguments, and standard input follows."""
         head, _, content = file.read(int(request["size"])).partition(b"\n")
-        asked = json.loads(head)
+        program = json.loads(head)
         started = time.monotonic()
-        folder = self.task.output_dir / asked["cwd"]
-        ended = self.run_program(asked["arguments"], folder, asked["env"], content, request["timeout"])
+        folder = self.task.output_dir / program["cwd"]
+        ended = self.run_program(program["arguments"], folder, program["env"], content, request["timeout"])
         shown = (ended.stdout + ended.stderr).decode("utf-8", "replace")
         self.trajectory.act(
             "",
             "exec",
-            {"command": shlex.join(asked["arguments"])[:MAX_TEXT]},
+            {"command": shlex.join(program["arguments"])[:MAX_TEXT]},
             shown,
             exit_code=ended.code,
             is_buggy=ended.code != 0,
@@ -231,8 +231,8 @@ class Session:
                 part.replace(target)
                 self._submitted_at = time.monotonic()
             answer = self.task.verdict()
-            said = {"file": request.get("name") or target.name}
-            self.trajectory.act("", "submit", said, answer["message"], stage="submit", is_buggy=not answer["valid"])
+            fields = {"file": request.get("name") or target.name}
+            self.trajectory.act("", "submit", fields, answer["message"], stage="submit", is_buggy=not answer["valid"])
             return answer
 
 
@@ -251,5 +251,5 @@ def agent_name(task: Task) -> str:
 
 
 if __name__ == "__main__":
-    asked = Task()
-    sys.exit(Session(asked, agent_name(asked)).serve())
+    task = Task()
+    sys.exit(Session(task, agent_name(task)).serve())

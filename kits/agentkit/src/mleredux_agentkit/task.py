@@ -68,10 +68,10 @@ class Task:
         """The part of `task.json` that describes the submission: `file`, `sample`, `id_columns`, `target_columns`,
         `metric`, `direction`; empty if it can't be read."""
         try:
-            found = json.loads((self.task_dir / "task.json").read_bytes())
+            document = json.loads((self.task_dir / "task.json").read_bytes())
         except (OSError, ValueError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return document if isinstance(document, dict) else {}
 
     @property
     def sample(self) -> Path | None:
@@ -124,8 +124,8 @@ class Task:
         request = urllib.request.Request(self.validate_url, data=b"", method="POST")
         try:
             with opener.open(request, timeout=60) as answer:
-                found = json.loads(answer.read())
-                return {"valid": found.get("valid") is True, "message": str(found.get("message", ""))}
+                document = json.loads(answer.read())
+                return {"valid": document.get("valid") is True, "message": str(document.get("message", ""))}
         except (OSError, ValueError, AttributeError) as error:
             return {"valid": False, "message": f"no answer: {error}"}
 

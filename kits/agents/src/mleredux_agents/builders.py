@@ -88,21 +88,21 @@ def _configurable(
 ) -> Agent:
     """Return an agent that calls language models, with the fields that depend on its options."""
 
-    def configured(given: dict[str, Any]) -> Agent:
-        return made.model_copy(update=made_by(read_options(made.id, model, given)))
+    def configured(options: dict[str, Any]) -> Agent:
+        return agent.model_copy(update=made_by(read_options(agent.id, model, options)))
 
     usual = {"configure": configured, "network": "gateway", "isolated": True, "tags": ("llm",)}
-    made = Agent.model_validate({**usual, "options": defaults.model_dump(), **made_by(defaults), **fields})
-    return made
+    agent = Agent.model_validate({**usual, "options": defaults.model_dump(), **made_by(defaults), **fields})
+    return agent
 
 
-def with_libraries(build: Build, asked: str) -> Build:
+def with_libraries(build: Build, requested: str) -> Build:
     """Add the libraries requested by an option `libraries` to a build.
 
     Raises:
         ValueError: A part is neither a set of libraries nor a requirement with a version.
     """
-    wanted = libraries(asked)
+    wanted = libraries(requested)
     return build.model_copy(
         update={
             "python": tuple(dict.fromkeys((*build.python, *wanted.python))),
@@ -135,7 +135,7 @@ class CommandRecipe:
     packages: tuple[str, ...] = ()
     tools: tuple[ToolKind, ...] = ()
 
-    def build(self, asked: str) -> Build:
+    def build(self, requested: str) -> Build:
         """Return the build of the image, with the libraries requested by an option `libraries`.
 
         Raises:
@@ -145,7 +145,7 @@ class CommandRecipe:
         for part in install_parts(self.install):
             kind, _, name = part.partition(":")
             named[kind].append(name)
-        wanted = libraries(asked)
+        wanted = libraries(requested)
         node = (NODE,) if named["npm"] else ()
         return Build(
             python=(*node, *wanted.python, *named["pip"]),

@@ -171,13 +171,13 @@ class _Hosted:
                 self._idle.pop(0).close()
         memory = count = 0
         for child in tuple(self._running):
-            found, guard = members(child.pid), stat(child.pid)
+            processes, guard = members(child.pid), stat(child.pid)
             if child in self._running:
-                self._running[child] = max(self._running[child], sum(one.cpu_seconds for one in found))
-            memory += sum(one.memory for one in found)
-            if guard and any(one.stack == guard.stack != 0 for one in found):
+                self._running[child] = max(self._running[child], sum(process.cpu_seconds for process in processes))
+            memory += sum(process.memory for process in processes)
+            if guard and any(process.stack == guard.stack != 0 for process in processes):
                 memory -= guard.memory
-            count += len(found)
+            count += len(processes)
         return Usage(max(0, memory) / 2**20, self._used + sum(self._running.values()), count)
 
     def wait(self, seconds: float) -> bool:

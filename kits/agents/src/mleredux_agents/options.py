@@ -12,19 +12,19 @@ from pydantic import BaseModel, ValidationError
 _Options = TypeVar("_Options", bound=BaseModel)
 
 
-def read_options(agent: str, model: type[_Options], given: dict[str, Any]) -> _Options:
+def read_options(agent: str, model: type[_Options], values: dict[str, Any]) -> _Options:
     """Validate the options of an agent with its model.
 
     Args:
         agent: The agent's id, for the message.
         model: The pydantic model of the options.
-        given: All options of a run.
+        values: All options of a run.
 
     Raises:
         MlereduxError: An option is invalid; the message states which.
     """
     try:
-        return model.model_validate(given)
+        return model.model_validate(values)
     except ValidationError as error:
         name, message, value = first_problem(error)
         raise MlereduxError(
@@ -54,18 +54,19 @@ LIBRARIES = {
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(\[[A-Za-z0-9,._-]+\])?\s*[=<>~!]=?\s*[A-Za-z0-9.*+!<>=, _-]+")
 
 
-def libraries(asked: str) -> Libraries:
+def libraries(requested: str) -> Libraries:
     """Parse an option `libraries`.
 
     Args:
-        asked: Names of sets, or requirements with versions, separated by semicolons: `tabular; statsmodels==0.14.5`.
+        requested: Names of sets, or requirements with versions, separated by semicolons:
+            `tabular; statsmodels==0.14.5`.
 
     Raises:
         ValueError: A part is neither a set nor a requirement.
     """
     python: dict[str, None] = {}
     debian: dict[str, None] = {}
-    for part in filter(None, (piece.strip() for piece in asked.split(";"))):
+    for part in filter(None, (piece.strip() for piece in requested.split(";"))):
         if part in LIBRARIES:
             python.update(dict.fromkeys(LIBRARIES[part].python))
             debian.update(dict.fromkeys(LIBRARIES[part].debian))

@@ -123,9 +123,9 @@ class RewardRule:
             value = self.invalid if own is None else float(own)
         if shown_by is not None and self.name != "valid" and report is not None:
             why = f"The test score was revealed as a reward by {shown_by}."
-            given = Evidence(kind=SCORE_GIVEN, level="within reach", why=why)
-            if given not in report.verdict.evidence:
-                run.write_report(report.judged((*report.verdict.evidence, given), report.verdict.verification))
+            evidence = Evidence(kind=SCORE_GIVEN, level="within reach", why=why)
+            if evidence not in report.verdict.evidence:
+                run.write_report(report.judged((*report.verdict.evidence, evidence), report.verdict.verification))
         return value
 
 
@@ -154,12 +154,12 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
         return RewardRule(reward, invalid or 0.0)
     module, _, function = reward.partition(":")
     try:
-        found = getattr(importlib.import_module(module), function)
+        compute = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError):
         known = ", ".join(REWARDS)
         hint = f"Use {known}, or name an installed function of a run as package.module:function."
         raise MlereduxError(f"There is no reward {reward!r}.", hint=hint) from None
-    return RewardRule(reward, invalid or 0.0, found)
+    return RewardRule(reward, invalid or 0.0, compute)
 
 
 def reward_of(run: Run, rule: str, *, told_by: str | None = None) -> float | None:

@@ -44,16 +44,16 @@ def execute(request: Mapping[str, Any], files: Sequence[int]) -> None:
                     os.close(file)
 
 
-def _execute(asked: Mapping[str, Any], files: Sequence[int], control: Any) -> tuple[int, float]:
-    words, began = asked["program"], sum(os.times()[2:4])
+def _execute(request: Mapping[str, Any], files: Sequence[int], control: Any) -> tuple[int, float]:
+    words, began = request["program"], sum(os.times()[2:4])
     try:
         process = subprocess.Popen(
             words,
             stdin=files[0],
             stdout=files[1],
             stderr=files[2],
-            cwd=asked["folder"],
-            env={**os.environ, **asked["env"]},
+            cwd=request["folder"],
+            env={**os.environ, **request["env"]},
             start_new_session=True,
         )
     except (OSError, ValueError, IndexError) as error:

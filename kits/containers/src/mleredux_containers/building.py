@@ -82,8 +82,8 @@ def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator
     # Users can't rebind a registry's name, which may be a mirror in this machine's network.
     rules += [Rule.read(host, private=True) for host in REGISTRIES]
     # The path of TMPDIR may be too long for sockets, or inaccessible to the user of the container.
-    with tempfile.TemporaryDirectory(prefix="mleredux-build-", dir="/tmp") as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory(prefix="mleredux-build-", dir="/tmp") as temporary:
+        folder = Path(temporary)
         folder.chmod(0o711)
         for name, mode in (("socket", 0o711), ("ready", 0o777)):
             (folder / name).mkdir()

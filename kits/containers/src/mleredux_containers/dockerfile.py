@@ -22,14 +22,14 @@ def images_of(text: str) -> list[str]:
     """
     arguments: dict[str, str] = {}
     stages: set[str] = set()
-    found: dict[str, None] = {}
+    images: dict[str, None] = {}
 
     def note(name: str, what: str) -> None:
         image = filled(name, arguments)
         if image is None:
             raise _bad(f"{what} {name}: its variable has no value before the build", "Use a literal name.")
         if image and image.lower() not in stages and not image.isdecimal() and image != "scratch":
-            found[image] = None
+            images[image] = None
 
     for word, rest in instructions(text):
         if word == "ONBUILD":
@@ -57,7 +57,7 @@ def images_of(text: str) -> list[str]:
                     raise _bad(f"RUN --mount={mount}", "Use a mount of type cache or tmpfs.")
                 if "from" in facts:
                     note(facts["from"], "RUN --mount from")
-    return list(found)
+    return list(images)
 
 
 def instructions(text: str) -> Iterator[tuple[str, str]]:
@@ -105,9 +105,9 @@ def filled(name: str, arguments: dict[str, str]) -> str | None:
 
     def value(match: re.Match[str]) -> str:
         nonlocal missing
-        found = arguments.get(match[1] or match[3], match[2])
-        missing = missing or found is None
-        return found or ""
+        argument = arguments.get(match[1] or match[3], match[2])
+        missing = missing or argument is None
+        return argument or ""
 
     filled = _VARIABLE.sub(value, name)
     return None if missing or "$" in filled or "\\" in filled else filled

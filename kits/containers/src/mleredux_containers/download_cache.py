@@ -40,10 +40,10 @@ def downloads_size(folder: Path) -> int:
 
 
 def _files(folder: Path) -> list[tuple[Path, os.stat_result]]:
-    found = []
+    files = []
     for parent, _folders, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(OSError):
                 path = Path(parent, name)
-                found.append((path, path.lstat()))
-    return found
+                files.append((path, path.lstat()))
+    return files

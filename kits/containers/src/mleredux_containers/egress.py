@@ -113,12 +113,12 @@ class Egress:
     def _check(self, host: str, port: int, rules: list[Rule], *, must_resolve: bool = True) -> list[str]:
         """Return the addresses of a host, after checking that each is allowed."""
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            resolved = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as error:
             if must_resolve:
                 raise OSError(f"{host} can't be resolved") from error
             return []  # only the caller's proxy can resolve it
-        addresses = list(dict.fromkeys(str(one[4][0]) for one in found))
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in resolved))
         if not any(rule.private for rule in rules):
             for address in addresses:
                 if not is_public(address) or _is_own(address):
@@ -293,12 +293,12 @@ def _is_own(address: str) -> bool:
 
 def configured_rules() -> list[Rule]:
     """Return the hosts of the caller's package indexes, which may be in a private network."""
-    found = []
+    rules = []
     for name in ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "NPM_CONFIG_REGISTRY", "npm_config_registry"):
         for address in os.environ.get(name, "").split():
             with contextlib.suppress(ValueError):
                 parts = urlsplit(address)
                 if parts.hostname:
                     port = parts.port or (80 if parts.scheme == "http" else 443)
-                    found.append(Rule(parts.hostname.lower(), port, private=True))
-    return found
+                    rules.append(Rule(parts.hostname.lower(), port, private=True))
+    return rules

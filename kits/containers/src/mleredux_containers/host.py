@@ -32,10 +32,10 @@ def ca_bundle() -> bytes | None:
     They are read from the file named by `MLEREDUX_CA_BUNDLE` (`none` disables it), else from that of a variable that
     Python, requests, pip or curl uses, else from the system's file.
     """
-    asked = os.environ.get(CA_VARIABLE)
-    if asked == "none":
+    configured = os.environ.get(CA_VARIABLE)
+    if configured == "none":
         return None
-    named = [asked] if asked else [os.environ.get(name) for name in _CA_VARIABLES]
+    named = [configured] if configured else [os.environ.get(name) for name in _CA_VARIABLES]
     for path in [*named, *_SYSTEM_BUNDLES]:
         if path and Path(path).is_file():
             return Path(path).read_bytes()
@@ -64,11 +64,11 @@ def build_arguments(*, generated: bool) -> dict[str, str]:
 
 def secrets(arguments: dict[str, str]) -> list[str]:
     """Return passwords in URLs of build arguments, which must not be written to a log."""
-    found = []
+    values = []
     for value in arguments.values():
         for address in value.split():
-            found += [part for part in (_parts(address)) if part]
-    return found
+            values += [part for part in (_parts(address)) if part]
+    return values
 
 
 def mask(text: str, hidden: list[str]) -> str:

@@ -19,7 +19,7 @@ def included(folder: Path, patterns: Iterable[str], always: Iterable[str] = ()) 
     """
     rules = [_rule(line) for line in patterns if line.strip("!").strip("/").strip()]
     kept, again = set(always), any(negated for negated, _ in rules)
-    found = []
+    paths = []
     for parent, folders, names in os.walk(folder):
         for name in [*folders, *names]:
             path = (Path(parent) / name).relative_to(folder).as_posix()
@@ -28,10 +28,10 @@ def included(folder: Path, patterns: Iterable[str], always: Iterable[str] = ()) 
                 if pattern.match(path):
                     left_out = not negated
             if not left_out or path in kept:
-                found.append(path)
+                paths.append(path)
             elif name in folders and not again and not any(wanted.startswith(f"{path}/") for wanted in kept):
                 folders.remove(name)
-    return sorted(found)
+    return sorted(paths)
 
 
 def _rule(line: str) -> tuple[bool, re.Pattern[str]]:
@@ -40,9 +40,9 @@ def _rule(line: str) -> tuple[bool, re.Pattern[str]]:
     pattern = os.path.normpath(line.removeprefix("!").strip().lstrip("/"))
     expression, place = "", 0
     while place < len(pattern):
-        if found := re.compile(r"\*\*/?").match(pattern, place):
-            expression += "(?:.*/)?" if found[0].endswith("/") else ".*"
-            place = found.end()
+        if wildcard := re.compile(r"\*\*/?").match(pattern, place):
+            expression += "(?:.*/)?" if wildcard[0].endswith("/") else ".*"
+            place = wildcard.end()
             continue
         character = pattern[place]
         closed = pattern.find("]", place + 1) if character == "[" else -1

@@ -169,8 +169,8 @@ class ImageEngine(Protocol):
 
 def base_image(request: BuildRequest | None = None) -> str:
     """Return the name of the base image of agents without an image."""
-    asked = request.base_image if request else None
-    return asked or os.environ.get(BASE_VARIABLE) or DEFAULT_BASE
+    requested = request.base_image if request else None
+    return requested or os.environ.get(BASE_VARIABLE) or DEFAULT_BASE
 
 
 def base_finding(engine: str, image: Image | None) -> Finding:
@@ -190,13 +190,13 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
         BuildFailed: A step of the build failed or timed out.
         SandboxError: The engine is unreachable, or a base image is unavailable.
     """
-    log, agent, asked = BuildLog(request), request.agent, request.agent.build
-    if asked.image:
+    log, agent, declared = BuildLog(request), request.agent, request.agent.build
+    if declared.image:
         hint = f"Load it with `{engine.id} load`, or fix the agent's `image`."
-        image = _present(engine, log, asked.image, hint)
+        image = _present(engine, log, declared.image, hint)
         tag = image.id
     else:
-        plan = recipe.from_context(asked) if asked.context else recipe.generated(asked)
+        plan = recipe.from_context(declared) if declared.context else recipe.generated(declared)
         base = None
         if BASE_ARGUMENT in plan.text:
             hint = (
@@ -208,16 +208,16 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
         identities = [image.id for image in (base, *named) if image is not None]
         repository = re.sub(r"[^a-z0-9]+", "-", agent.id.lower()).strip("-")
         tag = f"mleredux/{repository}:{plan.key(' '.join(identities))}"
-        made = engine.find_image(tag)
-        if made is None and (parts := layers.split(plan)):
+        existing = engine.find_image(tag)
+        if existing is None and (parts := layers.split(plan)):
             head, lines = parts
             key = head.key(f"{' '.join(identities)} {request.hosts}")
             below = _once(engine, log, head, f"mleredux/layers:{key}", base)
             note_use(engine.id, f"mleredux/layers:{key}")
             plan, base = layers.on_layers(plan, _reference(below), lines), None
-        image = made or _once(engine, log, plan, tag, base)
+        image = existing or _once(engine, log, plan, tag, base)
         note_use(engine.id, tag)
-    limit = asked.max_image_mb
+    limit = declared.max_image_mb
     if limit is not None and image.size_mb > limit:
         raise AgentBroken(
             f"The image of agent {agent.id} has {image.size_mb:,} MB; the limit is {limit:,} MB.",

@@ -21,12 +21,12 @@ def split(plan: Recipe) -> tuple[Recipe, str] | None:
     Returns:
         None if the parts depend on each other, because of stages, arguments, or folders that are copied before a step.
     """
-    found = list(instructions(plan.text))
-    words = [word for word, _ in found]
+    steps = list(instructions(plan.text))
+    words = [word for word, _ in steps]
     if plan.generated or words.count("FROM") != 1 or "RUN" not in words:
         return None
     last = max(number for number, word in enumerate(words) if word == "RUN")
-    below, above = found[: last + 1], found[last + 1 :]
+    below, above = steps[: last + 1], steps[last + 1 :]
     if not above or any(word not in _STILL or "$" in rest or "--from" in rest for word, rest in above):
         return None
     files: dict[str, Path | bytes] = {}

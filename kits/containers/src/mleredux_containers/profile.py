@@ -200,7 +200,7 @@ def container(
 
 def environment(launch: Launch, image: Image) -> dict[str, str]:
     """Return the launch's variables, and those that agents written for MLE-bench expect."""
-    made = {
+    variables = {
         "HOME": LAYOUT.scratch,
         "USER": "agent",
         "LOGNAME": "agent",
@@ -211,8 +211,8 @@ def environment(launch: Launch, image: Image) -> dict[str, str]:
         "AGENT_DIR": image.agent_dir or "/home/agent",
     }
     if "NVIDIA_VISIBLE_DEVICES" in image.env and not launch.gpu_ids:
-        made["NVIDIA_VISIBLE_DEVICES"] = "void"  # CUDA images request all devices
-    return {**made, **launch.env, **(gpu_environment(launch.gpu_ids, assigned=True) if launch.gpu_ids else {})}
+        variables["NVIDIA_VISIBLE_DEVICES"] = "void"  # CUDA images request all devices
+    return {**variables, **launch.env, **(gpu_environment(launch.gpu_ids, assigned=True) if launch.gpu_ids else {})}
 
 
 def command(launch: Launch, image: Image) -> tuple[str, ...]:

@@ -297,14 +297,14 @@ def _package_files(package: str) -> dict[str, Path | bytes]:
 
 def _tree(folder: Path, left_out: set[str]) -> dict[str, Path]:
     """Return the files of a folder by relative path, except bytecode and folders with the given names."""
-    found: dict[str, Path] = {}
+    files: dict[str, Path] = {}
     for parent, folders, names in os.walk(folder):
         folders[:] = sorted(set(folders) - left_out)
         for name in names:
             path = Path(parent) / name
             if path.suffix not in _LEFT_OUT_SUFFIXES:
-                found[path.relative_to(folder).as_posix()] = path
-    return found
+                files[path.relative_to(folder).as_posix()] = path
+    return files
 
 
 def _content_hash(source: Path | bytes) -> bytes:

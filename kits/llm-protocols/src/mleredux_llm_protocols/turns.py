@@ -60,8 +60,8 @@ class Turn:
     @property
     def key(self) -> str:
         """A key that is equal for turns with the same text; leading and trailing whitespace is ignored."""
-        said = [self.role, self.text.strip(), *(action.key for action in self.actions)]
-        return "\0".join([*said, self.answers or ""])
+        parts = [self.role, self.text.strip(), *(action.key for action in self.actions)]
+        return "\0".join([*parts, self.answers or ""])
 
 
 def request_turns(kind: Kind, body: dict[str, Any]) -> list[Turn]:

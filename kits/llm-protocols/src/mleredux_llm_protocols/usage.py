@@ -82,11 +82,11 @@ def tokens_of(kind: Kind, usage: Any) -> Tokens | None:
 
 def _google(usage: Mapping[str, Any]) -> Tokens | None:
     names = ("promptTokenCount", "toolUsePromptTokenCount", "candidatesTokenCount", "thoughtsTokenCount")
-    asked, tools, said, thought = (_count(usage.get(name)) for name in names)
-    if asked is None:
+    request, tools, reply, reasoning = (_count(usage.get(name)) for name in names)
+    if request is None:
         return None
-    prompt = asked + (tools or 0)
-    completion = max((said or 0) + (thought or 0), (_count(usage.get("totalTokenCount")) or 0) - prompt)
+    prompt = request + (tools or 0)
+    completion = max((reply or 0) + (reasoning or 0), (_count(usage.get("totalTokenCount")) or 0) - prompt)
     return Tokens(prompt, min(_count(usage.get("cachedContentTokenCount")) or 0, prompt), 0, completion)
 
 

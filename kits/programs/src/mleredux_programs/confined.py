@@ -100,7 +100,7 @@ def run_confined(
         pipes = [*os.pipe(), *os.pipe()] if talk is not None else []
         theirs, ours = pipes[::3], pipes[1:3]
         readable = _readable()
-        asked = {
+        request = {
             "command": [sys.executable, "-I", "-B", *arguments, *map(str, theirs)],
             "env": {"PATH": "/usr/bin", "HOME": "/job", "TMPDIR": "/job", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
             | ONE_THREAD
@@ -111,7 +111,7 @@ def run_confined(
             "root": str(folder / "root"),
             "readable": readable,
             "hidden": [
-                *(path for path in hidden if any(f"{path}/".startswith(f"{one}/") for one in readable)),
+                *(path for path in hidden if any(f"{path}/".startswith(f"{parent}/") for parent in readable)),
                 *hidden_paths(
                     readable,
                     KnownFiles(known_answers),
@@ -140,12 +140,12 @@ def run_confined(
         }
         # One more for the first process, which is ours.
         with control_group(memory_mb + disk_mb, _PROCESSES + 1) as group:
-            asked["group"] = None if group is None else asdict(group)
-            (folder / "request.json").write_text(json.dumps(asked), encoding="utf-8")
+            request["group"] = None if group is None else asdict(group)
+            (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
             log = _executed(folder, seconds + _GRACE_SECONDS, theirs, ours, talk, group)
-        told = folder / "report.json"
-        said = told.read_bytes() if told.exists() else b""
-        report: dict[str, Any] = json.loads(said or b'{"code": null, "limit": "time"}')
+        report_file = folder / "report.json"
+        reported = report_file.read_bytes() if report_file.exists() else b""
+        report: dict[str, Any] = json.loads(reported or b'{"code": null, "limit": "time"}')
         if "unconfined" in report:
             raise SandboxError(
                 f"Programs can't be confined on this machine: {report['unconfined']}.",
@@ -197,13 +197,13 @@ def _executed(
             os.close(pipe)
         try:
             if talk is not None:
-                tell, told = ours
+                tell, read_end = ours
                 with (
                     contextlib.suppress(BrokenPipeError),
-                    os.fdopen(told, "rb") as said,
-                    os.fdopen(tell, "wb") as asked,
+                    os.fdopen(read_end, "rb") as replies,
+                    os.fdopen(tell, "wb") as requests,
                 ):
-                    talk(said, asked)
+                    talk(replies, requests)
             child.wait(seconds)
         except subprocess.TimeoutExpired:
             pass
@@ -217,8 +217,8 @@ def _executed(
 def _readable() -> list[str]:
     """Return the folders of the interpreter and of system libraries, without nested ones, links first."""
     wanted = {"/lib", "/lib64", "/usr", *(os.path.realpath(path) for path in (sys.prefix, sys.base_prefix))}
-    found = sorted(path for path in wanted if Path(path).is_dir())
-    return [path for path in found if not any(path.startswith(f"{other}/") for other in found)]
+    folders = sorted(path for path in wanted if Path(path).is_dir())
+    return [path for path in folders if not any(path.startswith(f"{other}/") for other in folders)]
 
 
 _RUN, _RUNS, _MAKING, _PRIVATE = "events.jsonl", "index.sqlite", ".making-", "prepared/private"
@@ -275,4 +275,4 @@ def hidden_paths(
 
 
 def _is_part(path: str, kept: Iterable[str]) -> bool:
-    return any(f"{one}/".startswith(f"{path}/") or path.startswith(f"{one}/") for one in kept)
+    return any(f"{other}/".startswith(f"{path}/") or path.startswith(f"{other}/") for other in kept)

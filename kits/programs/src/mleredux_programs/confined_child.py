@@ -61,21 +61,21 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 def main(path: str) -> None:
     """Run the command of the request, and write the report: its exit code, or why it could not be confined."""
     with open(path, "rb") as file:
-        asked = json.load(file)
-    report = os.open(asked["report"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    results = os.open(asked["results"], os.O_RDONLY | os.O_DIRECTORY)
+        request = json.load(file)
+    report = os.open(request["report"], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    results = os.open(request["results"], os.O_RDONLY | os.O_DIRECTORY)
     inputs = {}
-    for name in os.listdir(asked["inputs"]):
-        with open(os.path.join(asked["inputs"], name), "rb") as file:
+    for name in os.listdir(request["inputs"]):
+        with open(os.path.join(request["inputs"], name), "rb") as file:
             inputs[name] = file.read()
     processes = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY)
-    load, group = asked.get("load"), asked.get("group")
+    load, group = request.get("load"), request.get("group")
     if load is not None:
         sys.path.insert(0, load["module"])
         from load import serve_load  # type: ignore[import-not-found]
     try:
         devices = DEVICES if group else DEVICES[:-1]
-        user = leave(asked["root"], asked["readable"], asked["hidden"], asked["disk_mb"], devices)
+        user = leave(request["root"], request["readable"], request["hidden"], request["disk_mb"], devices)
         if load is not None:
             raise_loopback(processes)
         job = os.open(f"/{JOB}", os.O_RDONLY | os.O_DIRECTORY)
@@ -84,27 +84,27 @@ def main(path: str) -> None:
                 file.write(content)
         for number in (*group["join"], group["events"]) if group else ():
             os.set_inheritable(number, False)
-        told, tell = os.pipe()  # closed when the command starts
+        faults, tell = os.pipe()  # closed when the command starts
         child = os.fork()
         if child == 0:
-            start(asked, user, tell)
+            start(request, user, tell)
         os.close(tell)
-        for pipe in asked["pipes"]:
+        for pipe in request["pipes"]:
             os.close(pipe)
-        watch = Watch(child, processes, asked["memory_mb"], time.monotonic() + asked["seconds"], group)
+        watch = Watch(child, processes, request["memory_mb"], time.monotonic() + request["seconds"], group)
         if load is not None:
-            found = serve_load(load, watch.running, watch.until)
+            answers = serve_load(load, watch.running, watch.until)
             with open(os.open("load.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=results), "w") as kept:
-                json.dump(found, kept)
+                json.dump(answers, kept)
             watch.stop()
         watch.wait()
-        if fault := os.read(told, 500).decode():
+        if fault := os.read(faults, 500).decode():
             raise OSError(fault)
     except (OSError, KeyError) as error:
         os.write(report, json.dumps({"unconfined": str(error)}).encode())
         return
-    for name in asked["outputs"]:
-        keep(name, job, results, asked["output_bytes"])
+    for name in request["outputs"]:
+        keep(name, job, results, request["output_bytes"])
     code = None if watch.status is None or watch.limit else os.waitstatus_to_exitcode(watch.status)
     told_of = {"code": 128 - code if code is not None and code < 0 else code, "limit": watch.limit}
     os.write(report, json.dumps(told_of).encode())
@@ -161,7 +161,7 @@ def bind(path: str, inside: str) -> None:
     mount("none", inside, None, REMOUNT | BIND | RDONLY | NOSUID | NODEV | kept)
 
 
-def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
+def start(request: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
     """Start the command without any privileges, and end with it; runs in the child, the first process of its namespace.
 
     The first process belongs to this module and has a separate session: it dies with the watch whatever the command
@@ -171,11 +171,11 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
         os.setsid()
         check(LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
         check(LIBC.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
-        for group in asked["group"]["join"] if asked["group"] else ():
+        for group in request["group"]["join"] if request["group"] else ():
             os.write(group, b"0")
         command = os.fork()
         if command:
-            for pipe in (tell, *asked["pipes"]):
+            for pipe in (tell, *request["pipes"]):
                 os.close(pipe)
             while (ended := os.wait())[0] != command:
                 pass
@@ -187,14 +187,14 @@ def start(asked: dict, user: int, tell: int) -> None:  # type: ignore[type-arg]
             os.setresuid(user, user, user)
         check(LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
         check(LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
-        for name, limit in asked["limits"].items():
+        for name, limit in request["limits"].items():
             number = getattr(resource, name)
             hard = resource.getrlimit(number)[1]
             limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
             resource.setrlimit(number, (limit, limit))
-        forbid(shared=asked["group"] is not None)
+        forbid(shared=request["group"] is not None)
         os.chdir(f"/{JOB}")
-        os.execve(asked["command"][0], asked["command"], asked["env"])
+        os.execve(request["command"][0], request["command"], request["env"])
     except OSError as error:
         os.write(tell, str(error).encode())
     finally:
@@ -275,8 +275,8 @@ class Watch:
         """Return whether the command is running, within its limits."""
         if self.status is not None:
             return False
-        found, status = os.waitpid(self.child, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(self.child, os.WNOHANG)
+        if ended:
             self.status = status
             self.limit = "memory" if self._felled() else None
             return False
@@ -351,11 +351,11 @@ class Watch:
 
     def _files(self, process: str) -> list[str]:
         """Return the files that a process has open."""
-        found = []
+        paths = []
         for number in self._list(f"{process}/fd"):
             with contextlib.suppress(OSError):  # closed meanwhile
-                found.append(os.readlink(f"{process}/fd/{number}", dir_fd=self.processes))
-        return found
+                paths.append(os.readlink(f"{process}/fd/{number}", dir_fd=self.processes))
+        return paths
 
     def _list(self, name: str) -> list[str]:
         folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)

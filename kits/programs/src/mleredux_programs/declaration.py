@@ -65,8 +65,8 @@ class Execution(Declared):
     inputs have a column `seed`, with one episode per row."""
 
     @field_serializer("environment", when_used="json")
-    def _name(self, made: Callable[[Path], Environment] | None) -> str | None:
-        return None if made is None else getattr(made, "__qualname__", "environment")
+    def _name(self, factory: Callable[[Path], Environment] | None) -> str | None:
+        return None if factory is None else getattr(factory, "__qualname__", "environment")
 
     def instructions(self, task: Task) -> str:
         """Return the part of an agent's instructions that describes the program to submit."""

@@ -107,12 +107,12 @@ def score_program(task: Task, grader: Grader, submission: Path, private: Path) -
         path.write_bytes(executed.predictions)
         form = task.submission.model_copy(update={"file": PREDICTIONS, "sample": SAMPLE_PREDICTIONS, "execution": None})
         try:
-            found = grader.score(
+            result = grader.score(
                 GradingInput(path, private, task.model_copy(update={"submission": form}), task.metric.options)
             )
         except InvalidSubmission:
             raise InvalidSubmission(refused) from None
-    scored = found if isinstance(found, Score) else Score(value=float(found))
+    scored = result if isinstance(result, Score) else Score(value=float(result))
     return scored.model_copy(update={"details": {**scored.details, **executed.details}})
 
 
@@ -146,11 +146,11 @@ def _execute(task: Task, submission: BinaryIO, data: Path, public: Path) -> Exec
         return _act(task, inputs, arguments, files, limits)
     files[INPUTS] = inputs.path.read_bytes()
     columns = json.dumps([task.submission.id_columns, _targets(task)])
-    found = run_confined(arguments, files, [PREDICTIONS], variables={"COLUMNS": columns}, **limits)
-    _expect_end(task, found, inputs)
-    if PREDICTIONS not in found.files:
+    confined = run_confined(arguments, files, [PREDICTIONS], variables={"COLUMNS": columns}, **limits)
+    _expect_end(task, confined, inputs)
+    if PREDICTIONS not in confined.files:
         raise InvalidSubmission(f"{task.submission.file} wrote no {PREDICTIONS}{_for(inputs)}.")
-    return Executed(found.files[PREDICTIONS])
+    return Executed(confined.files[PREDICTIONS])
 
 
 def _serve(
@@ -166,27 +166,27 @@ def _serve(
         "clients": execution.clients,
         "deadline": execution.deadline,
     }
-    found = run_confined(arguments, files, [], variables={"PORT": str(_PORT)}, load=load, **limits)
-    told = json.loads(found.files.get("load.json", b'{"started": null}'))
-    if told["started"] is None:
-        _expect_end(task, found, inputs)
+    confined = run_confined(arguments, files, [], variables={"PORT": str(_PORT)}, load=load, **limits)
+    measured = json.loads(confined.files.get("load.json", b'{"started": null}'))
+    if measured["started"] is None:
+        _expect_end(task, confined, inputs)
         raise InvalidSubmission(f"{task.submission.file} did not answer on 127.0.0.1, port $PORT{_for(inputs)}.")
-    made: list[dict[str, str] | None] = [{} for _ in bodies]
-    latencies = sorted(one[0] for one in told["answers"] if one is not None)
-    for place, one in zip(order, told["answers"], strict=True):
-        made[place] = _worse(made[place], _answer(one, targets))
+    cells: list[dict[str, str] | None] = [{} for _ in bodies]
+    latencies = sorted(answer[0] for answer in measured["answers"] if answer is not None)
+    for place, answer in zip(order, measured["answers"], strict=True):
+        cells[place] = _worse(cells[place], _answer(answer, targets))
     places = [inputs.header.index(name) for name in task.submission.id_columns]
     missing = dict.fromkeys(targets, execution.missing)
-    if inputs.public and None in made:
+    if inputs.public and None in cells:
         raise InvalidSubmission(
-            f"{task.submission.file} did not return a valid prediction for {made.count(None)} of {len(made)} sample "
+            f"{task.submission.file} did not return a valid prediction for {cells.count(None)} of {len(cells)} sample "
             f"inputs within {plain(execution.deadline)} seconds; return a JSON object with {', '.join(targets)}."
         )
     rows = [
-        [*(row[place] for place in places), *(one or missing).values()]
-        for row, one in zip(inputs.rows, made, strict=True)
+        [*(row[place] for place in places), *(prediction or missing).values()]
+        for row, prediction in zip(inputs.rows, cells, strict=True)
     ]
-    in_time = sum(one is not None and one[1] is not None for one in told["answers"])
+    in_time = sum(answer is not None and answer[1] is not None for answer in measured["answers"])
     latency = {
         f"p{share}_ms": round(1e3 * latencies[min(len(latencies) - 1, math.ceil(share / 100 * len(latencies)) - 1)], 3)
         for share in (50, 95, 99)
@@ -197,20 +197,20 @@ def _serve(
         "in_time": in_time,
         "clients": execution.clients,
         "deadline_ms": 1e3 * execution.deadline,
-        "start_seconds": round(told["started"], 3),
-        "requests_per_second": round(len(latencies) / told["seconds"], 1) if told["seconds"] else None,
+        "start_seconds": round(measured["started"], 3),
+        "requests_per_second": round(len(latencies) / measured["seconds"], 1) if measured["seconds"] else None,
         **latency,
     }
     return Executed(_table([*task.submission.id_columns, *targets], rows), {"service": details})
 
 
-def _answer(one: Any, targets: Sequence[str]) -> dict[str, str] | None:
+def _answer(answer: Any, targets: Sequence[str]) -> dict[str, str] | None:
     """Return the answer to a request; None if it came too late, or is not valid."""
-    if one is None or one[1] is None:
+    if answer is None or answer[1] is None:
         return None
     try:
-        found = json.loads(one[1])
-        values = {name: found[name] for name in targets}
+        document = json.loads(answer[1])
+        values = {name: document[name] for name in targets}
     except (ValueError, KeyError, TypeError, RecursionError):
         return None
     if any(isinstance(value, bool) or not isinstance(value, str | int | float) for value in values.values()):
@@ -232,33 +232,33 @@ def _act(
     environment, returns = make(inputs.path.parent), list[list[str]]()
     place, invalid = inputs.header.index("seed"), False
 
-    def talk(said: BinaryIO, asked: BinaryIO) -> None:
+    def talk(replies: BinaryIO, requests: BinaryIO) -> None:
         nonlocal invalid
         for row in inputs.rows:
-            asked.write(b"\n")
-            total = _episode(environment, int(row[place]), said, asked)
+            requests.write(b"\n")
+            total = _episode(environment, int(row[place]), replies, requests)
             if isinstance(total, bool):
                 invalid = total
                 return
             returns.append([row[place], repr(float(total))])
 
-    found = run_confined(arguments, files, [], talk=talk, **limits)
+    confined = run_confined(arguments, files, [], talk=talk, **limits)
     if invalid:
         raise InvalidSubmission(f"{task.submission.file} chose an action that is not valid{_for(inputs)}.")
     if len(returns) < len(inputs.rows):
-        _expect_end(task, found, inputs)
+        _expect_end(task, confined, inputs)
         raise InvalidSubmission(f"{task.submission.file} ended before the last episode{_for(inputs)}.")
     return Executed(_table(["seed", "return"], returns))
 
 
-def _episode(environment: Environment, seed: int, said: BinaryIO, asked: BinaryIO) -> float | bool:
+def _episode(environment: Environment, seed: int, replies: BinaryIO, requests: BinaryIO) -> float | bool:
     """Compute the return of an episode; True instead if an action was invalid, False if the policy has ended."""
     observation, _ = environment.reset(seed=seed)
     total = 0.0
     while True:
-        asked.write(json.dumps(observation).encode() + b"\n")
-        asked.flush()
-        line = said.readline(_MOST_LINE)
+        requests.write(json.dumps(observation).encode() + b"\n")
+        requests.flush()
+        line = replies.readline(_MOST_LINE)
         if not line:
             return False
         try:
@@ -270,21 +270,21 @@ def _episode(environment: Environment, seed: int, said: BinaryIO, asked: BinaryI
             return total
 
 
-def _expect_end(task: Task, found: Confined, inputs: _Inputs) -> None:
+def _expect_end(task: Task, confined: Confined, inputs: _Inputs) -> None:
     """Check that a program ended normally.
 
     Raises:
         InvalidSubmission: It did not.
     """
     execution, file = execution_of(task), task.submission.file
-    if found.limit == "time":
+    if confined.limit == "time":
         raise InvalidSubmission(f"{file} took longer than {plain(execution.seconds)} seconds{_for(inputs)}.")
-    if found.limit == "memory":
+    if confined.limit == "memory":
         raise InvalidSubmission(f"{file} used more than {execution.memory_mb:,} MB of memory{_for(inputs)}.")
-    if found.code:
-        last = [line.strip() for line in found.log.splitlines() if line.strip()][-1:] if inputs.public else []
+    if confined.code:
+        last = [line.strip() for line in confined.log.splitlines() if line.strip()][-1:] if inputs.public else []
         why = "".join(f": {' '.join(line.split())[:_SHOWN]}" for line in last)
-        code = f" with exit code {found.code}" if inputs.public else " with an error"
+        code = f" with exit code {confined.code}" if inputs.public else " with an error"
         raise InvalidSubmission(f"{file} ended{code}{_for(inputs)}{why.rstrip('.')}.")
 
 
@@ -330,13 +330,13 @@ def _fault(task: Task, predictions: bytes, inputs: _Inputs, public: Path) -> str
             target_columns=_targets(task),
             types=task.submission.types,
         )
-        asked = task.model_copy(update={"submission": form})
-        schema, grader = make_schema(asked, here, here), grader_of(asked)
+        sample_task = task.model_copy(update={"submission": form})
+        schema, grader = make_schema(sample_task, here, here), grader_of(sample_task)
         if grader is not None and grader.check is not None:
             schema = schema.model_copy(update={"ids": None, "reference": here / SAMPLE_PREDICTIONS})
         elif schema.ids is not None:
             schema = schema.model_copy(update={"ids": here / schema.ids})
-        verdict = validate(schema, here / PREDICTIONS, task=asked)
+        verdict = validate(schema, here / PREDICTIONS, task=sample_task)
     return None if verdict.valid else verdict.message
 
 
@@ -361,8 +361,8 @@ def _hidden() -> list[str]:
 def _folders(name: str) -> list[str]:
     """Return the folders of a package without importing it."""
     try:
-        found = importlib.util.find_spec(name)
+        module = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return []
-    places = (found.submodule_search_locations or ()) if found is not None else ()
+    places = (module.submodule_search_locations or ()) if module is not None else ()
     return [str(path.resolve()) for place in places if (path := Path(place)).is_dir()]

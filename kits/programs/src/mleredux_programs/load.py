@@ -12,11 +12,11 @@ _MOST_HEAD = 1 << 14
 _PAUSE_SECONDS = 0.02
 
 
-def serve_load(asked: dict, running, until: float) -> dict:  # type: ignore[no-untyped-def,type-arg]
+def serve_load(request: dict, running, until: float) -> dict:  # type: ignore[no-untyped-def,type-arg]
     """Wait until the service answers any request, then send each body, `clients` at a time.
 
     Args:
-        asked: `port`, `bodies` (strings), `order` (indices of bodies), `clients`, `deadline` (seconds).
+        request: `port`, `bodies` (strings), `order` (indices of bodies), `clients`, `deadline` (seconds).
         running: Returns whether the service is running.
         until: When to give up, by the monotonic clock.
 
@@ -24,14 +24,14 @@ def serve_load(asked: dict, running, until: float) -> dict:  # type: ignore[no-u
         `started` (seconds, or None), `seconds`, and `answers`: for each index in `order`, the latency in seconds and
             the text, or None if there was no answer in time.
     """
-    return asyncio.run(_serve(asked, running, until))
+    return asyncio.run(_serve(request, running, until))
 
 
-async def _serve(asked: dict, running, until: float) -> dict:  # type: ignore[no-untyped-def,type-arg]
+async def _serve(request: dict, running, until: float) -> dict:  # type: ignore[no-untyped-def,type-arg]
     begun = time.monotonic()
-    answers: list[tuple[float, str | None] | None] = [None] * len(asked["order"])
+    answers: list[tuple[float, str | None] | None] = [None] * len(request["order"])
     while True:
-        first = asyncio.create_task(ask(asked["port"], asked["bodies"][0], 5.0))
+        first = asyncio.create_task(ask(request["port"], request["bodies"][0], 5.0))
         while not first.done() and running():
             await asyncio.wait([first], timeout=_PAUSE_SECONDS)
         if not running() or time.monotonic() > until:
@@ -45,14 +45,14 @@ async def _serve(asked: dict, running, until: float) -> dict:  # type: ignore[no
 
     async def client() -> None:
         for number in numbers:
-            body = asked["bodies"][asked["order"][number]]
-            answers[number] = await ask(asked["port"], body, asked["deadline"])
+            body = request["bodies"][request["order"][number]]
+            answers[number] = await ask(request["port"], body, request["deadline"])
 
-    clients = [asyncio.create_task(client()) for _ in range(asked["clients"])]
-    while not all(one.done() for one in clients) and time.monotonic() < until and running():
+    clients = [asyncio.create_task(client()) for _ in range(request["clients"])]
+    while not all(task.done() for task in clients) and time.monotonic() < until and running():
         await asyncio.wait(clients, timeout=_PAUSE_SECONDS)
-    for one in clients:
-        one.cancel()
+    for task in clients:
+        task.cancel()
     return {"started": ready - begun, "seconds": time.monotonic() - ready, "answers": answers}
 
 

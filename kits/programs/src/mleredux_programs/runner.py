@@ -29,21 +29,21 @@ def predict(model) -> None:  # type: ignore[no-untyped-def]
     with open("inputs.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     ids, targets = json.loads(os.environ["COLUMNS"])
-    made = list(model.predict([dict(row) for row in rows]))
-    if len(made) != len(rows):
-        raise ValueError(f"predict returned {len(made)} predictions for {len(rows)} rows")
+    predictions = list(model.predict([dict(row) for row in rows]))
+    if len(predictions) != len(rows):
+        raise ValueError(f"predict returned {len(predictions)} predictions for {len(rows)} rows")
     with open("predictions.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([*ids, *targets])
-        for row, one in zip(rows, made, strict=True):
-            values = one if isinstance(one, dict) else {targets[0]: one}
+        for row, prediction in zip(rows, predictions, strict=True):
+            values = prediction if isinstance(prediction, dict) else {targets[0]: prediction}
             writer.writerow([*(row[name] for name in ids), *(values[name] for name in targets)])
 
 
-def act(program: dict, told: int, tell: int) -> None:  # type: ignore[type-arg]
+def act(program: dict, incoming: int, tell: int) -> None:  # type: ignore[type-arg]
     """Answer each observation, a line of JSON, with an action; an empty line starts an episode."""
-    with os.fdopen(told, "rb") as asked, os.fdopen(tell, "wb") as answers:
-        for line in asked:
+    with os.fdopen(incoming, "rb") as observations, os.fdopen(tell, "wb") as answers:
+        for line in observations:
             if line == b"\n":
                 program.get("reset", lambda: None)()
                 continue

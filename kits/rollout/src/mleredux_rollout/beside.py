@@ -104,7 +104,7 @@ def _programs(place: Path) -> Iterator[Path]:
 
 
 def _names(needs: _Needs, beside: dict[str, Path]) -> set[str]:
-    found = set()
+    matches = set()
     for name, path in beside.items():
         module = name.partition(".")[0] if path.is_file() else name
         if path.is_dir():
@@ -118,8 +118,8 @@ def _names(needs: _Needs, beside: dict[str, Path]) -> set[str]:
             wanted = path.suffix in (".py", ".so") and (module in needs.modules or needs.unclear)
             named = name in needs.words and _is_input(name) and (is_program or path.stat().st_size <= MAX_NAMED)
         if wanted or named:
-            found.add(name)
-    return found
+            matches.add(name)
+    return matches
 
 
 def _is_input(name: str) -> bool:

@@ -187,15 +187,15 @@ def as_time(value: Any) -> str | None:
         return None
 
 
-def usage_of(found: Any, cost: Any = None) -> Metrics | None:
+def usage_of(reported: Any, cost: Any = None) -> Metrics | None:
     """Return the tokens of one call, in the field names used by providers and LiteLLM; None if there are none.
 
     Args:
-        found: The provider's `usage`: `prompt_tokens` or `input_tokens`, `completion_tokens` or `output_tokens`, and
+        reported: The provider's `usage`: `prompt_tokens` or `input_tokens`, `completion_tokens` or `output_tokens`, and
             tokens read from a cache.
         cost: Cost in US dollars; zero counts as unknown.
     """
-    usage = as_dict(found)
+    usage = as_dict(reported)
     details = as_dict(usage.get("prompt_tokens_details") or usage.get("input_tokens_details"))
     metrics = Metrics(
         prompt_tokens=_first(usage, "prompt_tokens", "input_tokens"),

@@ -92,5 +92,5 @@ def _cells(table: Table, rows: Array, name: str, missing: Missing, numbers: Numb
     gaps = np.asarray(column.isna(), dtype=bool)
     if missing == "refuse" and gaps.any():
         refuse(gaps[rows], EMPTY.format(name=name))
-    found = Utf8.of_column(column)
-    return Cells(found.filled(gaps, b"nan") if missing == "nan" and gaps.any() else found, rows)
+    column_text = Utf8.of_column(column)
+    return Cells(column_text.filled(gaps, b"nan") if missing == "nan" and gaps.any() else column_text, rows)

@@ -63,8 +63,8 @@ def define(
         submission, answers = read_table(given.submission), read_answers(given)
         return graded(submission, answers, given.task, lambda: _targets(given, answers), chosen)
 
-    def grade_tables(submission: Table, answers: Table, task: Task, given: dict[str, Any]) -> Score:
-        chosen = parse_options(options, task, given)
+    def grade_tables(submission: Table, answers: Table, task: Task, values: dict[str, Any]) -> Score:
+        chosen = parse_options(options, task, values)
         return graded(submission, answers, task, lambda: task.submission.target_columns, chosen)
 
     def graded(
@@ -150,19 +150,19 @@ def _write_reference(grading: GradingInput, path: Path, options: OptionsT, drop:
     sample.write(path, added, np.flatnonzero(places >= 0))
 
 
-def parse_options(model: type[OptionsT], task: Task, given: dict[str, Any] | None = None) -> OptionsT:
+def parse_options(model: type[OptionsT], task: Task, values: dict[str, Any] | None = None) -> OptionsT:
     """Return the options of a task's metric.
 
     Args:
         model: The model of the options.
         task: The task.
-        given: Options to use instead of those that the task declares.
+        values: Options to use instead of those that the task declares.
 
     Raises:
         TaskBroken: The options are not valid for the grader.
     """
     try:
-        return model(**(task.metric.options if given is None else given))
+        return model(**(task.metric.options if values is None else values))
     except ValidationError as error:
         name, message, _ = first_problem(error)
         raise TaskBroken(

@@ -63,10 +63,10 @@ class Ids:
 
     def places(self) -> Array:
         """Return the row of the submission for each id, if ids are unique and none is missing, shape (known,)."""
-        found = np.empty(self.known, dtype=np.intp)
+        positions = np.empty(self.known, dtype=np.intp)
         rows = np.flatnonzero(self.mine >= 0)
-        found[self.mine[rows]] = rows
-        return found
+        positions[self.mine[rows]] = rows
+        return positions
 
     def firsts(self) -> Array:
         """Return the first row of the answers with each id, shape (known,)."""

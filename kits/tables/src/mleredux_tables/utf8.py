@@ -123,8 +123,8 @@ class Utf8:
         for start in range(0, len(self), _BLOCK):
             part = slice(start, start + _BLOCK)
             heads[part, 0] = self.lengths[part]
-            found = windows[self.starts[part]].view("<u8").reshape(-1, words)
-            heads[part, 1:] = found & masks.take(self.lengths[part], axis=0, mode="clip")
+            loaded = windows[self.starts[part]].view("<u8").reshape(-1, words)
+            heads[part, 1:] = loaded & masks.take(self.lengths[part], axis=0, mode="clip")
         return heads
 
     def _windows(self, kind: str) -> Array:

@@ -49,23 +49,23 @@ def check_agent(
     Raises:
         NotConforming: With all problems.
     """
-    given = catalogue or current()
-    catalogue = Catalogue(block=given.block, load=dict.fromkeys((*given.load, TOY_PLUGIN)))
+    installed = catalogue or current()
+    catalogue = Catalogue(block=installed.block, load=dict.fromkeys((*installed.load, TOY_PLUGIN)))
     findings = Findings(f"Agent {agent if isinstance(agent, str) else agent.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("agent"):
         # Found in another catalogue, which caches it; this catalogue gets the agent as it will be run.
-        found = given.agent(agent) if isinstance(agent, str) else agent
+        checked = installed.agent(agent) if isinstance(agent, str) else agent
         known = catalogue.entries("agents")
-        if found.id not in known or not isolated:
-            found = found if isolated else _without_isolation(found)
-            own = Plugin(found.id, "given", source="given")
-            known[found.id] = Entry(found.id, "agents", own, Ref(found.id), found)
-        _check_declaration(findings, found)
-        asked = catalogue.agent(found.id, options) if options else found
-        if lacking := needs_of(asked).lacking(catalogue.sandbox(sandbox).capabilities):
+        if checked.id not in known or not isolated:
+            checked = checked if isolated else _without_isolation(checked)
+            own = Plugin(checked.id, "given", source="given")
+            known[checked.id] = Entry(checked.id, "agents", own, Ref(checked.id), checked)
+        _check_declaration(findings, checked)
+        configured = catalogue.agent(checked.id, options) if options else checked
+        if lacking := needs_of(configured).lacking(catalogue.sandbox(sandbox).capabilities):
             findings.good("run", f"not checked: the sandbox {sandbox} lacks {', '.join(lacking)}")
         else:
-            _check_run(findings, found, catalogue, tmp or Path(folder), (task, sandbox, time_limit, options or {}))
+            _check_run(findings, checked, catalogue, tmp or Path(folder), (task, sandbox, time_limit, options or {}))
     return findings.close()
 
 
@@ -86,11 +86,11 @@ def _check_declaration(findings: Findings, agent: Agent) -> None:
     with findings.looking_at("options"):
         json.dumps(agent.options)
         findings.good("options")
-    told = sorted(set(agent.secrets) & set(agent.env))
+    revealed = sorted(set(agent.secrets) & set(agent.env))
     findings.expect(
         "secrets",
-        not told,
-        f"the values of the secrets {', '.join(told)} are in its declaration.",
+        not revealed,
+        f"the values of the secrets {', '.join(revealed)} are in its declaration.",
         "Name them in `secrets` only; they are passed on from the caller's environment.",
     )
     ours = sorted(name for name in agent.env if name.startswith("MLEREDUX_"))
@@ -105,12 +105,12 @@ def _check_declaration(findings: Findings, agent: Agent) -> None:
 
 
 def _check_run(
-    findings: Findings, agent: Agent, catalogue: Catalogue, tmp: Path, asked: tuple[str, str, float, dict[str, Any]]
+    findings: Findings, agent: Agent, catalogue: Catalogue, tmp: Path, settings: tuple[str, str, float, dict[str, Any]]
 ) -> None:
     from mleredux._core.planning.plans import plan
     from mleredux.models.request import Request
 
-    task, sandbox, time_limit, options = asked
+    task, sandbox, time_limit, options = settings
     limits = {"time_limit": time_limit, "memory_mb": min(agent.limits.memory_mb, machine().memory_mb), "gpus": 0}
     request = Request.single(task, agent.id, sandbox=sandbox, limits=limits, options=options)
     [planned] = plan(request, catalogue, own_machine=bool(agent.needs))

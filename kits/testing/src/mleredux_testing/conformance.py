@@ -39,10 +39,10 @@ def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bo
     \b
     Exit codes: 0 it conforms · 1 error · 2 usage · 3 it does not conform
     """
-    found = catalogue(ctx)
-    plugins = plugins_of(found, package)
+    installed = catalogue(ctx)
+    plugins = plugins_of(installed, package)
     rows = []
-    for row in _rows(found, plugins, only):
+    for row in _rows(installed, plugins, only):
         rows.append(row)
         if not as_json:
             _show(row)
@@ -58,15 +58,15 @@ def command(ctx: click.Context, package: str, only: tuple[str, ...], as_json: bo
     ctx.exit(3 if failed else 0)
 
 
-def plugins_of(found: Catalogue, package: str) -> list[Plugin]:
+def plugins_of(installed: Catalogue, package: str) -> list[Plugin]:
     """Return the plugins of a distribution, or the plugin with this name.
 
     Raises:
         NotFound: There are no such plugins.
     """
     wanted = _normal(package)
-    plugins = [one for one in found.plugins if one.distribution and _normal(one.distribution) == wanted]
-    plugins = plugins or [one for one in found.plugins if one.name == package and one.source != "built in"]
+    plugins = [plugin for plugin in installed.plugins if plugin.distribution and _normal(plugin.distribution) == wanted]
+    plugins = plugins or [entry for entry in installed.plugins if entry.name == package and entry.source != "built in"]
     if plugins:
         return plugins
     try:
@@ -81,20 +81,20 @@ def plugins_of(found: Catalogue, package: str) -> list[Plugin]:
     )
 
 
-def _rows(found: Catalogue, plugins: list[Plugin], only: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+def _rows(installed: Catalogue, plugins: list[Plugin], only: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     for plugin in plugins:
         yield _row("plugins", plugin.name)
-        for kind, name in registered(found, plugin.name):
+        for kind, name in registered(installed, plugin.name):
             if only and name not in only:
                 continue
-            why = _beyond(found, kind, name)
+            why = _beyond(installed, kind, name)
             yield _result(kind, name, "not checked", [why]) if why else _row(kind, name)
 
 
-def _beyond(found: Catalogue, kind: str, name: str) -> str | None:
+def _beyond(installed: Catalogue, kind: str, name: str) -> str | None:
     """Return why a task can't be checked on this machine."""
     try:
-        needs = kind == "tasks" and found.task(name).check_fetch is not None
+        needs = kind == "tasks" and installed.task(name).check_fetch is not None
     except MlereduxError:
         return None  # the check reports the problem
     return (
@@ -110,13 +110,13 @@ def _row(kind: str, name: str) -> dict[str, Any]:
             wrong = error.findings.wrong
             if len(wrong) == 1 and wrong[0].message.startswith(NONE_FIT):
                 return _result(kind, name, "not checked", [_OWN_ANSWERS])
-            told = [f"{one.name}: {one.message}{f' {one.remedy}' if one.remedy else ''}" for one in wrong]
-            return _result(kind, name, "failed", told)
+            lines = [f"{issue.name}: {issue.message}{f' {issue.remedy}' if issue.remedy else ''}" for issue in wrong]
+            return _result(kind, name, "failed", lines)
     return _result(kind, name, "passed", _omitted(findings))
 
 
 def _omitted(findings: Findings) -> list[str]:
-    return [f"{one.name} {one.message}" for one in findings.all if one.message.startswith(_SKIPPED)]
+    return [f"{finding.name} {finding.message}" for finding in findings.all if finding.message.startswith(_SKIPPED)]
 
 
 def _result(kind: str, name: str, result: str, messages: list[str]) -> dict[str, Any]:
@@ -172,9 +172,9 @@ def checks(
     for kind, name in registered(catalogue, plugin):
         if only is not None and name not in only:
             continue
-        given = dict(arguments.get(kind, {}))
-        own = given.pop(name, None)
-        named = {key: value for key, value in given.items() if key not in catalogue.entries(kind)}
+        settings = dict(arguments.get(kind, {}))
+        own = settings.pop(name, None)
+        named = {key: value for key, value in settings.items() if key not in catalogue.entries(kind)}
         marks = [pytest.mark.skip(reason=skip[name])] if skip and name in skip else []
         bound = _bind(kind, name, {**named, **(own or {})})
         params.append(pytest.param(bound, id=f"{kind.removesuffix('s')} {name}", marks=marks))
@@ -211,5 +211,5 @@ def check(kind: str, name: str, tmp: Path | None = None, arguments: Mapping[str,
 
     if kind == "plugins":
         return testing.check_plugin(name)
-    found: Callable[..., Findings] = getattr(testing, f"check_{SINGULAR[kind]}")
-    return found(name, tmp, **(arguments or {}))
+    checker: Callable[..., Findings] = getattr(testing, f"check_{SINGULAR[kind]}")
+    return checker(name, tmp, **(arguments or {}))

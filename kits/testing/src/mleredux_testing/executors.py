@@ -71,8 +71,8 @@ class _Bench:
     def comes(self, there: Callable[[], Any]) -> bool:
         return bool(wait_for(there, self.seconds))
 
-    def told(self, one: JobSpec) -> list[str]:
-        path = one.folder / "told"
+    def reported(self, spec: JobSpec) -> list[str]:
+        path = spec.folder / "told"
         return path.read_text().splitlines() if self.comes(path.exists) else []
 
 
@@ -91,13 +91,13 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
     """
     findings = Findings(f"Executor {executor if isinstance(executor, str) else executor.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("executor"):
-        found = current().executor(executor) if isinstance(executor, str) else executor
+        checked = current().executor(executor) if isinstance(executor, str) else executor
         place = (tmp or Path(folder)) / ODD_NAME
         place.mkdir(parents=True)
-        bench = _Bench(findings, found, place, seconds)
-        if _check_declaration(findings, found):
-            given = {_SECRET: "of the server", "GIVEN": "ünï"}
-            with mock.patch.dict(os.environ, given), contextlib.ExitStack() as stack:
+        bench = _Bench(findings, checked, place, seconds)
+        if _check_declaration(findings, checked):
+            variables = {_SECRET: "of the server", "GIVEN": "ünï"}
+            with mock.patch.dict(os.environ, variables), contextlib.ExitStack() as stack:
                 stack.callback(_stop_all, bench)
                 for check in (_check_nodes, _check_jobs, _check_cancel, _check_orphan, _check_threads):
                     with findings.looking_at(check.__name__.removeprefix("_check_")):
@@ -108,7 +108,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
 def _check_declaration(findings: Findings, executor: Executor) -> bool:
     """Check the declaration of the executor; return whether its engine can be used."""
     looked = expect_declared(findings, executor, Executor, "mleredux.plugin.executor.Executor")
-    broken = [found.message for found in looked if not found.ok]
+    broken = [finding.message for finding in looked if not finding.ok]
     if broken:
         findings.good("jobs", f"not checked: {broken[0]}")
     return not broken
@@ -129,11 +129,11 @@ def _check_jobs(bench: _Bench) -> None:
     jobs = bench.submit(*specs)
     expect = bench.findings.expect
     expect("ids", len(set(jobs)) == 3, f"submit() returned {jobs} for three runs.")
-    told = [bench.told(one) for one in specs]
-    if not expect("started", all(told), "not all commands were executed."):
+    rows = [bench.reported(spec) for spec in specs]
+    if not expect("started", all(rows), "not all commands were executed."):
         return
-    expect("environment", all(one[3] == "ünï" for one in told), "variables of the caller don't reach the command.")
-    expect("secrets", not any(one[2] for one in told), "the server's token reaches the command: use job_environment().")
+    expect("environment", all(row[3] == "ünï" for row in rows), "variables of the caller don't reach the command.")
+    expect("secrets", not any(row[2] for row in rows), "the server's token reaches the command: use job_environment().")
     status = bench.executor.poll([jobs[0]])[jobs[0]]
     running = isinstance(status, JobStatus) and status.state == "running"
     expect("running", running, f"a job that runs is reported as {status}.")
@@ -147,9 +147,9 @@ def _check_jobs(bench: _Bench) -> None:
 
 
 def _check_cancel(bench: _Bench) -> None:
-    one = job_spec(bench.folder / "stopped", waits=True)
-    [job] = bench.submit(one)
-    numbers = [int(word) for word in bench.told(one)[:2]]
+    spec = job_spec(bench.folder / "stopped", waits=True)
+    [job] = bench.submit(spec)
+    numbers = [int(word) for word in bench.reported(spec)[:2]]
     if not bench.executor.allocates:
         del numbers[1:]  # its agents outlive the process of a run, and are adopted
     bench.executor.cancel(job)
@@ -165,11 +165,11 @@ def _check_orphan(bench: _Bench) -> None:
     if bench.executor.id not in current().entries("executors"):
         bench.findings.good("submitter killed", "not checked: it is not registered.")
         return
-    one = job_spec(bench.folder / "orphan", waits=True)
-    words = [sys.executable, "-c", _SUBMIT, bench.executor.id, str(one.folder)]
+    spec = job_spec(bench.folder / "orphan", waits=True)
+    words = [sys.executable, "-c", _SUBMIT, bench.executor.id, str(spec.folder)]
     job = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=bench.seconds).stdout.strip()
     bench.jobs.append(job)
-    numbers = [int(word) for word in bench.told(one)[:1]]
+    numbers = [int(word) for word in bench.reported(spec)[:1]]
     runs = bench.comes(lambda: bench.state(job) == "running") and all(map(_lives, numbers))
     bench.findings.expect("submitter killed", numbers and runs, "a job does not outlive the process that submitted it.")
     bench.executor.cancel(job)
@@ -179,9 +179,9 @@ def _check_orphan(bench: _Bench) -> None:
 
 def _check_threads(bench: _Bench) -> None:
     with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(bench.executor.poll, [f"0-none-{number}"]) for number in range(4)]
+        polls = [pool.submit(bench.executor.poll, [f"0-none-{number}"]) for number in range(4)]
         pool.submit(bench.executor.nodes).result()
-        keys = [list(one.result()) for one in asked]
+        keys = [list(poll.result()) for poll in polls]
     right = keys == [[f"0-none-{number}"] for number in range(4)]
     bench.findings.expect("threads", right, "concurrent calls from several threads get each other's results.")
 

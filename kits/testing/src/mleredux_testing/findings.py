@@ -92,10 +92,10 @@ def expect_declared(findings: Findings, item: Sandbox | Executor, role: type, na
     findings.expect("role", isinstance(item, role), f"it lacks methods of {name}.")
     findings.expect("title", item.title.strip(), "it has no title.")
     looked = list(item.check())
-    well_made = looked and all(isinstance(found, Finding) for found in looked)
+    well_made = looked and all(isinstance(check, Finding) for check in looked)
     findings.expect("check", well_made, "check() does not return findings.")
-    for found in looked:
+    for check in looked:
         findings.expect(
-            f"remedy of {found.name}", found.ok or found.remedy, f"check() reports {found.message!r} without a remedy."
+            f"remedy of {check.name}", check.ok or check.remedy, f"check() reports {check.message!r} without a remedy."
         )
     return looked

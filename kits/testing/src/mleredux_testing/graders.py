@@ -53,27 +53,27 @@ def check_grader(
     catalogue = catalogue or current()
     findings = Findings(f"Grader {grader if isinstance(grader, str) else grader.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("grader"):
-        found = catalogue.grader(grader) if isinstance(grader, str) else grader
-        findings.expect("title", found.title.strip(), "it has no title.")
+        checked = catalogue.grader(grader) if isinstance(grader, str) else grader
+        findings.expect("title", checked.title.strip(), "it has no title.")
         place = tmp or Path(folder)
         candidates = {"given": answers} if answers is not None else TOY_ANSWERS
         why, tried = [], []
         for name, table in candidates.items():
-            trial = _Trial(found, table, targets or table[0][1:], options or {}, place / name)
+            trial = _Trial(checked, table, targets or table[0][1:], options or {}, place / name)
             try:
                 value = trial.grade(trial.best).value
             except (InvalidSubmission, TaskBroken) as error:
                 why.append(f"{name}: {error}")
                 continue
-            if _perfect(found, value) or name == list(candidates)[-1]:
+            if _perfect(checked, value) or name == list(candidates)[-1]:
                 tried.append(Findings(findings.subject))
                 _check_with(tried[-1], trial, value)
                 if not tried[-1].wrong:
                     break
             else:
-                why.append(f"{name}: the answers themselves score {value}, not {found.perfect}.")
+                why.append(f"{name}: the answers themselves score {value}, not {checked.perfect}.")
         if tried:  # a metric of texts also accepts numbers as text, but they are not its kind of answers
-            findings.all += next((one.all for one in tried if not one.wrong), tried[0].all)
+            findings.all += next((attempt.all for attempt in tried if not attempt.wrong), tried[0].all)
         else:
             findings.bad("answers", f"{NONE_FIT} {' '.join(why)}", "Give `answers` and `options`.")
     return findings.close()
@@ -104,8 +104,8 @@ class _Trial:
         write_csv(folder / "private" / self.task.answers, answers)
 
     def grade(self, path: Path) -> Score:
-        given = GradingInput(path, self.folder / "private", self.task, self.task.metric.options)
-        score = self.grader.score(given)
+        grading = GradingInput(path, self.folder / "private", self.task, self.task.metric.options)
+        score = self.grader.score(grading)
         return score if isinstance(score, Score) else Score(value=float(score))
 
 

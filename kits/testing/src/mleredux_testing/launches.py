@@ -108,13 +108,13 @@ class Bench:
         **limits: Any,
     ) -> Launch:
         """Return the input of the sandbox for starting a program."""
-        asked = Limits.model_validate({"memory_mb": 512, "time_limit": 120, **limits})
+        allowed = Limits.model_validate({"memory_mb": 512, "time_limit": 120, **limits})
         agent = Agent(
             id=f"check-{name}", title=name, command=("python", "-c", program), env=env or {}, options=options or {}
         )
-        plan = RunPlan(task=toy_task.id, agent=agent.id, sandbox=self.sandbox.id, seed=0, limits=asked)
+        plan = RunPlan(task=toy_task.id, agent=agent.id, sandbox=self.sandbox.id, seed=0, limits=allowed)
         run = self.store.create(plan, self.folder / "data")
-        disk = open_disk(run.path, asked.disk_mb, going_on=False)
+        disk = open_disk(run.path, allowed.disk_mb, going_on=False)
         self._disks.append(disk)
         for part in ("code", "logs", "rollout"):
             (run.output_dir / part).mkdir()
@@ -138,9 +138,9 @@ class Bench:
         write_briefing(run, toy_task, layout, launch.task_dir, self.sandbox.capabilities)
         return replace(launch, env=environment(run, toy_task, agent, launch, layout, {}))
 
-    def start(self, name: str, program: str, **given: Any) -> Started:
+    def start(self, name: str, program: str, **options: Any) -> Started:
         """Start a program."""
-        launch = self.launch(name, program, **given)
+        launch = self.launch(name, program, **options)
         return Started(launch, self.sandbox.start(launch))
 
     def supervise(self, name: str, program: str, **limits: Any) -> tuple[Outcome, Path]:

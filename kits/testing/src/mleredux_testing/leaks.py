@@ -86,10 +86,10 @@ def _leaks_of(
                 yield f"column {header[mine]!r} of {name} is the answers' {answer_column!r} in all {joined} rows."
 
 
-def _equal(one: str, other: str) -> bool:
-    if one == other:
+def _equal(first: str, second: str) -> bool:
+    if first == second:
         return True
     try:
-        return float(one) == float(other)
+        return float(first) == float(second)
     except ValueError:
         return False

@@ -130,8 +130,8 @@ def _check_refused(findings: Findings, name: str, path: Path, grade: Grade) -> N
         findings.good(name, "rejected before the grader is called")
     except InvalidSubmission as error:
         sentence = str(error)
-        one = 0 < len(sentence) <= MAX_SENTENCE and "\n" not in sentence and "Traceback" not in sentence
-        findings.expect(name, one, f"the error is not one sentence: {sentence[:200]!r}")
+        is_sentence = 0 < len(sentence) <= MAX_SENTENCE and "\n" not in sentence and "Traceback" not in sentence
+        findings.expect(name, is_sentence, f"the error is not one sentence: {sentence[:200]!r}")
     except TaskBroken as error:
         findings.bad(name, f"the task is blamed: {error}", "Raise InvalidSubmission for errors that the agent can fix.")
     except Exception as error:  # a grader may raise anything; the exception becomes a finding
@@ -144,8 +144,8 @@ def _check_refused(findings: Findings, name: str, path: Path, grade: Grade) -> N
         findings.bad(name, f"it is scored ({score.value}).", "Raise InvalidSubmission with one sentence for the agent.")
 
 
-def _same(one: float, other: float) -> bool:
-    return one == other or abs(one - other) <= 1e-9 * max(1.0, abs(one))
+def _same(first: float, second: float) -> bool:
+    return first == second or abs(first - second) <= 1e-9 * max(1.0, abs(first))
 
 
 def _put(row: list[str], place: int, value: str) -> list[str]:

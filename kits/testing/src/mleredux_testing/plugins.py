@@ -108,8 +108,8 @@ def _check_producers(findings: Findings, plugin: Plugin) -> None:
             run = mleredux.run("toy", "toy-nearest", sandbox="process", runs_dir=runs, data_dir=data)
         finally:
             set_current(before)
-        warnings = [one.data for one in run.events() if one.type == "warning"]
-    wrong = [one["message"] for one in warnings if one["plugin"] == plugin.name]
+        warnings = [event.data for event in run.events() if event.type == "warning"]
+    wrong = [warning["message"] for warning in warnings if warning["plugin"] == plugin.name]
     findings.expect("artifacts", not wrong, " ".join(wrong))
 
 
@@ -131,10 +131,10 @@ def _check_pages(findings: Findings, plugin: Plugin) -> None:
 
 def _check_imports(findings: Findings, plugin: Plugin) -> None:
     request = json.dumps([plugin.target.partition(":")[0], HEAVY])
-    asked = subprocess.run([sys.executable, "-c", _IMPORT, request], capture_output=True, text=True, timeout=120)
-    if not findings.expect("imported alone", asked.returncode == 0, asked.stderr.strip()[-500:]):
+    process = subprocess.run([sys.executable, "-c", _IMPORT, request], capture_output=True, text=True, timeout=120)
+    if not findings.expect("imported alone", process.returncode == 0, process.stderr.strip()[-500:]):
         return
-    importing = json.loads(asked.stdout.splitlines()[-1])
+    importing = json.loads(process.stdout.splitlines()[-1])
     findings.expect(
         "top module",
         not importing,

@@ -105,10 +105,10 @@ def root() -> None:
 def docker_engine() -> None:
     """Require a Docker engine that responds."""
     try:
-        asked = subprocess.run(
+        process = subprocess.run(
             ["docker", "version", "--format", "{{.Server.Version}}"], capture_output=True, timeout=30
         )
-        answers = asked.returncode == 0
+        answers = process.returncode == 0
     except (OSError, subprocess.SubprocessError):
         answers = False
     if not answers:

@@ -43,12 +43,12 @@ def check_sandbox(
     """
     findings = Findings(f"Sandbox {sandbox if isinstance(sandbox, str) else sandbox.id}")
     with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("sandbox"):
-        found = current().sandbox(sandbox) if isinstance(sandbox, str) else sandbox
+        checked = current().sandbox(sandbox) if isinstance(sandbox, str) else sandbox
         place = (tmp or Path(folder)) / ODD_NAME
         place.mkdir(parents=True)
         place.parent.chmod(0o755)  # an agent's user in a container is not our user
-        expect_declared(findings, found, Sandbox, "mleredux.plugin.sandbox.Sandbox")
-        with Bench(found, place, base_image, build_limit) as bench:
+        expect_declared(findings, checked, Sandbox, "mleredux.plugin.sandbox.Sandbox")
+        with Bench(checked, place, base_image, build_limit) as bench:
             _check_build(findings, bench)
             for check in (_check_probe, _check_terminate, _check_kill, _check_attach, _check_sweep, _check_limits):
                 with findings.looking_at(check.__name__.removeprefix("_check_")):
@@ -111,9 +111,9 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
         return
     for name in ("write task", "write data"):
         findings.expect(name, seen[name] != "written", "the agent can change read-only files.")
-    mounts = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), seen["mounts"])
-    told = find_disk(started.launch.control_dir.parent).enforced_by == "walk" or str(bench.store.path) not in mounts
-    findings.expect("mounts", told, "the agent's table of mounts shows paths of the runs directory.")
+    mounts = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), seen["mounts"])
+    hidden = find_disk(started.launch.control_dir.parent).enforced_by == "walk" or str(bench.store.path) not in mounts
+    findings.expect("mounts", hidden, "the agent's table of mounts shows paths of the runs directory.")
     findings.expect("answers", seen["answers"] == "unseen", "the agent sees the answers.")
     findings.expect("network", "reached" not in seen["host"], "with network `none`, the agent reaches the host.")
 
@@ -121,8 +121,8 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
 def _check_validation(findings: Findings, bench: Bench, seen: dict[str, Any]) -> None:
     for name, expected in (("validate file", True), ("validate body", False), ("validate.sh", True)):
         answer = seen[name]
-        given = isinstance(answer, dict) and answer.get("valid") is expected
-        findings.expect(name, given, f"the validation endpoint should return valid={expected}, but returned {answer}.")
+        agrees = isinstance(answer, dict) and answer.get("valid") is expected
+        findings.expect(name, agrees, f"the validation endpoint should return valid={expected}, but returned {answer}.")
     findings.expect("validations", len(bench.verdicts) == 3, f"{len(bench.verdicts)} of 3 validations were recorded.")
 
 
@@ -181,7 +181,7 @@ def _check_attach(findings: Findings, bench: Bench) -> None:
         ended = started.wait(_WAIT)
         findings.expect("attached end", ended is not None and ended.code == 5, f"it ended as {ended}.")
         late = bench.sandbox.attach(started.launch)
-        ok = late is not None and (found := late.poll()) is not None and found.code == 5
+        ok = late is not None and (finished := late.poll()) is not None and finished.code == 5
         findings.expect("attach after the end", ok, "attach() does not know how an unobserved agent ended.")
     finally:
         started.end()
@@ -214,8 +214,8 @@ def _check_limits(findings: Findings, bench: Bench) -> None:
     timed_out = late.cause == Cause.AGENT_TIMED_OUT and late.limit == "time"
     findings.expect("time limit", timed_out, f"an agent that ignores SIGTERM at its time limit: {late}.")
     crowd, output = bench.supervise("crowd", programs.CROWD, processes=24, time_limit=60)
-    made = (output / "made").stat().st_size
-    findings.expect("process limit", made < 60, f"an agent that may run 24 processes started {made}: {crowd}.")
+    count = (output / "made").stat().st_size
+    findings.expect("process limit", count < 60, f"an agent that may run 24 processes started {count}: {crowd}.")
     glutton, output = bench.supervise("glutton", programs.GLUTTON, disk_mb=8, time_limit=60)
     size = (output / "large").stat().st_size >> 20
     findings.expect("disk limit", size < 64, f"an agent that may write 8 MB wrote {size}: {glutton}.")

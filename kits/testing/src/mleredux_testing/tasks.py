@@ -63,14 +63,14 @@ def check_task(
         findings.looking_at("task"),
     ):
         stack.callback(set_current, before)
-        found = catalogue.task(task) if isinstance(task, str) else task
-        _grader(found, catalogue)  # without it, nothing else can be checked
+        checked = catalogue.task(task) if isinstance(task, str) else task
+        _grader(checked, catalogue)  # without it, nothing else can be checked
         with findings.looking_at("declaration"):
-            _check_declaration(findings, found, catalogue)
+            _check_declaration(findings, checked, catalogue)
         data = DataStore((tmp or Path(folder)) / "data")
-        prepared = _check_preparation(findings, found, catalogue, data, raw)
+        prepared = _check_preparation(findings, checked, catalogue, data, raw)
         if prepared is not None:
-            _check_prepared(findings, found, catalogue, prepared, Path(folder))
+            _check_prepared(findings, checked, catalogue, prepared, Path(folder))
     return findings.close()
 
 
@@ -87,8 +87,8 @@ def _check_declaration(findings: Findings, task: Task, catalogue: Catalogue) -> 
     else:
         text = task.describe(obfuscated=True).lower()
         names = {task.id.lower(), task.id.lower().replace("-", " "), task.title.lower()}
-        told = sorted(name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
-        findings.expect("obfuscated description", not told, f"it names the task: {', '.join(told)}.")
+        named = sorted(name for name in names if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text))
+        findings.expect("obfuscated description", not named, f"it names the task: {', '.join(named)}.")
     grader = _grader(task, catalogue)
     findings.expect(
         "direction",
@@ -158,13 +158,13 @@ def _prepare_in_process(task: Task, catalogue: Catalogue, data: DataStore) -> No
 
 def hashes(prepared: Path) -> dict[str, str]:
     """Return the SHA-256 of each public and private file, by its path below the folder."""
-    found = {}
+    digests = {}
     for part in ("public", "private"):
         for path in sorted((prepared / part).rglob("*")):
             if path.is_file():
                 with path.open("rb") as file:
-                    found[str(path.relative_to(prepared))] = hashlib.file_digest(file, "sha256").hexdigest()
-    return found
+                    digests[str(path.relative_to(prepared))] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
 
 
 def expect_same(findings: Findings, name: str, first: dict[str, str], second: dict[str, str]) -> None:
@@ -191,8 +191,8 @@ def expect_private(findings: Findings, name: str, digests: dict[str, str]) -> No
 
 def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepared: Prepared, folder: Path) -> None:
     def grade(path: Path) -> Score:
-        given: Score | None = catalogue.hook("mleredux_grade")(task=task, submission=path, private=prepared.private)
-        return given if given is not None else grade_with_metric(task, path, prepared.private, catalogue)
+        score: Score | None = catalogue.hook("mleredux_grade")(task=task, submission=path, private=prepared.private)
+        return score if score is not None else grade_with_metric(task, path, prepared.private, catalogue)
 
     findings.expect(
         "answers", (prepared.private / task.answers).exists(), f"prepare writes no {task.answers} to private."
@@ -207,10 +207,10 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
         return
     sample = prepared.public / task.submission.sample
     with findings.looking_at("answers in public files"):
-        found = list(leaks(task, prepared.public, prepared.private / task.answers, schema))
-        for leak in found:
+        leaked = list(leaks(task, prepared.public, prepared.private / task.answers, schema))
+        for leak in leaked:
             findings.bad("answers in public files", leak, "Leave the test rows' targets out of every public file.")
-        if not found:
+        if not leaked:
             findings.good("answers in public files")
     verdict = validate(schema, sample, task=task)
     findings.expect("sample is well-formed", verdict.valid, verdict.message)
@@ -290,13 +290,13 @@ def check_programs(
     else:
         spy.write_text(_SPY, encoding="utf-8")
     with findings.looking_at("program that prints its inputs"):
-        said = ""
+        message = ""
         try:
             grade(spy)
         except InvalidSubmission as error:
-            said = str(error)
+            message = str(error)
         findings.expect(
             "program that prints its inputs",
-            said and SECRET not in said,
-            "grading reveals a program's output, which may contain private inputs." if said else "it is scored.",
+            message and SECRET not in message,
+            "grading reveals a program's output, which may contain private inputs." if message else "it is scored.",
         )

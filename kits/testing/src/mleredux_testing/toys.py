@@ -74,14 +74,14 @@ def _labels(path: Path) -> dict[str, int]:
     if not rows or sorted(rows[0]) != ["id", "large"]:
         raise InvalidSubmission("The submission needs the columns 'id' and 'large', and no others.")
     ids, labels = rows[0].index("id"), rows[0].index("large")
-    found: dict[str, int] = {}
+    by_id: dict[str, int] = {}
     for number, row in enumerate(rows[1:], start=2):
         if len(row) != 2 or row[labels] not in ("0", "1"):
             raise InvalidSubmission(f"Line {number} of the submission is not an id and a label 0 or 1.")
-        if row[ids] in found:
+        if row[ids] in by_id:
             raise InvalidSubmission(f"The id in line {number} of the submission occurs twice.")
-        found[row[ids]] = int(row[labels])
-    return found
+        by_id[row[ids]] = int(row[labels])
+    return by_id
 
 
 toy_task = Competition(

@@ -144,7 +144,7 @@ def render(
     """
     named = {"name": name, "package": name.replace("-", "_"), "title": name.replace("-", " ").capitalize()}
     words = {**words, **named}
-    sources = {path.relative_to(_TEMPLATES / one): path for one in templates for path in _files(_TEMPLATES / one)}
+    sources = {path.relative_to(_TEMPLATES / part): path for part in templates for path in _files(_TEMPLATES / part)}
     written = []
     for place, path in sorted(sources.items()):
         relative = str(place).removesuffix(_SUFFIX).replace("__package__", words["package"])
@@ -185,8 +185,8 @@ def _write(
     words: Mapping[str, str] = MappingProxyType({}),
 ) -> Path:
     check_name(name)
-    found = catalogue(ctx)
-    if name in found.entries(kind) or any(plugin.name == name for plugin in found.plugins):
+    installed = catalogue(ctx)
+    if name in installed.entries(kind) or any(plugin.name == name for plugin in installed.plugins):
         raise MlereduxError(
             f"{name!r} is already installed, as a plugin or among the {kind}.", hint="Choose another name."
         )
