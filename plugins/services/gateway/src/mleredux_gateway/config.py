@@ -145,16 +145,16 @@ class GatewayConfig:
     def granting(self, fields: tuple[str, ...], models: tuple[str, ...]) -> GatewayConfig:
         """Return a copy that grants one run additional fields of requests and models, by names or patterns."""
         more = [
-            replace(one, config=one.config.model_copy(update={"allow": (*one.config.allow, *fields)}))
-            for one in self.upstreams
+            replace(upstream, config=upstream.config.model_copy(update={"allow": (*upstream.config.allow, *fields)}))
+            for upstream in self.upstreams
         ]
         return replace(self, upstreams=tuple(more), granted=models)
 
     def find(self, family: Family, model: str) -> Upstream | None:
         """Return the first upstream of a protocol that offers a model; for a granted model, the first of the
         protocol."""
-        possible = [one for one in self.upstreams if one.config.protocol == family]
-        offered = (one for one in possible if one.offers(model))
+        possible = [upstream for upstream in self.upstreams if upstream.config.protocol == family]
+        offered = (upstream for upstream in possible if upstream.offers(model))
         return next(offered, possible[0] if possible and includes_model(self.granted, model) else None)
 
 
@@ -237,9 +237,9 @@ def run_variables() -> dict[str, str]:
 
 
 def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
-    found = _read(path)
+    settings = _read(path)
     upstreams = []
-    for name, config in found.upstreams.items():
+    for name, config in settings.upstreams.items():
         key = environment.get(config.key_env, "") if config.key_env else ""
         if config.key_env and not key:
             raise SandboxError(
@@ -249,8 +249,8 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
         upstreams.append(Upstream(name, config, key))
     if not upstreams:
         raise SandboxError(f"{path} defines no upstream.", hint=_README)
-    table = found.price_table and (path.parent / found.price_table.expanduser())
-    return GatewayConfig(tuple(upstreams), found.prices, table)
+    table = settings.price_table and (path.parent / settings.price_table.expanduser())
+    return GatewayConfig(tuple(upstreams), settings.prices, table)
 
 
 def _read(path: Path) -> _File:

@@ -56,7 +56,7 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
     folder = run.path / FOLDER
     record = Record(folder, mask.text)
     prices = Prices(config.prices, config.price_table)
-    meter = Meter(run.spec.limits, lambda budget: _tell(run, budget), lambda said: _warn(run, said))
+    meter = Meter(run.spec.limits, lambda budget: _tell(run, budget), lambda sentence: _warn(run, sentence))
     for call in record.calls:
         meter.restore(call)
     for begun in record.interrupted:
@@ -160,8 +160,8 @@ class RunGateway:
             calls = counted(left, "call")
             differences.append(f"Not repeated: {calls} of {self._replay.source}.")
             _warn(self._run, differences[-1])
-        told = tuple(differences[:_SHOWN_DIFFERENCES])
-        update = {"replay": self._replay.source, "repeated": self._replay.repeated, "differences": told}
+        shown = tuple(differences[:_SHOWN_DIFFERENCES])
+        update = {"replay": self._replay.source, "repeated": self._replay.repeated, "differences": shown}
         return use.model_copy(update=update)
 
     def _serve(self, socket: Path) -> None:
@@ -225,8 +225,8 @@ class RunGateway:
             write_atomically(note, json.dumps({"port": port}) + "\n")
 
 
-def _warn(run: Run, said: str) -> None:
-    run.emit(Warned(plugin="gateway", message=said))
+def _warn(run: Run, sentence: str) -> None:
+    run.emit(Warned(plugin="gateway", message=sentence))
 
 
 def _tell(run: Run, budget: str) -> None:

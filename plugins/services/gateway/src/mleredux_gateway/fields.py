@@ -67,7 +67,7 @@ def _shape(described: Any) -> Any:
     if isinstance(described, list):
         return [_shape(item) for item in described]
     if "any" in described:
-        return tuple(_shape(one) for one in described["any"])
+        return tuple(_shape(alternative) for alternative in described["any"])
     if "one_of" in described:
         return frozenset(described["one_of"])
     if "by_type" in described:

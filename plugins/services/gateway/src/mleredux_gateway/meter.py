@@ -194,7 +194,7 @@ class Meter:
         """Return whether a provider already has as many bounded calls in progress as is safe if it ignores the
         maximum."""
         most = {True: math.inf, False: 1, None: _UNKNOWN_AT_ONCE}[self._observes.get(host)]
-        return sum(one.host == host and one.tokens is not None for one in self._open) >= most
+        return sum(ticket.host == host and ticket.tokens is not None for ticket in self._open) >= most
 
     def _watch(self, ticket: Ticket, tokens: Tokens) -> None:
         """Determine whether a provider honors the maximum of an answer."""
@@ -267,11 +267,11 @@ class Meter:
         reserved = list(others)
         if limits.llm_tokens is not None:
             used = total.prompt_tokens + total.completion_tokens
-            used += sum(one.tokens.total for one in reserved if one.tokens)
+            used += sum(ticket.tokens.total for ticket in reserved if ticket.tokens)
             most = min(most, ((limits.llm_tokens - used - demand.prompt) // demand.choices, "llm_tokens"))
         if limits.llm_cost_usd is not None and price is not None:
             read, written = highest(price, demand.prompt, hour=demand.hour)
-            left = limits.llm_cost_usd * _ROUNDING - total.cost_usd - sum(one.cost for one in reserved)
+            left = limits.llm_cost_usd * _ROUNDING - total.cost_usd - sum(ticket.cost for ticket in reserved)
             left -= demand.prompt * read
             answers = -1.0 if left < 0 else math.inf if written <= 0 else left / written // demand.choices
             most = min(most, (answers, "llm_cost_usd"))

@@ -130,11 +130,11 @@ class Proxy:
             fields = [refusal.field for refusal in screened.refusals]
             return self._refuse(kind, family, body, "not_offered", screened.refusals[0].why, fields=fields)
         if upstream is None:
-            said = (
+            sentence = (
                 f"The gateway does not offer the model {body['model']!r} for this protocol: choose another, "
                 "or grant it: --allow-llm-model."
             )
-            return self._refuse(kind, family, body, "model", said)
+            return self._refuse(kind, family, body, "model", sentence)
         if kind is None and self._replay is not None:
             return error(family, 404, "not_found_error", "No tokens are counted in a replay.")
         if kind is None:
@@ -186,8 +186,8 @@ class Proxy:
             call.sent = not isinstance(failure, (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError))
             call.error = call.error or f"{type(failure).__name__}: {failure}"
             call.status = call.status or 502
-            said = f"The gateway's upstream is unreachable or closed the connection ({type(failure).__name__})."
-            return error(routes.family_of(call.kind), 502, "api_error", said)
+            sentence = f"The gateway's upstream is unreachable or closed the connection ({type(failure).__name__})."
+            return error(routes.family_of(call.kind), 502, "api_error", sentence)
         finally:
             await asyncio.shield(self._finish(call))
 
@@ -211,14 +211,14 @@ class Proxy:
     async def _repeat(self, request: web.Request, call: Call) -> web.StreamResponse:
         """Answer from the record of an earlier run; an error states how the request differs from the recorded one."""
         assert self._replay is not None
-        found = self._replay.answer(call.kind, call.body)
-        if isinstance(found, str):
-            call.status, call.error = 403, found
-            self._diverged(found)
-            return error(routes.family_of(call.kind), 403, "replay_diverged", found, "replay_diverged")
-        call.status, call.response, call.first_byte = int(found["status"]), found.get("response"), call.wait()
+        answer = self._replay.answer(call.kind, call.body)
+        if isinstance(answer, str):
+            call.status, call.error = 403, answer
+            self._diverged(answer)
+            return error(routes.family_of(call.kind), 403, "replay_diverged", answer, "replay_diverged")
+        call.status, call.response, call.first_byte = int(answer["status"]), answer.get("response"), call.wait()
         if call.response is None:
-            return error(routes.family_of(call.kind), call.status, "api_error", str(found.get("error")))
+            return error(routes.family_of(call.kind), call.status, "api_error", str(answer.get("error")))
         headers = {"X-Mleredux-Call": str(call.number)}
         if not isinstance(call.response, dict):
             return web.Response(text=str(call.response), status=call.status, headers=headers)
@@ -311,7 +311,7 @@ class Proxy:
         family: Family,
         body: dict[str, Any],
         reason: str,
-        said: str,
+        sentence: str,
         *,
         counted: bool = False,
         fields: Sequence[str] = (),
@@ -324,25 +324,25 @@ class Proxy:
         if self._refusals <= _RECORDED_REFUSALS:
             model = str(body.get("model"))[:200]
             line = {"call": self._next(), "time": datetime.now(UTC).isoformat(), "kind": kind, "model": model}
-            self._record.end({**line, "refused": reason, "fields": list(fields), "error": said}, None, None)
-        return refusal(family, reason, said)
+            self._record.end({**line, "refused": reason, "fields": list(fields), "error": sentence}, None, None)
+        return refusal(family, reason, sentence)
 
     def _outgoing(self, call: Call) -> tuple[bytes, bool]:
         """Return the body for the upstream, and whether the agent itself requested usage in its stream."""
         changes: dict[str, Any] = {}
-        renamed, asked = call.upstream.config.rename.get(call.model, call.model), True
+        renamed, usage_requested = call.upstream.config.rename.get(call.model, call.model), True
         if call.kind == "generate":
             changes = {"model": None, "stream": None}  # they are part of the URL
         elif renamed != call.model:
             changes["model"] = renamed
         if call.kind == "chat" and call.body.get("stream"):
-            given = call.body.get("stream_options")
-            options = given if isinstance(given, dict) else {}
-            asked = bool(options.get("include_usage"))
+            stream_options = call.body.get("stream_options")
+            options = stream_options if isinstance(stream_options, dict) else {}
+            usage_requested = bool(options.get("include_usage"))
             changes["stream_options"] = {**options, "include_usage": True}
         if call.ticket.tokens is not None:
             changes |= limits_of(call.kind, call.body, call.demand, call.ticket.answer, call.upstream)
-        return changed(call.body, call.written, changes), asked
+        return changed(call.body, call.written, changes), usage_requested
 
     def _next(self) -> int:
         number: int = self._record.next

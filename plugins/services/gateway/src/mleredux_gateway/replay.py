@@ -66,15 +66,15 @@ class Replay:
                 return self._repeated(self._calls[number])
         nearest = next((number for number in self._left if self._calls[number].get("kind") == kind), None)
         if nearest is None:
-            said = f"Call {self._asked} has no counterpart: all calls of {self.source} were repeated."
+            sentence = f"Call {self._asked} has no counterpart: all calls of {self.source} were repeated."
         else:
             place, before, now = difference(json.loads(self._forms[nearest]), json.loads(form))
-            said = (
+            sentence = (
                 f"Call {self._asked} differs from call {self._calls[nearest]['call']} of {self.source} at {place}: "
                 f"it was {before}, and is now {now}."
             )
-        self.differences.append(said)
-        return said
+        self.differences.append(sentence)
+        return sentence
 
     def _repeated(self, call: dict[str, Any]) -> dict[str, Any] | str:
         if call.get("response") is None and int(call["status"]) == 200:
@@ -87,8 +87,8 @@ class Replay:
         text = json.dumps(call)
         for before, now in self._renamed:
             text = text.replace(json.dumps(before)[1:-1], json.dumps(now)[1:-1])
-        found: dict[str, Any] = json.loads(text)
-        return found
+        document: dict[str, Any] = json.loads(text)
+        return document
 
     @staticmethod
     def _form(body: dict[str, Any]) -> str:
@@ -104,14 +104,14 @@ def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
             if before.get(name) != now.get(name):
                 return difference(before.get(name), now.get(name), f"{place}.{name}" if place else name)
     if isinstance(before, list) and isinstance(now, list):
-        for number, (one, other) in enumerate(zip(before, now, strict=False)):
-            if one != other:
-                return difference(one, other, f"{place}[{number}]")
+        for number, (old, new) in enumerate(zip(before, now, strict=False)):
+            if old != new:
+                return difference(old, new, f"{place}[{number}]")
         shorter = min(len(before), len(now))
         return (f"{place}[{shorter}]", *(_shown(part[shorter:][:1], 0) for part in (before, now)))  # type: ignore[return-value]
     start = 0
     if isinstance(before, str) and isinstance(now, str):
-        same = (number for number, (one, other) in enumerate(zip(before, now, strict=False)) if one != other)
+        same = (number for number, (old, new) in enumerate(zip(before, now, strict=False)) if old != new)
         start = next(same, min(len(before), len(now)))
     return place or "the request", _shown(before, start), _shown(now, start)
 

@@ -13,8 +13,8 @@ from mleredux_gateway.record import CALLS, FOLDER, read_calls
 
 
 def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable[bytes]:
-    [one] = runs
-    path = one.run.path / FOLDER / CALLS
+    [exported] = runs
+    path = exported.run.path / FOLDER / CALLS
     calls = sorted(read_calls(path), key=lambda call: int(call["call"]))
     answered = [call for call in calls if isinstance(call.get("request"), dict) and call.get("response") is not None]
     rules = [
@@ -22,7 +22,7 @@ def _write(runs: Sequence[ExportedRun], _options: Mapping[str, Any]) -> Iterable
         for number, call in enumerate(answered)
     ]
     models = list(dict.fromkeys(str(call["request"].get("model")) for call in answered))
-    yield f"# The answers of run {one.run.id}, in order. JSON is YAML, too.\n".encode()
+    yield f"# The answers of run {exported.run.id}, in order. JSON is YAML, too.\n".encode()
     yield json.dumps({"models": models, "rules": rules}, indent=1, ensure_ascii=False).encode() + b"\n"
 
 
@@ -30,8 +30,8 @@ def reply_of(call: Mapping[str, Any]) -> dict[str, Any]:
     """Return the reply in a scenario that corresponds to the answer to this call."""
     response, kind = call["response"], call["kind"]
     if call.get("status") != 200 or not isinstance(response, dict):
-        said = response.get("error") if isinstance(response, dict) else response
-        message = said.get("message") if isinstance(said, dict) else said
+        failure = response.get("error") if isinstance(response, dict) else response
+        message = failure.get("message") if isinstance(failure, dict) else failure
         return {"error": {"status": int(call.get("status") or 502), "message": str(message)}}
     turn = reply_turn(kind, response)
     text = "".join(turn.texts) if turn else ""

@@ -88,7 +88,7 @@ class _Check:
         if value is None or is_granted(place, self._granted):
             return
         if isinstance(shape, tuple):
-            shape = next((one for one in shape if _matches(one, value)), shape[-1])
+            shape = next((alternative for alternative in shape if _matches(alternative, value)), shape[-1])
         if not isinstance(shape, Kept):
             self.found.nulls |= _drop_nulls(value)
         if isinstance(shape, Kept):

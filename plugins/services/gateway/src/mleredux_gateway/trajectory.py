@@ -34,10 +34,10 @@ class _Draft:
 
 def write_trajectory(run: Run, agent: Agent) -> bool:
     """Write `llm/trajectory.json` for a run; return False if no call was answered."""
-    made = make_trajectory(read_calls(run.path / FOLDER / CALLS), agent.id, agent.version, run.id)
-    if made is not None:
-        write_rollout(made, run.path / FOLDER / TRAJECTORY)
-    return made is not None
+    trajectory = make_trajectory(read_calls(run.path / FOLDER / CALLS), agent.id, agent.version, run.id)
+    if trajectory is not None:
+        write_rollout(trajectory, run.path / FOLDER / TRAJECTORY)
+    return trajectory is not None
 
 
 def make_trajectory(
@@ -64,7 +64,7 @@ def make_trajectory(
     totals: Counter[str] = Counter()
     cost: float | None = 0.0
     refused: list[dict[str, Any]] = []
-    for call in sorted(calls, key=lambda one: int(one["call"])):
+    for call in sorted(calls, key=lambda entry: int(entry["call"])):
         if call.get("refused"):
             refused.append(call)
             continue
@@ -86,8 +86,8 @@ def make_trajectory(
         return None
     steps = [_step(number, draft) for number, draft in enumerate(drafts, start=1)]
     if refused:
-        said = f"{counted(len(refused), 'call')} not forwarded; the first: {refused[0].get('error')}"
-        steps.append(atif.Step(step_id=len(steps) + 1, timestamp=refused[0]["time"], source="system", message=said))
+        sentence = f"{counted(len(refused), 'call')} not forwarded; the first: {refused[0].get('error')}"
+        steps.append(atif.Step(step_id=len(steps) + 1, timestamp=refused[0]["time"], source="system", message=sentence))
     model = next(draft.call["model"] for draft in drafts if draft.call)
     return atif.Trajectory(
         session_id=session,
