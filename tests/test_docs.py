@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -14,9 +15,12 @@ from pathlib import Path
 from types import ModuleType
 
 import mleredux
+import mleredux_testing
 import pytest
+from mleredux import plugin
 from mleredux._core.cli.root import COMMANDS
 from mleredux._core.plugins import Catalogue
+from mleredux._core.stages.produce import _OWN_FILES
 from mleredux.models import CAUSES, State
 from mleredux.models.events import Known
 from mleredux.plugin.executor import Executor
@@ -170,6 +174,27 @@ def test_the_tables_of_members_are_complete() -> None:
     for page, role in (("sandbox", Sandbox), ("executor", Executor)):
         text = (DOCS / "how-to" / f"{page}.md").read_text()
         assert [name for name in members_of(role) if f"`{name}" not in text] == [], page
+
+
+def test_lists_name_every_item() -> None:
+    """Files of a run, checks of the conformance kit, markers of tests, and modules of the plugin API."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    modules = [module.name for module in pkgutil.iter_modules(plugin.__path__)]
+    checks = [name for name in mleredux_testing.__all__ if name.startswith("check_")]
+    lists = {
+        "docs/reference/runs.md": [f"| `{name}` |" for name in _OWN_FILES],
+        "docs/reference/plugins.md": [f"| `{name}(" for name in checks],
+        "CONTRIBUTING.md": [marker.partition(":")[0] for marker in settings["markers"]],
+        "core/src/mleredux/plugin/__init__.py": [f"`{name}`" for name in modules],
+    }
+    for page, names in lists.items():
+        text = (ROOT / page).read_text()
+        assert names and [name for name in names if name not in text] == [], page
+
+
+def test_the_server_of_a_page_has_one_address() -> None:
+    page = (DOCS / "how-to" / "service.md").read_text()
+    assert len(set(re.findall(r"127\.0\.0\.1:(\d+)", page))) == 1
 
 
 def members_of(role: type) -> list[str]:
