@@ -109,7 +109,7 @@ def _post(url: str, body: dict[str, Any], headers: dict[str, str], retries: int)
         url, json.dumps(body).encode(), {"Content-Type": "application/json", **headers}, method="POST"
     )
     wait = 2.0
-    for left in range(retries, -1, -1):
+    for remaining in range(retries, -1, -1):
         try:
             with urllib.request.urlopen(request, timeout=_CALL_SECONDS) as answer:
                 response: dict[str, Any] = json.load(answer)
@@ -122,7 +122,7 @@ def _post(url: str, body: dict[str, Any], headers: dict[str, str], retries: int)
                 raise NoMoreCalls(message) from error
         except (OSError, ValueError) as error:
             message = f"{type(error).__name__}: {error}"
-        if not left:
+        if not remaining:
             raise NoMoreCalls(message)
         print(f"The model does not respond ({message}); retrying in {wait:.1f} s.", file=sys.stderr, flush=True)
         time.sleep(wait)

@@ -218,13 +218,13 @@ class Session:
                 part = target.with_name(f".{target.name}.part")
                 try:
                     with part.open("wb") as copy:
-                        left = int(request["size"])
-                        while left and (block := file.read(min(left, _BLOCK))):
-                            left -= copy.write(block)
+                        remaining = int(request["size"])
+                        while remaining and (block := file.read(min(remaining, _BLOCK))):
+                            remaining -= copy.write(block)
                 except OSError as error:
                     part.unlink(missing_ok=True)
                     return {"valid": False, "message": f"{target.name} can't be written: {error.strerror}."}
-                if left:
+                if remaining:
                     part.unlink(missing_ok=True)
                     return {"valid": False, "message": "The transfer was interrupted; nothing was submitted."}
                 time.sleep(max(0.0, self._submitted_at + _BETWEEN_SUBMISSIONS - time.monotonic()))
@@ -238,11 +238,11 @@ class Session:
 
 def clock(task: Task) -> dict[str, Any]:
     """Return the remaining seconds, and a sentence that states them."""
-    left = task.end - time.time()
-    left = min(max(0.0, left), task.time_limit)  # leave a moment for the startup
-    hours, minutes, seconds = int(left) // 3600, int(left) // 60 % 60, int(left) % 60
+    seconds_left = task.end - time.time()
+    seconds_left = min(max(0.0, seconds_left), task.time_limit)  # leave a moment for the startup
+    hours, minutes, seconds = int(seconds_left) // 3600, int(seconds_left) // 60 % 60, int(seconds_left) % 60
     message = f"{hours}:{minutes:02d}:{seconds:02d} left of {task.time_limit / 60:.0f} minutes."
-    return {"message": message, "left": left}
+    return {"message": message, "left": seconds_left}
 
 
 def agent_name(task: Task) -> str:

@@ -27,8 +27,8 @@ class Finished(NamedTuple):
     @property
     def shown(self) -> str:
         """The output to show to a language model; unless the command succeeded, this includes how it ended."""
-        how = "It took too long and was killed." if self.code is None else f"Exit code {self.code}."
-        return self.output if self.code == 0 else f"{self.output}\n{how}".lstrip("\n")
+        ending = "It took too long and was killed." if self.code is None else f"Exit code {self.code}."
+        return self.output if self.code == 0 else f"{self.output}\n{ending}".lstrip("\n")
 
 
 def run(

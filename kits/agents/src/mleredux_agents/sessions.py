@@ -172,16 +172,16 @@ class Attached:
     def ending(self) -> str:
         """A sentence about how the session ended, and about the state of the submission file."""
         outcome, report = self.run.outcome, self.run.report
-        how = f" at its {outcome.limit} limit" if outcome is not None and outcome.limit else ""
+        cause = f" at its {outcome.limit} limit" if outcome is not None and outcome.limit else ""
         if self.run.state is State.CANCELLED:
-            how, then = " by cancellation", "the submission file was not graded"
+            cause, then = " by cancellation", "the submission file was not graded"
         elif report is None:
             then = "the submission file is graded as it was"
         else:
             then = (
                 f"the submission file was graded as it was: it is {'valid' if report.valid_submission else 'invalid'}"
             )
-        return f"The session of {self.run.id} has ended{how}, and {then}."
+        return f"The session of {self.run.id} has ended{cause}, and {then}."
 
     def time_left(self) -> float:
         """Return the seconds until the time limit; 0 if the session has ended."""

@@ -67,9 +67,9 @@ def build_disk(size: int) -> Iterator[BuildDisk | None]:
         yield None
         return
     top = Path("/var/tmp") if os.access("/var/tmp", os.W_OK) else Path(tempfile.gettempdir())
-    for left in top.glob(f"{_PREFIX}*"):  # left by programs that were killed
-        if not Path("/proc", left.name.removeprefix(_PREFIX).partition("-")[0]).exists():
-            remove_tree(left)
+    for stale in top.glob(f"{_PREFIX}*"):  # left by programs that were killed
+        if not Path("/proc", stale.name.removeprefix(_PREFIX).partition("-")[0]).exists():
+            remove_tree(stale)
     folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=top))
     disk: BuildDisk | None = BuildDisk(folder / "disk")
     assert disk is not None

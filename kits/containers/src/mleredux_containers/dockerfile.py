@@ -24,10 +24,10 @@ def images_of(text: str) -> list[str]:
     stages: set[str] = set()
     images: dict[str, None] = {}
 
-    def note(name: str, what: str) -> None:
+    def note(name: str, instruction: str) -> None:
         image = filled(name, arguments)
         if image is None:
-            raise _bad(f"{what} {name}: its variable has no value before the build", "Use a literal name.")
+            raise _bad(f"{instruction} {name}: its variable has no value before the build", "Use a literal name.")
         if image and image.lower() not in stages and not image.isdecimal() and image != "scratch":
             images[image] = None
 
@@ -113,5 +113,5 @@ def filled(name: str, arguments: dict[str, str]) -> str | None:
     return None if missing or "$" in filled or "\\" in filled else filled
 
 
-def _bad(what: str, hint: str) -> AgentBroken:
-    return AgentBroken(f"The Dockerfile has `{what[:200]}`, which agent repositories can't use.", hint=hint)
+def _bad(instruction: str, hint: str) -> AgentBroken:
+    return AgentBroken(f"The Dockerfile has `{instruction[:200]}`, which agent repositories can't use.", hint=hint)

@@ -168,7 +168,7 @@ class _Handler(socketserver.BaseRequestHandler):
         if not host or not TARGET.fullmatch(f"[{host}]" if ":" in host else host) or parts.scheme not in ("", "http"):
             return self._refuse(400, "This proxy only accepts CONNECT and http:// requests")
         try:
-            there = self.egress.connect(host, port)
+            upstream = self.egress.connect(host, port)
         except PermissionError as error:
             self.egress.count(host, port, False, times=1)
             return self._refuse(403, f"{error}; the run does not allow it")
@@ -177,14 +177,14 @@ class _Handler(socketserver.BaseRequestHandler):
             self.egress.count(host, port, True, times=1)
             return self._refuse(502, f"{host}:{port} can't be reached: {error}")
         self.egress.count(host, port, True, times=1)
-        with there:
+        with upstream:
             if tunnel:
                 self.request.sendall(b"HTTP/1.1 200 Connection established\r\n\r\n")
             else:
                 first = _own_form(head, method, parts.path or "/", parts.query, parts.netloc)
-                there.sendall(first)
+                upstream.sendall(first)
                 self.egress.count(host, port, True, sent=len(first))
-            self._pump(there, host, port, rest)
+            self._pump(upstream, host, port, rest)
         return None
 
     def _read_head(self) -> tuple[bytes, bytes]:
@@ -206,29 +206,29 @@ class _Handler(socketserver.BaseRequestHandler):
             + body
         )
 
-    def _pump(self, there: socket.socket, host: str, port: int, rest: bytes) -> None:
+    def _pump(self, upstream: socket.socket, host: str, port: int, rest: bytes) -> None:
         """Forward bytes in both directions until both have ended, or no data arrives for a long time."""
-        for side in (self.request, there):
+        for side in (self.request, upstream):
             side.settimeout(_IDLE_SECONDS)
         if rest:
-            there.sendall(rest)
+            upstream.sendall(rest)
             self.egress.count(host, port, True, sent=len(rest))
 
         def up() -> None:
             with contextlib.suppress(OSError):
                 while block := self.request.recv(1 << 16):
-                    there.sendall(block)
+                    upstream.sendall(block)
                     self.egress.count(host, port, True, sent=len(block))
             with contextlib.suppress(OSError):
-                there.shutdown(socket.SHUT_WR)
+                upstream.shutdown(socket.SHUT_WR)
 
         upwards = threading.Thread(target=up, daemon=True)
         upwards.start()
         with contextlib.suppress(OSError):
-            while block := there.recv(1 << 16):
+            while block := upstream.recv(1 << 16):
                 self.egress.count(host, port, True, received=len(block))
                 self.request.sendall(block)
-        for side in (self.request, there):
+        for side in (self.request, upstream):
             with contextlib.suppress(OSError):
                 side.shutdown(socket.SHUT_RDWR)
         upwards.join(_CONNECT_SECONDS)
@@ -258,26 +258,26 @@ def _through(proxy: str, host: str, port: int) -> socket.socket:
         place = (parts.hostname or "", parts.port or 3128)
     except ValueError:
         raise OSError("the address of your proxy is not valid") from None
-    there = socket.create_connection(place, _CONNECT_SECONDS)
+    upstream = socket.create_connection(place, _CONNECT_SECONDS)
     if parts.scheme == "https":
-        there = ssl.create_default_context().wrap_socket(there, server_hostname=parts.hostname)
+        upstream = ssl.create_default_context().wrap_socket(upstream, server_hostname=parts.hostname)
     lines = [f"CONNECT {host}:{port} HTTP/1.1", f"Host: {host}:{port}"]
     if parts.username:
         password = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         lines.append(f"Proxy-Authorization: Basic {base64.b64encode(password.encode()).decode()}")
-    there.sendall("\r\n".join([*lines, "", ""]).encode())
+    upstream.sendall("\r\n".join([*lines, "", ""]).encode())
     answer = b""
     while b"\r\n\r\n" not in answer:
-        block = there.recv(1)  # read no bytes beyond the headers
+        block = upstream.recv(1)  # read no bytes beyond the headers
         if not block or len(answer) > _HEAD_BYTES:
-            there.close()
+            upstream.close()
             raise OSError("your proxy did not respond")
         answer += block
     status = answer.split(None, 2)[1:2]
     if status != [b"200"]:
-        there.close()
+        upstream.close()
         raise OSError(f"your proxy refused it ({b' '.join(status).decode('latin-1')})")
-    return there
+    return upstream
 
 
 def _is_own(address: str) -> bool:

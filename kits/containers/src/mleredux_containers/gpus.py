@@ -77,14 +77,14 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
         if name in listed:
             raise SandboxError(f"Only some of the GPUs {', '.join(ids)} are in the CDI specification.", hint=_HINT)
         where = f"the CDI specification in {FOLDERS[0]}" if listed else "a CDI specification, which is missing,"
-        what = "MIG slice" if name.startswith("MIG") else "GPU"
+        kind = "MIG slice" if name.startswith("MIG") else "GPU"
         driver = "the driver" if DRIVER.exists() else "the driver, which is not loaded"
-        raise SandboxError(f"{what} {name} is not known to {where} or {driver}.", hint=_HINT)
+        raise SandboxError(f"{kind} {name} is not known to {where} or {driver}.", hint=_HINT)
     nodes, files = ([bind for name in ids for bind in devices[name][part]] for part in (0, 1))
     for bind in (*nodes, *files):
         if not bind.source.exists() or (bind.writable and not stat.S_ISCHR(bind.source.stat().st_mode)):
-            what = f"device {bind.source} of GPU {', '.join(ids)}" if bind.writable else f"driver's file {bind.source}"
-            raise SandboxError(f"The {what} no longer exists.", hint=f"`nvidia-smi` shows why. {_HINT}")
+            part = f"device {bind.source} of GPU {', '.join(ids)}" if bind.writable else f"driver's file {bind.source}"
+            raise SandboxError(f"The {part} no longer exists.", hint=f"`nvidia-smi` shows why. {_HINT}")
     names = tuple(f"{_KIND}={name}" for name in ids) if devices is listed else ()
     return Gpus(names, tuple(dict.fromkeys(nodes)), tuple(dict.fromkeys(files)))
 

@@ -98,16 +98,16 @@ class BuildLog:
 
     def too_large(self, limit: int) -> BuildFailed:
         """Return the error of a build in which a step exceeded the disk limit."""
-        what = f"The image's build needed more than {limit >> 20:,} MB of disk at {self._step}"
-        return self._failure(what, recipe=True)
+        sentence = f"The image's build needed more than {limit >> 20:,} MB of disk at {self._step}"
+        return self._failure(sentence, recipe=True)
 
     def broken_off(self) -> BuildFailed:
         """Return the error of a build that the engine aborted without giving a reason."""
         return self._failure(f"The engine aborted the build at {self._step}")
 
-    def _failure(self, what: str, *, recipe: bool = False) -> BuildFailed:
+    def _failure(self, sentence: str, *, recipe: bool = False) -> BuildFailed:
         return BuildFailed(
-            f"{what}. Agent {self.request.agent.id}, last lines:\n" + "\n".join(self._last),
+            f"{sentence}. Agent {self.request.agent.id}, last lines:\n" + "\n".join(self._last),
             hint=f"\nFull log: {self.request.log}",
             by_agent=recipe and self.request.agent.build.context is not None,
         )
@@ -175,12 +175,12 @@ def base_image(request: BuildRequest | None = None) -> str:
 
 def base_finding(engine: str, image: Image | None) -> Finding:
     """Return a finding on whether an engine has the base image."""
-    what, name = f"{engine} base image", base_image()
+    title, name = f"{engine} base image", base_image()
     if image is not None:
-        return Finding(what, True, f"The base image {name} is available ({image.id[:19]}).")
+        return Finding(title, True, f"The base image {name} is available ({image.id[:19]}).")
     message = f"The base image {name} is not available; the first build fetches it."
     remedy = f"Without a registry, set {BASE_VARIABLE} to an available image; see docs/reference/sandboxes.md."
-    return Finding(what, False, message, remedy)
+    return Finding(title, False, message, remedy)
 
 
 def build(request: BuildRequest, engine: ImageEngine) -> Built:

@@ -84,15 +84,15 @@ class _Chat:
         choices = []
         for index, state in sorted(self._choices.items()):
             message: dict[str, Any] = {"role": "assistant", "content": None}
-            message |= {name: "".join(texts) for (of, name), texts in self._texts.items() if of == index}
+            message |= {name: "".join(texts) for (choice, name), texts in self._texts.items() if choice == index}
             calls = [
                 {
                     "id": call["id"],
                     "type": call["type"],
                     "function": {"name": call["name"], "arguments": "".join(call["arguments"])},
                 }
-                for (of, _), call in sorted(self._calls.items())
-                if of == index
+                for (choice, _), call in sorted(self._calls.items())
+                if choice == index
             ]
             choices.append({**state, "message": {**message, **({"tool_calls": calls} if calls else {})}})
         return {**self._head, "object": "chat.completion", "choices": choices, "usage": self._usage}
@@ -158,10 +158,10 @@ class _Messages:
         content = []
         for index, block in sorted(self._blocks.items()):
             whole = dict(block)
-            for (of, name), pieces in self._pieces.items():
-                if of == index and name == "partial_json":
+            for (number, name), pieces in self._pieces.items():
+                if number == index and name == "partial_json":
                     whole["input"] = _json("".join(pieces))
-                elif of == index:
+                elif number == index:
                     whole[name] = f"{block.get(name) or ''}{''.join(pieces)}"
             content.append(whole)
         return {**self._message, "content": content, "usage": self._usage}

@@ -245,10 +245,10 @@ def hidden_paths(
         with contextlib.suppress(OSError):
             facts = folder.stat()
             secret.setdefault(facts.st_ino, []).append(facts)
-    left = [root for root in roots if not Path(root).is_symlink()]
-    tops = frozenset(left)
-    while left:
-        path = left.pop()
+    pending = [root for root in roots if not Path(root).is_symlink()]
+    tops = frozenset(pending)
+    while pending:
+        path = pending.pop()
         try:
             with os.scandir(path) as listed:
                 entries = {entry.name: entry for entry in listed if not entry.is_symlink()}
@@ -271,7 +271,7 @@ def hidden_paths(
             ):
                 yield entry.path
             else:
-                left.append(entry.path)
+                pending.append(entry.path)
 
 
 def _is_part(path: str, kept: Iterable[str]) -> bool:

@@ -141,14 +141,14 @@ def export(
     hidden |= {_password(address) for value in os.environ.values() for address in value.split()}
     candidates = [ExportedRun(run, catalogue, hidden) for run in {run.id: run for run in runs}.values()]
     left_out = {item.run.id: why for item in candidates if (why := _why_not(item, chosen, filters or Filters()))}
-    left = [item for item in candidates if item.run.id not in left_out]
-    if not left:
+    exported = [item for item in candidates if item.run.id not in left_out]
+    if not exported:
         reasons = " ".join(f"{name}: {why}." for name, why in left_out.items())
         raise MlereduxError(f"There are no runs to export. {reasons}", hint="Choose other runs or filters.")
     if chosen.together or (len(candidates) == 1 and path.suffix and not path.is_dir()):
-        files = {path: left}
+        files = {path: exported}
     else:
-        files = {path / f"{item.run.id}{chosen.suffix}": [item] for item in left}
+        files = {path / f"{item.run.id}{chosen.suffix}": [item] for item in exported}
     settings = {**chosen.options, **(options or {})}
     for place, members in files.items():
         _write(place, chosen, members, settings)

@@ -127,9 +127,9 @@ def _check_run(
         (report.message if report else None) or "it left none.",
     )
     findings.expect("submission versions", run.submissions(), "no version of its submission was kept.")
-    left = run.output_dir / "rollout" / "trajectory.json"
-    if left.exists():
-        for problem in check_rollout(left):
+    trajectory = run.output_dir / "rollout" / "trajectory.json"
+    if trajectory.exists():
+        for problem in check_rollout(trajectory):
             findings.bad(
                 "rollout", str(problem), "Compare with docs/reference/examples/ and `python -m mleredux_rollout`."
             )

@@ -68,8 +68,8 @@ class _Bench:
     def state(self, job: str) -> str:
         return self.executor.poll([job])[job].state
 
-    def comes(self, there: Callable[[], Any]) -> bool:
-        return bool(wait_for(there, self.seconds))
+    def comes(self, condition: Callable[[], Any]) -> bool:
+        return bool(wait_for(condition, self.seconds))
 
     def reported(self, spec: JobSpec) -> list[str]:
         path = spec.folder / "told"
@@ -153,9 +153,9 @@ def _check_cancel(bench: _Bench) -> None:
     if not bench.executor.allocates:
         del numbers[1:]  # its agents outlive the process of a run, and are adopted
     bench.executor.cancel(job)
-    left = "cancel() leaves processes of the job, or poll() reports it as running."
+    sentence = "cancel() leaves processes of the job, or poll() reports it as running."
     gone = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
-    bench.findings.expect("cancel", gone, left)
+    bench.findings.expect("cancel", gone, sentence)
     bench.executor.cancel(job)
     bench.findings.good("cancel again")
 

@@ -28,10 +28,10 @@ _POLL = 0.05
 _Value = TypeVar("_Value")
 
 
-def wait_for(there: Callable[[], _Value], seconds: float) -> _Value:
+def wait_for(condition: Callable[[], _Value], seconds: float) -> _Value:
     """Call a function until its result is true, for at most this many seconds; return the last result."""
     until = time.monotonic() + seconds
-    while not (value := there()) and time.monotonic() < until:
+    while not (value := condition()) and time.monotonic() < until:
         time.sleep(_POLL)
     return value
 

@@ -54,10 +54,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than ten seconds")
 
 
-def skip_or_fail(what: str, reason: str) -> NoReturn:
+def skip_or_fail(requirement: str, reason: str) -> NoReturn:
     """Skip the test, or fail it if `MLEREDUX_REQUIRE` lists the missing requirement."""
-    if what in os.environ.get(REQUIRE_VARIABLE, "").split(","):
-        pytest.fail(f"{REQUIRE_VARIABLE} names {what}, but {reason}", pytrace=False)
+    if requirement in os.environ.get(REQUIRE_VARIABLE, "").split(","):
+        pytest.fail(f"{REQUIRE_VARIABLE} names {requirement}, but {reason}", pytrace=False)
     pytest.skip(reason)
 
 

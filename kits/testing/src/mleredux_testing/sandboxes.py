@@ -87,22 +87,22 @@ def _check_probe(findings: Findings, bench: Bench) -> None:
         "output", seen_path.exists(), f"the files that the agent wrote are not in the output folder; log: {log!r}."
     ):
         return
-    seen: dict[str, Any] = json.loads(seen_path.read_bytes())
-    _check_surroundings(findings, bench, started, seen)
-    _check_validation(findings, bench, seen)
+    view: dict[str, Any] = json.loads(seen_path.read_bytes())
+    _check_surroundings(findings, bench, started, view)
+    _check_validation(findings, bench, view)
 
 
-def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen: dict[str, Any]) -> None:
-    env = seen["env"]
+def _check_surroundings(findings: Findings, bench: Bench, started: Started, view: dict[str, Any]) -> None:
+    env = view["env"]
     findings.expect("environment is scrubbed", _SECRET not in env, "variables of the host reach the agent.")
     lacking = [name for name, value in started.launch.env.items() if env.get(name) != value]
     findings.expect(
         "environment is given", not lacking, f"variables of the launch do not reach the agent: {', '.join(lacking)}."
     )
-    findings.expect("working directory", seen["cwd"] == seen["output"], f"it is {seen['cwd']}, not the output folder.")
-    findings.expect("task folder", seen["task.json"] == "submission.csv", f"task.json: {seen['task.json']}.")
-    findings.expect("scratch", seen["write scratch"] == "written", f"scratch: {seen['write scratch']}.")
-    findings.expect("sockets", seen["listen"] == "listens", f"sockets in temporary folders: {seen['listen']}.")
+    findings.expect("working directory", view["cwd"] == view["output"], f"it is {view['cwd']}, not the output folder.")
+    findings.expect("task folder", view["task.json"] == "submission.csv", f"task.json: {view['task.json']}.")
+    findings.expect("scratch", view["write scratch"] == "written", f"scratch: {view['write scratch']}.")
+    findings.expect("sockets", view["listen"] == "listens", f"sockets in temporary folders: {view['listen']}.")
     folders = [env[f"MLEREDUX_{name}_DIR"] for name in ("TASK", "DATA", "OUTPUT", "SCRATCH")]
     odd = [folder for folder in folders if shlex.quote(folder) != folder]
     findings.expect("plain paths", not odd, f"commands can't take paths of the agent's folders: {', '.join(odd)}.")
@@ -110,17 +110,17 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, seen
         findings.good("isolation", "not checked: it declares that it is not a security boundary")
         return
     for name in ("write task", "write data"):
-        findings.expect(name, seen[name] != "written", "the agent can change read-only files.")
-    mounts = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), seen["mounts"])
+        findings.expect(name, view[name] != "written", "the agent can change read-only files.")
+    mounts = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), view["mounts"])
     hidden = find_disk(started.launch.control_dir.parent).enforced_by == "walk" or str(bench.store.path) not in mounts
     findings.expect("mounts", hidden, "the agent's table of mounts shows paths of the runs directory.")
-    findings.expect("answers", seen["answers"] == "unseen", "the agent sees the answers.")
-    findings.expect("network", "reached" not in seen["host"], "with network `none`, the agent reaches the host.")
+    findings.expect("answers", view["answers"] == "unseen", "the agent sees the answers.")
+    findings.expect("network", "reached" not in view["host"], "with network `none`, the agent reaches the host.")
 
 
-def _check_validation(findings: Findings, bench: Bench, seen: dict[str, Any]) -> None:
+def _check_validation(findings: Findings, bench: Bench, view: dict[str, Any]) -> None:
     for name, expected in (("validate file", True), ("validate body", False), ("validate.sh", True)):
-        answer = seen[name]
+        answer = view[name]
         agrees = isinstance(answer, dict) and answer.get("valid") is expected
         findings.expect(name, agrees, f"the validation endpoint should return valid={expected}, but returned {answer}.")
     findings.expect("validations", len(bench.verdicts) == 3, f"{len(bench.verdicts)} of 3 validations were recorded.")
