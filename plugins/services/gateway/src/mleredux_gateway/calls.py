@@ -42,16 +42,16 @@ def is_plausible(tokens: Tokens, characters_read: int, characters_written: int) 
 def written_in(kind: Kind, response: Any) -> int:
     """Return the number of characters of text in a (possibly unfinished) response."""
     part = {"chat": "choices", "responses": "output", "messages": "content", "generate": "candidates"}[kind]
-    left = [response.get(part)] if isinstance(response, Mapping) else []
+    pending = [response.get(part)] if isinstance(response, Mapping) else []
     characters = 0
-    while left:
-        value = left.pop()
+    while pending:
+        value = pending.pop()
         if isinstance(value, str):
             characters += len(value)
         elif isinstance(value, list):
-            left.extend(value)
+            pending.extend(value)
         elif isinstance(value, Mapping):
-            left.extend(item for name, item in value.items() if name not in _NO_TEXT)
+            pending.extend(item for name, item in value.items() if name not in _NO_TEXT)
     return characters
 
 

@@ -156,8 +156,8 @@ class RunGateway:
         if self._replay is None:
             return use
         differences = self._replay.differences
-        if left := self._replay.left:
-            calls = counted(left, "call")
+        if remaining := self._replay.left:
+            calls = counted(remaining, "call")
             differences.append(f"Not repeated: {calls} of {self._replay.source}.")
             _warn(self._run, differences[-1])
         shown = tuple(differences[:_SHOWN_DIFFERENCES])
@@ -181,10 +181,10 @@ class RunGateway:
                 server.close()
             self._loop.run_until_complete(runner.cleanup())
             # The tasks of recently closed connections have not been notified yet.
-            left = asyncio.all_tasks(self._loop)
-            for task in left:
+            pending = asyncio.all_tasks(self._loop)
+            for task in pending:
                 task.cancel()
-            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            self._loop.run_until_complete(asyncio.gather(*pending, return_exceptions=True))
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.run_until_complete(
                 self._loop.shutdown_default_executor()
@@ -194,12 +194,12 @@ class RunGateway:
 
     async def _follow(self) -> None:
         """Write the trajectory of the calls so far, for viewers of the run."""
-        calls, seen, pause = self._run.path / FOLDER / CALLS, 0, _PAUSE
+        calls, size_before, pause = self._run.path / FOLDER / CALLS, 0, _PAUSE
         while True:
             await asyncio.sleep(pause)
             size = calls.stat().st_size if calls.exists() else 0
-            if size != seen:
-                seen, began = size, time.monotonic()
+            if size != size_before:
+                size_before, began = size, time.monotonic()
                 with contextlib.suppress(Exception):  # `close` reports what cannot be converted
                     await asyncio.to_thread(write_trajectory, self._run, self._agent)
                 pause = max(_PAUSE, _SHARE * (time.monotonic() - began))

@@ -75,7 +75,7 @@ def _shape(described: Any) -> Any:
     fields: dict[str, Any] = dict.fromkeys(described.get("scalars", ()), SCALAR)
     for name in described.get("with", ()):
         fields |= _shape(name)
-    return fields | {name: _shape(of) for name, of in described.items() if name not in ("scalars", "with")}
+    return fields | {name: _shape(field) for name, field in described.items() if name not in ("scalars", "with")}
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("fields.toml").read_text(encoding="utf-8"))

@@ -271,9 +271,9 @@ class Meter:
             most = min(most, ((limits.llm_tokens - used - demand.prompt) // demand.choices, "llm_tokens"))
         if limits.llm_cost_usd is not None and price is not None:
             read, written = highest(price, demand.prompt, hour=demand.hour)
-            left = limits.llm_cost_usd * _ROUNDING - total.cost_usd - sum(ticket.cost for ticket in reserved)
-            left -= demand.prompt * read
-            answers = -1.0 if left < 0 else math.inf if written <= 0 else left / written // demand.choices
+            remaining = limits.llm_cost_usd * _ROUNDING - total.cost_usd - sum(ticket.cost for ticket in reserved)
+            remaining -= demand.prompt * read
+            answers = -1.0 if remaining < 0 else math.inf if written <= 0 else remaining / written // demand.choices
             most = min(most, (answers, "llm_cost_usd"))
         return most
 

@@ -359,4 +359,4 @@ def _path(call: Call) -> str:
     if call.kind == "generate":
         model = call.upstream.config.rename.get(call.model, call.model)
         return routes.google_path(model, "streamGenerateContent" if call.body["stream"] else "generateContent")
-    return next(path for path, of in routes.PATHS.items() if of == call.kind)
+    return next(path for path, kind in routes.PATHS.items() if kind == call.kind)

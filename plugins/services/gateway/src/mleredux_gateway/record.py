@@ -74,9 +74,9 @@ class Record:
         data = self._mask(line).encode("utf-8", "replace") + b"\n"
         descriptor = os.open(self._paths[name], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
         try:
-            left = memoryview(data)
-            while left:
-                left = left[os.write(descriptor, left) :]
+            remaining = memoryview(data)
+            while remaining:
+                remaining = remaining[os.write(descriptor, remaining) :]
         finally:
             os.close(descriptor)
 

@@ -126,7 +126,7 @@ class _Check:
 
     def _typed(self, shape: Typed, value: dict[str, Any], place: str) -> None:
         named = value.get("type", shape.default)
-        fields = next((of for name, of in shape.types.items() if fnmatchcase(str(named), name)), None)
+        fields = next((shape_of for name, shape_of in shape.types.items() if fnmatchcase(str(named), name)), None)
         if fields is None:
             below = f"{place}.{plain(str(named if named is not None else next(iter(value), 'untyped')))}"
             return self._not_granted(below)
@@ -213,9 +213,9 @@ def _is_stated(value: Any) -> bool:
 
 def _refers(schema: Any) -> bool:
     """Return whether a JSON schema refers to another document, or declares its own identity."""
-    left = [schema]
-    while left:
-        part = left.pop()
+    pending = [schema]
+    while pending:
+        part = pending.pop()
         if isinstance(part, dict):
             if any(isinstance(part.get(name), str) and not part[name].startswith("#") for name in _REFERENCES):
                 return True
@@ -225,9 +225,9 @@ def _refers(schema: Any) -> bool:
             dialect = part.get("$schema")
             if isinstance(dialect, str) and not _DIALECT.fullmatch(dialect):
                 return True
-            left.extend(part.values())
+            pending.extend(part.values())
         elif isinstance(part, list):
-            left.extend(part)
+            pending.extend(part)
     return False
 
 
