@@ -76,7 +76,7 @@ def score_chart(scores: Sequence[VersionScore], report: Report, seconds: float =
 
     Scores far worse than the median, such as that of the sample submission, would flatten the line of the others.
     """
-    points = [(one.seconds, one.score) for one in scores if one.score is not None and math.isfinite(one.score)]
+    points = [(item.seconds, item.score) for item in scores if item.score is not None and math.isfinite(item.score)]
     if len(points) < 2:
         return None
     unit, divisor = unit_of(max(seconds, points[-1][0]))
@@ -91,7 +91,7 @@ def score_chart(scores: Sequence[VersionScore], report: Report, seconds: float =
 
 def memory_chart(samples: Sequence[Sample]) -> dict[str, Any] | None:
     """Return a chart of the memory and the CPUs in use over time; None for fewer than three samples."""
-    known = [(one.seconds, one.memory_mb) for one in samples if one.memory_mb is not None]
+    known = [(sample.seconds, sample.memory_mb) for sample in samples if sample.memory_mb is not None]
     if len(known) < 3:
         return None
     unit, divisor = unit_of(known[-1][0])
@@ -101,7 +101,7 @@ def memory_chart(samples: Sequence[Sample]) -> dict[str, Any] | None:
 
 def cpus(samples: Sequence[Sample]) -> list[tuple[float, float]]:
     """Return the CPUs in use between samples, as pairs of a time in seconds and CPU seconds per second."""
-    known = [(one.seconds, one.cpu_seconds) for one in samples if one.cpu_seconds is not None]
+    known = [(sample.seconds, sample.cpu_seconds) for sample in samples if sample.cpu_seconds is not None]
     return [
         (after, max(0.0, (used - before_used) / (after - before)))
         for (before, before_used), (after, used) in itertools.pairwise(known)

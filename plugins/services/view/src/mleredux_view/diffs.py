@@ -31,17 +31,17 @@ class FileDiff:
 def diff_folders(before: Path | None, after: Path) -> list[FileDiff]:
     """Return the files that differ between two folders; None and missing folders count as empty."""
     old, new = _files(before), _files(after)
-    found: list[FileDiff] = []
+    diffs: list[FileDiff] = []
     for path in sorted(old.keys() | new.keys()):
-        if len(found) >= _FILES:
+        if len(diffs) >= _FILES:
             break
         first, second = old.get(path, b""), new.get(path, b"")
         if first is None or second is None:
             if first is not second:
-                found.append(FileDiff(readable_path(path), [], 0, 0, 0, "too large or not text"))
+                diffs.append(FileDiff(readable_path(path), [], 0, 0, 0, "too large or not text"))
         elif first != second:
-            found.append(diff_texts(readable_path(path), text_of(first), text_of(second)))
-    return found
+            diffs.append(diff_texts(readable_path(path), text_of(first), text_of(second)))
+    return diffs
 
 
 def diff_texts(path: str, before: str, after: str) -> FileDiff:
@@ -55,11 +55,11 @@ def diff_texts(path: str, before: str, after: str) -> FileDiff:
 
 def _files(folder: Path | None) -> dict[bytes, bytes | None]:
     """Return the files of a folder by path, with None for those that are too large or not text."""
-    found: dict[bytes, bytes | None] = {}
+    files: dict[bytes, bytes | None] = {}
     if folder is None or not folder.is_dir():
-        return found
+        return files
     for file in files_below(folder.parent, folder.name, IntakeLimits(files=_FILES * 4, depth=8)):
         if file.reason is None and b"__pycache__" not in file.path:
             read = excerpt(folder, file.path, head=_BYTES) if file.size <= _BYTES else None
-            found[file.path] = read.head if read and b"\0" not in read.head else None
-    return found
+            files[file.path] = read.head if read and b"\0" not in read.head else None
+    return files

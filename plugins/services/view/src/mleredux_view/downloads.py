@@ -38,8 +38,8 @@ class SentFile(StreamingResponse):
 
 def _pieces(file: BinaryIO) -> Iterator[bytes]:
     with file:
-        left = file.seek(0, 2)
+        remaining = file.seek(0, 2)
         file.seek(0)
-        while left > 0 and (piece := file.read(min(_PIECE, left))):
-            left -= len(piece)
+        while remaining > 0 and (piece := file.read(min(_PIECE, remaining))):
+            remaining -= len(piece)
             yield piece

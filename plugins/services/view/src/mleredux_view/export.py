@@ -35,11 +35,11 @@ def _write_pages(source: Source, folder: Path) -> int:
     pages, links, count = all_pages(), ExportLinks(), 0
     links.of(((), ()))()
     for page in links.pages():
-        if page[0][:1] == ("static",) or (found := find_page(pages, "/" + "/".join(page[0]))) is None:
+        if page[0][:1] == ("static",) or (match := find_page(pages, "/" + "/".join(page[0]))) is None:
             continue  # a plugin's link may be broken
-        one, parts = found
+        declared, parts = match
         query = {name: [value] for name, value in page[1]}
-        response = answer(one, Visit(source, parts, query, links.of(page), static=True))
+        response = answer(declared, Visit(source, parts, query, links.of(page), static=True))
         path = folder / file_name(page)
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:

@@ -81,21 +81,21 @@ def refilled(page: str, action: str, typed: Mapping[str, Sequence[str]]) -> str:
     """Return a page whose form with this action is filled with the values that were entered, except secrets and
     files."""
     fields = _Fields(page).fields
-    own = {field.form for field in fields if action in (field.given.get("action"), field.given.get("formaction"))}
+    own = {field.form for field in fields if action in (field.attrs.get("action"), field.attrs.get("formaction"))}
     parts, end = list[str](), 0
-    for field in (one for one in fields if one.form in own and one.name in typed):
-        values, kind = typed[field.name], field.given.get("type", "text")
+    for field in (element for element in fields if element.form in own and element.name in typed):
+        values, kind = typed[field.name], field.attrs.get("type", "text")
         mark = "selected" if field.tag == "option" else "checked"
         if field.tag == "option" or kind in ("checkbox", "radio"):
-            field.given.pop(mark, None)
-            field.given |= {mark: mark} if (field.given.get("value") or field.text.strip()) in values else {}
+            field.attrs.pop(mark, None)
+            field.attrs |= {mark: mark} if (field.attrs.get("value") or field.text.strip()) in values else {}
         elif field.tag == "textarea":
             field.text = f"\n{values[-1]}"  # browsers drop the first line break
         elif field.tag == "input" and kind not in ("hidden", "password", "file"):
-            field.given["value"] = values[-1]
+            field.attrs["value"] = values[-1]
         else:
             continue
-        tag = " ".join([field.tag, *(f'{name}="{escape(value or "")}"' for name, value in field.given.items())])
+        tag = " ".join([field.tag, *(f'{name}="{escape(value or "")}"' for name, value in field.attrs.items())])
         parts += [page[end : field.start], f"<{tag}>", escape(field.text)]
         end = field.end
     return "".join(parts) + page[end:]
@@ -107,7 +107,7 @@ class _Field:
 
     tag: str
     name: str
-    given: dict[str, str | None]
+    attrs: dict[str, str | None]
     form: str
     start: int
     end: int
@@ -121,20 +121,20 @@ class _Fields(HTMLParser):
         super().__init__()
         self.fields = list[_Field]()
         self._page, self._form, self._list = page, "", ""
-        self._starts = [0, *(found.end() for found in re.finditer("\n", page))]
+        self._starts = [0, *(newline.end() for newline in re.finditer("\n", page))]
         self._open: _Field | None = None
         self.feed(page)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given, start = dict(attrs), self._at()
-        name = given.get("name") or ""
+        attributes, start = dict(attrs), self._at()
+        name = attributes.get("name") or ""
         if tag == "form":
-            self._form = given.get("id") or str(start)
+            self._form = attributes.get("id") or str(start)
         elif tag == "select":
             self._list = name
         if tag in ("form", "input", "textarea", "option", "button"):
-            form, end = given.get("form") or self._form, start + len(self.get_starttag_text() or "")
-            self.fields.append(_Field(tag, self._list if tag == "option" else name, given, form, start, end))
+            form, end = attributes.get("form") or self._form, start + len(self.get_starttag_text() or "")
+            self.fields.append(_Field(tag, self._list if tag == "option" else name, attributes, form, start, end))
             self._open = self.fields[-1]
 
     def handle_endtag(self, tag: str) -> None:

@@ -69,8 +69,8 @@ class Guard:
         host = headers.get("host", "")
         if host not in self._hosts:
             return PlainTextResponse("This server only accepts requests on the loopback interface.\n", 421)
-        given = parse_qs(scope["query_string"].decode("latin-1")).get(ONCE, [""])[0]
-        if given and self.once is not None and hmac.compare_digest(given.encode(), self.once.encode()):
+        token = parse_qs(scope["query_string"].decode("latin-1")).get(ONCE, [""])[0]
+        if token and self.once is not None and hmac.compare_digest(token.encode(), self.once.encode()):
             self.once = None
             answer = RedirectResponse(scope["path"], 303)
             answer.set_cookie(self._cookie_name, self._session, httponly=True, samesite="strict", path="/")

@@ -17,8 +17,8 @@ def served(root: str) -> Callable[..., str]:
 
     def link(*parts: object, **query: object) -> str:
         path = "/".join(quote(str(part), safe="") for part in parts)
-        asked = urlencode([(name, value) for name, value in query.items() if value not in (None, "")], doseq=True)
-        return f"{root}/{path}{'?' + asked if asked else ''}"
+        parameters = urlencode([(name, value) for name, value in query.items() if value not in (None, "")], doseq=True)
+        return f"{root}/{path}{'?' + parameters if parameters else ''}"
 
     return link
 
@@ -35,8 +35,8 @@ class ExportLinks:
         folder = posixpath.dirname(file_name(page))
 
         def link(*parts: object, **query: object) -> str:
-            asked = tuple((name, str(value)) for name, value in sorted(query.items()) if value not in (None, ""))
-            named: Linked = (tuple(map(str, parts)), asked)
+            parameters = tuple((name, str(value)) for name, value in sorted(query.items()) if value not in (None, ""))
+            named: Linked = (tuple(map(str, parts)), parameters)
             if named not in self._named:
                 self._named[named] = None
                 self._left.append(named)

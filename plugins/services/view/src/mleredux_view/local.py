@@ -151,11 +151,11 @@ class LocalSource:
         current().task(asked.task)
         current().agent(asked.agent, asked.options)
         for seed in asked.seeds:
-            given = ["run", asked.task, "--agent", asked.agent, "--seed", str(seed), "--runs-dir", str(self.store.path)]
-            given += ["--sandbox", asked.sandbox] if asked.sandbox else []
-            given += ["--time-limit", f"{plain(asked.time_limit)}s"] if asked.time_limit else []
-            given += ["--data-dir", self._data_dir] if self._data_dir else []
-            _start([*given, *_options(asked.options)])
+            words = ["run", asked.task, "--agent", asked.agent, "--seed", str(seed), "--runs-dir", str(self.store.path)]
+            words += ["--sandbox", asked.sandbox] if asked.sandbox else []
+            words += ["--time-limit", f"{plain(asked.time_limit)}s"] if asked.time_limit else []
+            words += ["--data-dir", self._data_dir] if self._data_dir else []
+            _start([*words, *_options(asked.options)])
             yield f"Requested {asked.task} with {asked.agent}, seed {seed}."
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
@@ -174,10 +174,10 @@ class LocalSource:
     def again(self, run: Run) -> list[str]:
         """Return the arguments of `mleredux` that request the same run."""
         spec = run.spec
-        given = ["run", spec.task, "--agent", spec.agent, "--seed", str(spec.seed), "--sandbox", spec.sandbox]
-        given += ["--time-limit", f"{plain(spec.limits.time_limit)}s", "--runs-dir", str(self.store.path)]
-        given += ["--data-dir", self._data_dir or spec.data_dir]
-        return [*given, *_options(spec.options)]
+        words = ["run", spec.task, "--agent", spec.agent, "--seed", str(spec.seed), "--sandbox", spec.sandbox]
+        words += ["--time-limit", f"{plain(spec.limits.time_limit)}s", "--runs-dir", str(self.store.path)]
+        words += ["--data-dir", self._data_dir or spec.data_dir]
+        return [*words, *_options(spec.options)]
 
     def columns(self) -> Mapping[str, Any]:
         """Return the description of the directory and no user, since users do not sign in here."""
@@ -213,23 +213,23 @@ class LocalSource:
     def _matching(self, query: RunQuery, rows: list[Record]) -> tuple[list[Record], dict[str, list[tuple[str, int]]]]:
         """Return the matching rows and the counts of facets; a row excluded by only one filter counts in that filter's
         facet."""
-        found = list(rows)
+        shown = list(rows)
         for word in query.search.lower().split():
-            found = [row for row in found if word in self._texts[row["id"]]]
+            shown = [row for row in shown if word in self._texts[row["id"]]]
         by_one: dict[str, list[Record]] = {name: [] for name in query.wanted}
         if query.wanted:
-            matching, found = found, []
+            matching, shown = shown, []
             for row in matching:
                 refused = [name for name, values in query.wanted.items() if _text(row[name]) not in values]
                 if not refused:
-                    found.append(row)
+                    shown.append(row)
                 elif len(refused) == 1:
                     by_one[refused[0]].append(row)
         facets = {}
         for name in query.facets:
-            counts = Counter(map(itemgetter(name), chain(found, by_one.get(name, ()))))
+            counts = Counter(map(itemgetter(name), chain(shown, by_one.get(name, ()))))
             facets[name] = [(_text(value), count) for value, count in counts.most_common()]
-        return found, facets
+        return shown, facets
 
 
 def _read_all(store: RunStore) -> None:
@@ -294,7 +294,7 @@ def _options(options: Mapping[str, Any]) -> Iterator[str]:
 
 def _labels_in(folder: Path) -> dict[str, dict[str, str]]:
     try:
-        found = json.loads((folder / LABELS).read_text())
-        return {str(run): {str(name): str(value) for name, value in own.items()} for run, own in found.items()}
+        labels = json.loads((folder / LABELS).read_text())
+        return {str(run): {str(name): str(value) for name, value in own.items()} for run, own in labels.items()}
     except (OSError, ValueError, AttributeError):
         return {}

@@ -68,15 +68,15 @@ class LogFile:
 
     def read(self, first: int, count: int) -> list[Line]:
         """Return lines starting from a number."""
-        found: list[Line] = []
+        lines: list[Line] = []
         with open_below(self._root, self._name) as file:
             number = self._seek(file, first)
-            while len(found) < count and (data := file.readline(_LONGEST)):
+            while len(lines) < count and (data := file.readline(_LONGEST)):
                 left_out = 0 if data.endswith(b"\n") or len(data) < _LONGEST else _discard_line(file)
                 if number >= first:
-                    found.append(Line(number, data.rstrip(b"\r\n"), left_out))
+                    lines.append(Line(number, data.rstrip(b"\r\n"), left_out))
                 number += 1
-        return found
+        return lines
 
     def search(self, text: bytes, first: int) -> int | None:
         """Return the number of the next line that contains a text, ignoring case, starting from a number; None if there

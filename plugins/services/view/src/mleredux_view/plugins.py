@@ -53,20 +53,20 @@ def registered_pages(catalogue: Catalogue) -> list[Registered]:
 
 def templates() -> PrefixLoader:
     """Return a loader for the `templates` folders of their packages, with the package names as prefixes."""
-    found = {}
-    for package in {one.package for one in added()}:
+    loaders = {}
+    for package in {registered.package for registered in added()}:
         with suppress(ImportError, ValueError):  # its pages then show an error
-            found[package] = PackageLoader(package)
-    return PrefixLoader(found)
+            loaders[package] = PackageLoader(package)
+    return PrefixLoader(loaders)
 
 
 def plugin_pages(registered: list[Registered]) -> list[Declared]:
     """Return the registered pages and actions in the form of those declared here."""
-    pages = [(one.item, one) for one in registered if isinstance(one.item, Page)]
-    actions = [(one.item, one) for one in registered if isinstance(one.item, Action)]
+    pages = [(entry.item, entry) for entry in registered if isinstance(entry.item, Page)]
+    actions = [(entry.item, entry) for entry in registered if isinstance(entry.item, Action)]
     return [
-        *(Declared(page.path, partial(_shown, one), "GET", one) for page, one in pages),
-        *(Declared(action.path, partial(_done, one), "POST", one) for action, one in actions),
+        *(Declared(page.path, partial(_shown, entry), "GET", entry) for page, entry in pages),
+        *(Declared(action.path, partial(_done, entry), "POST", entry) for action, entry in actions),
     ]
 
 
@@ -83,44 +83,44 @@ def selections() -> list[tuple[str, list[str]]]:
 def panels_of(visit: Visit, shown: Run | Task) -> list[Section]:
     """Return the panels of a run or a task; a failing panel shows its error."""
     place = "task" if isinstance(shown, Task) else "run"
-    found = [one for one in (*added(), *visit.also) if isinstance(one.item, Panel) and one.item.place == place]
-    panels = ((one.item.title, _panel(one, visit, shown, place)) for one in found if isinstance(one.item, Panel))
+    here = [entry for entry in (*added(), *visit.also) if isinstance(entry.item, Panel) and entry.item.place == place]
+    panels = ((entry.item.title, _panel(entry, visit, shown, place)) for entry in here if isinstance(entry.item, Panel))
     return [Section(title, html) for title, html in panels if html is not None]
 
 
 def _pages() -> Iterator[tuple[Page, Registered]]:
-    for one in added():
-        if isinstance(one.item, Page):
-            yield one.item, one
+    for registered in added():
+        if isinstance(registered.item, Page):
+            yield registered.item, registered
 
 
-def _shown(one: Registered, visit: Visit) -> Shown | Response:
-    found = one.call(visit)
-    if isinstance(found, Download):
-        return sent(found.file, found.name)
-    return Shown(f"{one.package}/{_template(one)}", found or {})
+def _shown(registered: Registered, visit: Visit) -> Shown | Response:
+    result = registered.call(visit)
+    if isinstance(result, Download):
+        return sent(result.file, result.name)
+    return Shown(f"{registered.package}/{_template(registered)}", result or {})
 
 
-def _done(one: Registered, visit: Visit) -> Response:
-    return RedirectResponse(str(one.call(visit)), 303)
+def _done(registered: Registered, visit: Visit) -> Response:
+    return RedirectResponse(str(registered.call(visit)), 303)
 
 
-def _template(one: Registered) -> str:
-    return "" if isinstance(one.item, Action) else one.item.template
+def _template(registered: Registered) -> str:
+    return "" if isinstance(registered.item, Action) else registered.item.template
 
 
-def _panel(one: Registered, visit: Visit, shown: Run | Task, place: str) -> Markup | None:
+def _panel(registered: Registered, visit: Visit, shown: Run | Task, place: str) -> Markup | None:
     from mleredux_view.site import environment
 
     try:
-        values = one.call(visit, shown)
+        values = registered.call(visit, shown)
         if values is None:
             return None
         known = {"visit": visit, "link": visit.link, "static": visit.static, "csrf": visit.csrf, place: shown}
         try:
-            template = environment().get_template(f"{one.package}/{_template(one)}")
+            template = environment().get_template(f"{registered.package}/{_template(registered)}")
             return Markup(template.render({**known, **values}))
         except Exception as error:  # a plugin's template may raise anything
-            raise one.failed(error) from error
+            raise registered.failed(error) from error
     except MlereduxError as error:
         return Markup('<p class="empty">{}</p>').format(error.message)

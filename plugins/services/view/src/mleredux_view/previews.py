@@ -95,10 +95,10 @@ def _cell(cell: dict[str, Any]) -> Cell:
     for output in listed[:20] if isinstance(listed, list) else ():
         if not isinstance(output, dict):
             continue
-        data = found if isinstance(found := output.get("data"), dict) else {}
-        said = output.get("text") or data.get("text/plain") or "\n".join(map(str, output.get("traceback") or ()))
-        if said:
-            outputs.append(terminal_text(_joined(said).encode(errors="replace"))[:20_000])
+        data = content if isinstance(content := output.get("data"), dict) else {}
+        text = output.get("text") or data.get("text/plain") or "\n".join(map(str, output.get("traceback") or ()))
+        if text:
+            outputs.append(terminal_text(_joined(text).encode(errors="replace"))[:20_000])
         if image := data.get("image/png"):
             code = "".join(_joined(image).split())
             if len(code) < 4_000_000 and code.replace("+", "").replace("/", "").rstrip("=").isalnum():

@@ -56,14 +56,14 @@ def make_site(
         also: Pages and panels that exist only on this site.
         actions: Whether actions of plugins are enabled.
     """
-    add_templates(one.package for one in also)
+    add_templates(entry.package for entry in also)
     routes: list[Any] = [
         Route("/static/report.css", _report_css),
         Mount("/static", _Static(directory=STATIC)),
         Route("/live", partial(_live, source_of)),
     ]
-    pages = [one for one in all_pages(also) if actions or one.method == "GET" or one.registered in (None, *also)]
-    routes += [Route(one.path, partial(_answer, source_of, one, root, also), methods=[one.method]) for one in pages]
+    pages = [page for page in all_pages(also) if actions or page.method == "GET" or page.registered in (None, *also)]
+    routes += [Route(page.path, partial(_answer, source_of, page, root, also), methods=[page.method]) for page in pages]
     compressed = [Middleware(GZipMiddleware, minimum_size=2000, compresslevel=3)]
     nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root, also)
 
@@ -75,7 +75,7 @@ def make_site(
 
 def all_pages(also: Iterable[Registered] = ()) -> list[Declared]:
     """Return the pages and actions, with those of other plugins last."""
-    return [*(one for module in MODULES for one in declared(module)), *plugin_pages([*added(), *also])]
+    return [*(page for module in MODULES for page in declared(module)), *plugin_pages([*added(), *also])]
 
 
 def add_templates(packages: Iterable[str]) -> None:
@@ -89,16 +89,16 @@ def add_templates(packages: Iterable[str]) -> None:
 def environment() -> Environment:
     """Return the template environment: own templates, parts of the report, and templates of plugins prefixed with
     package names."""
-    made = Environment(
+    jinja = Environment(
         loader=ChoiceLoader([FileSystemLoader(HERE / "templates"), FileSystemLoader(REPORT), templates()]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(texts.FILTERS)
-    made.globals.update(menu=menu(), selections=selections())
-    return made
+    jinja.filters.update(texts.FILTERS)
+    jinja.globals.update(menu=menu(), selections=selections())
+    return jinja
 
 
 def rendered(shown: Shown, visit: Visit) -> str:
@@ -115,13 +115,13 @@ def sign_in_page(root: str, problem: str = "", provider: str = "") -> str:
 
 
 async def _answer(
-    source_of: Callable[[Request], Source], one: Declared, root: str, also: Sequence[Registered], request: Request
+    source_of: Callable[[Request], Source], target: Declared, root: str, also: Sequence[Registered], request: Request
 ) -> Response:
     form: dict[str, list[str]] = {}
     files: dict[str, Path] = {}
     session = str(request.scope.get("session_secret", ""))
     async with AsyncExitStack() as stack:
-        if one.method == "POST":
+        if target.method == "POST":
             try:
                 form, files = await read_form(request, stack)
             except TooLarge:
@@ -140,24 +140,24 @@ async def _answer(
         visit = Visit(
             source, request.path_params, query, served(root), False, boosted, form, files, session, also, path
         )
-        return await run_in_threadpool(answer, one, visit)
+        return await run_in_threadpool(answer, target, visit)
 
 
-def answer(one: Declared, visit: Visit) -> Response:
+def answer(target: Declared, visit: Visit) -> Response:
     """Return the response for a page; errors are pages too, and a refused form is shown again with the values that were
     entered."""
     vary = {"Vary": "HX-Request"}
     try:
-        shown = one.function(visit)
+        shown = target.function(visit)
         return shown if isinstance(shown, Response) else HTMLResponse(rendered(shown, visit), shown.status, vary)
     except MlereduxError as failure:
         error = failure
     except Exception as failure:  # a plugin's template may raise anything
-        if one.registered is None:
+        if target.registered is None:
             raise
-        error = one.registered.failed(failure)
+        error = target.registered.failed(failure)
     status = 404 if isinstance(error, NotFound) else 409
-    again = _page_of_form(visit, error) if one.method == "POST" else None
+    again = _page_of_form(visit, error) if target.method == "POST" else None
     if again is None:
         return HTMLResponse(rendered(Shown("problem.html.j2", {"problem": error}), visit), status, vary)
     page = answer(*again)
@@ -171,18 +171,18 @@ def _page_of_form(visit: Visit, error: MlereduxError) -> tuple[Declared, Visit] 
     if visit.back is None:
         return None
     path, query = visit.back
-    found = find_page(all_pages(visit.also), "/" + unquote(path).removeprefix(visit.link()))
-    if found is None:
+    match = find_page(all_pages(visit.also), "/" + unquote(path).removeprefix(visit.link()))
+    if match is None:
         return None
-    one, parts = found
-    return one, replace(visit, parts=parts, query=query, path=path, problem=error)
+    target, parts = match
+    return target, replace(visit, parts=parts, query=query, path=path, problem=error)
 
 
 def find_page(pages: Iterable[Declared], path: str) -> tuple[Declared, dict[str, str]] | None:
     """Return the page for a path, and the values for the names in braces in its URL."""
-    for one in pages:
-        if one.method == "GET" and (found := compile_path(one.path)[0].match(path)):
-            return one, found.groupdict()
+    for page in pages:
+        if page.method == "GET" and (match := compile_path(page.path)[0].match(path)):
+            return page, match.groupdict()
     return None
 
 

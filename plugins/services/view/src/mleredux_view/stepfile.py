@@ -66,18 +66,18 @@ class StepFile:
 
     def numbers(self, source: str = "", tool: str = "", error: bool = False, search: str = "") -> list[int]:
         """Return positions (from 0) of the steps that match all arguments."""
-        found: Iterator[int] = iter(range(len(self)))
+        matches: Iterator[int] = iter(range(len(self)))
         if search:
-            found = self._with(search)
+            matches = self._with(search)
         if source in _SOURCES:
             kind = _SOURCES.index(source)
-            found = (at for at in found if self._kinds[at] & 3 == kind)
+            matches = (at for at in matches if self._kinds[at] & 3 == kind)
         if error:
-            found = (at for at in found if self._kinds[at] & _HAS_ERROR)
+            matches = (at for at in matches if self._kinds[at] & _HAS_ERROR)
         if tool:
             wanted = self._tool_ids.get(tool, -1)
-            found = (at for at in found if self._tools_of[at] == wanted)
-        return list(found)
+            matches = (at for at in matches if self._tools_of[at] == wanted)
+        return list(matches)
 
     def step(self, at: int) -> Step | None:
         """Return the step at a position; None if it violates the format."""
@@ -122,9 +122,9 @@ class StepFile:
         extra = _dict(step.get("extra"))
         if (name := extra.get("node_id")) and len(self.nodes) < MOST:
             metric = extra.get("validation_metric")
-            told = float(metric) if isinstance(metric, int | float) and math.isfinite(metric) else None
+            value = float(metric) if isinstance(metric, int | float) and math.isfinite(metric) else None
             parent = str(extra.get("parent_id") or "")[:100]
-            self.nodes.append(Node(len(self) + 1, str(name)[:100], parent, told, extra.get("is_buggy") is True))
+            self.nodes.append(Node(len(self) + 1, str(name)[:100], parent, value, extra.get("is_buggy") is True))
         metrics = _dict(step.get("metrics"))
         self.prompt_tokens += _whole(metrics.get("prompt_tokens"))
         self.completion_tokens += _whole(metrics.get("completion_tokens"))

@@ -82,7 +82,7 @@ def code(text: str) -> Markup:
 def in_order(rows: Iterable[Any], column: str, up: bool) -> list[Any]:
     """Return rows sorted by a column, with numbers in numerical order; rows without a value come last."""
     known = [(key, row) for row in rows if (key := key_of(row, column)) is not None]
-    ordered = sorted(known, key=lambda one: (isinstance(one[0], str), one[0]), reverse=not up)
+    ordered = sorted(known, key=lambda item: (isinstance(item[0], str), item[0]), reverse=not up)
     return [row for _, row in ordered] + [row for row in rows if key_of(row, column) is None]
 
 

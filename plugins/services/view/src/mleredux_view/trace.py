@@ -22,9 +22,9 @@ _lock = threading.Lock()
 
 def trace_of(run: Run) -> StepFile | None:
     """Return the run's rollout, or the part written so far; None if there is none."""
-    found = steps_of(run.path)
-    if found is not None or run.state.final:
-        return found
+    steps = steps_of(run.path)
+    if steps is not None or run.state.final:
+        return steps
     with _lock:
         kept = _live.get(run.path)
         if kept is None or time.monotonic() - kept[0] > _SECONDS:

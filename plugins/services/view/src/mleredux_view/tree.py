@@ -42,7 +42,7 @@ class Tree(NamedTuple):
     height: int
 
 
-def drawn(found: Iterable[Node]) -> Tree | None:
+def drawn(listed: Iterable[Node]) -> Tree | None:
     """Lay out a tree with one row per generation and leaves side by side; return None if no node has a parent.
 
     A node whose parent is itself or a later node is treated as a root.
@@ -50,7 +50,7 @@ def drawn(found: Iterable[Node]) -> Tree | None:
     nodes: dict[str, Node] = {}
     children: dict[str, list[str]] = {}
     depths: dict[str, int] = {}
-    for node in found:
+    for node in listed:
         if node.name in nodes or len(nodes) >= MOST:
             continue
         parent = node.parent if node.parent in nodes else ""
@@ -65,8 +65,8 @@ def drawn(found: Iterable[Node]) -> Tree | None:
         parent = node.parent if node.parent in nodes and depths[name] else name
         here, above = _at(columns[name], depths[name]), _at(columns[parent], depths[parent])
         kind = "bad" if node.is_buggy else "good" if node.metric is not None else "plain"
-        told = "with an error" if node.is_buggy else "" if node.metric is None else f"metric {number(node.metric)}"
-        places.append(Place(node, *here, *above, kind, f"Step {node.step}{', ' + told if told else ''}"))
+        note = "with an error" if node.is_buggy else "" if node.metric is None else f"metric {number(node.metric)}"
+        places.append(Place(node, *here, *above, kind, f"Step {node.step}{', ' + note if note else ''}"))
     wide = max(place.x for place in places) + _EDGE
     return Tree(places, wide, max(place.y for place in places) + _EDGE)
 

@@ -194,9 +194,9 @@ class Table:
         self, visit: Visit, name: str, rows: list[Any], columns: Sequence[str], sort: str = "", up: bool = False
     ) -> None:
         self._visit, self._prefix, self._sort, self._up = visit, f"{name}." if name else "", sort, up
-        asked = {f"{self._prefix}{column}": column for column in columns}.get(visit.text("sort"))
-        if asked and not sort:
-            self._sort, self._up = asked, visit.text("up") == "1"
+        chosen = {f"{self._prefix}{column}": column for column in columns}.get(visit.text("sort"))
+        if chosen and not sort:
+            self._sort, self._up = chosen, visit.text("up") == "1"
             rows = in_order(rows, self._sort, self._up)
         self.rows = rows
 
@@ -261,8 +261,8 @@ def _declare(path: str, method: str) -> Callable[[_F], _F]:
 def declared(module: object) -> Iterator[Declared]:
     """Yield the pages and actions of a module."""
     for value in vars(module).values():
-        if isinstance(found := getattr(value, "declared", None), Declared):
-            yield found
+        if isinstance(entry := getattr(value, "declared", None), Declared):
+            yield entry
 
 
 def missing(what: str) -> NotFound:

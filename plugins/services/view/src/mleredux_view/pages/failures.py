@@ -45,35 +45,35 @@ class Group:
 @page("/failures")
 def failures(visit: Visit) -> Shown:
     """Group the newest runs that failed or fell short."""
-    asked = RunQuery(search=visit.text("q")[:500], wanted={"status": _ENDED}, limit=_RUNS, facets=())
-    table = visit.source.runs(asked)
+    request = RunQuery(search=visit.text("q")[:500], wanted={"status": _ENDED}, limit=_RUNS, facets=())
+    table = visit.source.runs(request)
     groups = sorted(_grouped(visit, table.rows), key=lambda group: -len(group.runs))
-    found = sum(len(group.runs) for group in groups)
-    values = {"groups": groups, "total": table.total, "most": _SHOWN, "read": len(table.rows), "found": found}
+    failed = sum(len(group.runs) for group in groups)
+    values = {"groups": groups, "total": table.total, "most": _SHOWN, "read": len(table.rows), "found": failed}
     return Shown("failures.html.j2", values)
 
 
 def _grouped(visit: Visit, rows: Iterable[Record]) -> Iterable[Group]:
     groups: dict[tuple[str, str], Group] = {}
     for row in rows:
-        if (found := _primary(visit.source, row)) is None:
+        if (primary := _primary(visit.source, row)) is None:
             continue
-        key = (found["category"], _PARTICULARS.sub("…", found["line"]))
+        key = (primary["category"], _PARTICULARS.sub("…", primary["line"]))
         if key not in groups:
             policy = CAUSES.get(Cause(row["cause"])) if row["cause"] in set(Cause) else None
-            groups[key] = Group(found["category"], found["title"], policy is None or policy.counts, found["line"])
-        groups[key].runs.append(Failed(row, place_of(visit.link, row["id"], found["where"])))
+            groups[key] = Group(primary["category"], primary["title"], policy is None or policy.counts, primary["line"])
+        groups[key].runs.append(Failed(row, place_of(visit.link, row["id"], primary["where"])))
     return groups.values()
 
 
 def _primary(source: Source, row: Record) -> dict[str, Any] | None:
     """Return the primary failure of a run; if no plugin determines one, its cause, unless it ended well."""
     try:
-        found = failures_of(source.run(row["id"]), str(row["updated_at"]))
+        findings = failures_of(source.run(row["id"]), str(row["updated_at"]))
     except MlereduxError:
-        found = ()
-    if found or row["status"] == "done":
-        return found[0] if found else None
+        findings = ()
+    if findings or row["status"] == "done":
+        return findings[0] if findings else None
     cause = row["cause"] or row["status"]
     meaning = CAUSES[Cause(cause)].meaning if cause in set(Cause) else ""
     return {"category": cause, "title": meaning, "line": (row["message"] or "")[:300], "where": ""}
@@ -95,9 +95,9 @@ def _failures_of(path: Path, _changed: str) -> tuple[dict[str, Any], ...]:
 
 def place_of(link: Callable[..., str], run_id: str, where: str) -> str:
     """Return the URL of the line, step or version that shows a failure, or else of the run."""
-    if found := _LOG.fullmatch(where):
-        other = {} if found[1] == "logs/agent.log" else {"name": found[1]}
-        return link("runs", run_id, "log", **other, line=found[2])
-    if found := _STEP.match(where):
-        return link("runs", run_id, "steps", step=found[1])
+    if match := _LOG.fullmatch(where):
+        other = {} if match[1] == "logs/agent.log" else {"name": match[1]}
+        return link("runs", run_id, "log", **other, line=match[2])
+    if match := _STEP.match(where):
+        return link("runs", run_id, "steps", step=match[1])
     return link("runs", run_id, "versions") if where.startswith("version") else link("runs", run_id)

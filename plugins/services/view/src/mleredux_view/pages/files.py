@@ -75,9 +75,9 @@ def _listed(run: Run) -> Iterator[Listed]:
     """Yield the files of mleredux and of plugins, then those of the agent, then those that exist only in the object
     store."""
     here = set()
-    for one in _listed_here(run):
-        here.add(one.path)
-        yield one
+    for file in _listed_here(run):
+        here.add(file.path)
+        yield file
     for kept in run.manifest.artifacts if run.manifest is not None else ():
         if kept.path.startswith(("output/", "submissions/")) and kept.path not in here and len(here) < _FILES:
             why = f"not on this disk; get it with `mleredux artifacts {run.id} --output FOLDER`"
@@ -89,12 +89,12 @@ def _listed_here(run: Run) -> Iterator[Listed]:
     for name in own:
         if not _hidden(name):
             yield Listed(name, size((run.path / name).stat().st_size), "")
-    left = _FILES
+    remaining = _FILES
     for folder in _FOLDERS:
-        for file in files_below(run.path, folder, IntakeLimits(files=left, depth=20)):
-            if left <= 0:
+        for file in files_below(run.path, folder, IntakeLimits(files=remaining, depth=20)):
+            if remaining <= 0:
                 return
-            left -= 1
+            remaining -= 1
             yield Listed(
                 f"{folder}/{readable_path(file.path)}",
                 size(file.size),
@@ -104,7 +104,7 @@ def _listed_here(run: Run) -> Iterator[Listed]:
 
 def _grouped(listed: list[Listed]) -> dict[str, list[Listed]]:
     groups: dict[str, list[Listed]] = {}
-    for one in listed:
-        folder = one.path.rpartition("/")[0]
-        groups.setdefault(folder, []).append(one)
+    for file in listed:
+        folder = file.path.rpartition("/")[0]
+        groups.setdefault(folder, []).append(file)
     return groups

@@ -29,8 +29,8 @@ def new(visit: Visit) -> Shown:
     near = [
         (name, other)
         for name in ("task", "agent")
-        if (given := (visit.form.get(name) or [""])[-1].strip()) and given not in known[f"{name}s"]
-        for other in get_close_matches(given, known[f"{name}s"], 2)
+        if (typed := (visit.form.get(name) or [""])[-1].strip()) and typed not in known[f"{name}s"]
+        for other in get_close_matches(typed, known[f"{name}s"], 2)
     ]
     return Shown("new.html.j2", {**known, "near": near})
 
@@ -45,21 +45,21 @@ def launch(visit: Visit) -> Response:
 @action("/actions/label")
 def label(visit: Visit) -> Response:
     """Label the selected runs."""
-    given = _LABEL.fullmatch((visit.form.get("label") or [""])[-1].strip())
-    if given is None:
+    typed = _LABEL.fullmatch((visit.form.get("label") or [""])[-1].strip())
+    if typed is None:
         raise MlereduxError("A label must have the form NAME=VALUE.", hint="NAME= removes it.")
-    return finish(visit, visit.source.label(selected(visit), given[1], given[2].strip()))
+    return finish(visit, visit.source.label(selected(visit), typed[1], typed[2].strip()))
 
 
-def _launch(asked: Mapping[str, str]) -> Launch:
+def _launch(fields: Mapping[str, str]) -> Launch:
     try:
-        seeds = tuple(dict.fromkeys(int(word) for word in asked.get("seeds", "0").replace(",", " ").split())) or (0,)
-        limit: Any = Duration().convert(asked["time_limit"], None, None) if asked.get("time_limit") else None
-        options = read_options(tuple(line.strip() for line in asked.get("options", "").splitlines() if line.strip()))
+        seeds = tuple(dict.fromkeys(int(word) for word in fields.get("seeds", "0").replace(",", " ").split())) or (0,)
+        limit: Any = Duration().convert(fields["time_limit"], None, None) if fields.get("time_limit") else None
+        options = read_options(tuple(line.strip() for line in fields.get("options", "").splitlines() if line.strip()))
     except (ValueError, click.ClickException) as error:
-        said = error.message if isinstance(error, click.ClickException) else "Seeds must be whole numbers."
-        raise MlereduxError(said, hint="Change the form.") from error
+        message = error.message if isinstance(error, click.ClickException) else "Seeds must be whole numbers."
+        raise MlereduxError(message, hint="Change the form.") from error
     if len(seeds) > _MOST_SEEDS:
         raise MlereduxError(f"A form can request at most {_MOST_SEEDS}.", hint="`mleredux experiment` can run more.")
-    how = {"sandbox": asked.get("sandbox") or None, "time_limit": limit, "options": options}
-    return Launch(task=asked.get("task", ""), agent=asked.get("agent", ""), seeds=seeds, **how)
+    settings = {"sandbox": fields.get("sandbox") or None, "time_limit": limit, "options": options}
+    return Launch(task=fields.get("task", ""), agent=fields.get("agent", ""), seeds=seeds, **settings)

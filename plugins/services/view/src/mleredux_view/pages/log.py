@@ -42,15 +42,15 @@ def log(visit: Visit) -> Shown:
     except OSError:
         return Shown("log.html.j2", values)
     query, line = visit.text("q")[:200], visit.count("line", 0)
-    found = file.search(query.encode(), line or 1) if query else None
-    place = found or (file.error if visit.text("at") == "error" and not line else line)
+    match = file.search(query.encode(), line or 1) if query else None
+    place = match or (file.error if visit.text("at") == "error" and not line else line)
     first = max(1, place - _BEFORE if place else file.lines - _LINES + 1)
-    rows = [_row(one, place, query) for one in file.read(first, _LINES)]
+    rows = [_row(entry, place, query) for entry in file.read(first, _LINES)]
     end = first + _LINES > file.lines
     following = end and not place and not run.state.final and not visit.static
     return Shown(
         "log.html.j2",
-        {**values, **_links(visit, file, name, first), "log": file, "rows": rows, "query": query, "found": found,
+        {**values, **_links(visit, file, name, first), "log": file, "rows": rows, "query": query, "found": match,
          "place": place, "first": first, "size": size(file.size), "following": following},
     )  # fmt: skip
 
@@ -92,9 +92,9 @@ def _row(line: Line, place: int | None, query: str) -> Row:
 
 def _names(run: Run) -> dict[str, str]:
     """Return the paths of logs in the run, and their sizes."""
-    found = {}
+    sizes = {}
     for folder in ("logs", "output/logs"):
         for file in files_below(run.path, folder, IntakeLimits(files=_LOGS, depth=3)):
             if file.reason is None and file.size:
-                found[f"{folder}/{readable_path(file.path)}"] = size(file.size)
-    return dict(sorted(found.items(), key=lambda item: item[0] != _MAIN))
+                sizes[f"{folder}/{readable_path(file.path)}"] = size(file.size)
+    return dict(sorted(sizes.items(), key=lambda item: item[0] != _MAIN))

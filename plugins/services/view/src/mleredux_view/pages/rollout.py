@@ -42,8 +42,8 @@ def steps(visit: Visit) -> Shown:
     values: dict[str, Any] = {**about(run, "steps"), "trace": trace, "chosen": chosen, "open": any(chosen.values())}
     if trace is None:
         return Shown("steps.html.j2", values)
-    asked = _PER_PAGE * max(visit.count("page", 1), visit.count("step", 0) // _PER_PAGE + 1)
-    trace.wait(None if values["open"] or visit.static else asked + 1)
+    wanted = _PER_PAGE * max(visit.count("page", 1), visit.count("step", 0) // _PER_PAGE + 1)
+    trace.wait(None if values["open"] or visit.static else wanted + 1)
     complete = trace.complete
     numbers = trace.numbers(**chosen) if values["open"] else range(len(trace))
     pages = max(1, -(-len(numbers) // _PER_PAGE))
@@ -69,29 +69,29 @@ def _view(trace: StepFile, number: int, resources: Callable[[Step], list[tuple[s
         return None
     view, used, metrics = step_view(step), resources(step), step.metrics
     tokens = (metrics.prompt_tokens or 0) + (metrics.completion_tokens or 0) if metrics else 0
-    told = [counted(tokens, "token") * (tokens > 0), money(metrics.cost_usd) if metrics and metrics.cost_usd else ""]
-    beside = " · ".join(filter(None, [*told, *(value for _, value in used[:1])]))
+    costs = [counted(tokens, "token") * (tokens > 0), money(metrics.cost_usd) if metrics and metrics.cost_usd else ""]
+    beside = " · ".join(filter(None, [*costs, *(value for _, value in used[:1])]))
     return replace(view, facts=[*view.facts, *used], chips=[*view.chips, *([("use", beside)] if beside else [])])
 
 
 def _resources(run: Run) -> Callable[[Step], list[tuple[str, str]]]:
     """Return a function that returns the memory and the CPUs in use at the time of a step, if they were sampled."""
     samples, began = run.resources(), run.log.state.agent_started
-    times, in_use = [one.seconds for one in samples], dict(cpus(samples))
+    times, in_use = [sample.seconds for sample in samples], dict(cpus(samples))
 
-    def found(step: Step) -> list[tuple[str, str]]:
+    def resources_of(step: Step) -> list[tuple[str, str]]:
         with suppress(ValueError, OverflowError):
             when = datetime.fromisoformat(step.timestamp or "")
             after = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - (began or 0.0)
             if times and times[0] <= after <= times[-1] + _SAMPLED:
-                one = samples[bisect.bisect_right(times, after) - 1]
-                known = [("memory", f"{one.memory_mb:,.0f} MB")] if one.memory_mb is not None else []
-                return [*known, *([("CPUs", f"{in_use[one.seconds]:.1f}")] if one.seconds in in_use else [])]
+                sample = samples[bisect.bisect_right(times, after) - 1]
+                known = [("memory", f"{sample.memory_mb:,.0f} MB")] if sample.memory_mb is not None else []
+                return [*known, *([("CPUs", f"{in_use[sample.seconds]:.1f}")] if sample.seconds in in_use else [])]
         return []
 
-    return found
+    return resources_of
 
 
 def _address(visit: Visit) -> Any:
-    asked = {name: visit.text(name) for name in ("source", "tool", "error", "q")}
-    return lambda page: visit.link("runs", visit.parts["run_id"], "steps", **asked, page=page if page > 1 else "")
+    filters = {name: visit.text(name) for name in ("source", "tool", "error", "q")}
+    return lambda page: visit.link("runs", visit.parts["run_id"], "steps", **filters, page=page if page > 1 else "")

@@ -61,39 +61,39 @@ def task(visit: Visit) -> Shown:
     """Show one task."""
     name = visit.parts["task"]
     try:
-        found = current().task(name)
+        declared = current().task(name)
     except MlereduxError as error:
         if not visit.rows(1, task=[name]):
             raise
         return Shown("task.html.j2", {"name": name, "task": None, "why": error.message, "panels": []})
-    entries, about = _leaderboard(visit, found)
+    entries, about = _leaderboard(visit, declared)
     values = {
-        "levels": list(_levels(found, entries)),
+        "levels": list(_levels(declared, entries)),
         "entries": len(entries),
-        "chart": _curve(found, entries),
+        "chart": _curve(declared, entries),
         "about": about,
-        "description": markdown(found.describe()),
-        **_files(visit, found),
+        "description": markdown(declared.describe()),
+        **_files(visit, declared),
     }
-    return Shown("task.html.j2", {"name": name, "task": found, "panels": panels_of(visit, found), **values})
+    return Shown("task.html.j2", {"name": name, "task": declared, "panels": panels_of(visit, declared), **values})
 
 
 @page("/tasks/{task}/files.zip")
 def download(visit: Visit) -> Response:
     """Send the files that agents receive for the task, and its description."""
-    found = current().task(visit.parts["task"])
-    if visit.static or (public := _public(visit, found)) is None:
-        raise NotFound(f"The files of {found.id} are missing.", hint=f"`mleredux prepare {found.id}` creates them.")
+    chosen = current().task(visit.parts["task"])
+    if visit.static or (public := _public(visit, chosen)) is None:
+        raise NotFound(f"The files of {chosen.id} are missing.", hint=f"`mleredux prepare {chosen.id}` creates them.")
     paths = [path for path in sorted(public.rglob("*")) if path.is_file() and not path.is_symlink()]
     if sum(path.stat().st_size for path in paths) > _ZIP_BYTES:
         where = f"They are in {public}." if visit.folder else "Ask the server's administrator for them."
-        raise MlereduxError(f"The files of {found.id} are too large to download.", hint=where)
+        raise MlereduxError(f"The files of {chosen.id} are too large to download.", hint=where)
     packed = tempfile.TemporaryFile()  # noqa: SIM115 (closed when it was sent)
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for path in paths:
             archive.write(path, path.relative_to(public))
-        archive.writestr("description.md", found.describe())
-    return sent(packed, f"{found.id}.zip")
+        archive.writestr("description.md", chosen.describe())
+    return sent(packed, f"{chosen.id}.zip")
 
 
 def _public(visit: Visit, task: Task) -> Path | None:
@@ -129,12 +129,12 @@ def _leaderboard(visit: Visit, task: Task) -> tuple[list[float], str]:
 
 
 def _levels(task: Task, entries: list[float]) -> Any:
-    given = task.thresholds
-    if given is None:
+    thresholds = task.thresholds
+    if thresholds is None:
         return
     sign = 1 if task.direction == "maximize" else -1
     for name in _NAMED:
-        level = getattr(given, name)
+        level = getattr(thresholds, name)
         yield Level(name, number(level), sum(sign * entry >= sign * level for entry in entries))
 
 

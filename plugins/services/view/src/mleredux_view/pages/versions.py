@@ -43,7 +43,7 @@ def versions(visit: Visit) -> Shown:
 def version(visit: Visit) -> Shown:
     """Show one version with the diff of its code from the previous version, or from another one."""
     run = visit.run
-    kept = {str(one.number): one for one in run.submissions()}
+    kept = {str(submission.number): submission for submission in run.submissions()}
     chosen = kept.get(visit.parts["number"])
     if chosen is None:
         raise missing(f"version {visit.parts['number'][:20]!r} of run {run.id}")
