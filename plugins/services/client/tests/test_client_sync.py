@@ -74,7 +74,7 @@ def test_both_have_the_same_methods_with_the_same_arguments(waiting: type, plain
 def test_an_experiment_takes_the_arguments_of_its_runs(client: type) -> None:
     one, many = inspect.signature(client.run).parameters, inspect.signature(client.experiment).parameters
     assert one.keys() - {"self", "task", "agent", "seed", "wait"} == calls.RunFields.__annotations__.keys()
-    assert many["how"].kind is inspect.Parameter.VAR_KEYWORD
+    assert many["settings"].kind is inspect.Parameter.VAR_KEYWORD
     kept = {"defaults": calls.run_fields(), "none": calls.run_fields(**dict.fromkeys(calls.RunFields.__annotations__))}
     assert kept["defaults"] == kept["none"] and not calls.known(kept["none"])
 

@@ -48,11 +48,11 @@ def parse(model: type[M], document: Any) -> M:
         ) from None
 
 
-def unexpected(response: httpx.Response, what: str) -> UnexpectedAnswer:
+def unexpected(response: httpx.Response, fault: str) -> UnexpectedAnswer:
     """Return the error for a response that does not come from a mleredux server."""
     request = response.request
     return UnexpectedAnswer(
-        f"The answer to {request.method} {request.url.path} is {what}.",
+        f"The answer to {request.method} {request.url.path} is {fault}.",
         hint="Check that this is the URL of a mleredux service.",
         status=response.status_code,
     )
@@ -61,8 +61,8 @@ def unexpected(response: httpx.Response, what: str) -> UnexpectedAnswer:
 def problem_in(response: httpx.Response, body: bytes, secret: str | None) -> MlereduxApiError:
     """Return the error for a response."""
     request = response.request
-    asked = f"{request.method} {request.url.path}"
-    return problem_of(response.status_code, response.headers, body, asked=asked, secret=secret)
+    request_line = f"{request.method} {request.url.path}"
+    return problem_of(response.status_code, response.headers, body, request=request_line, secret=secret)
 
 
 def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
@@ -73,10 +73,10 @@ def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
         httpx.ReadTimeout: "does not respond in time",
         httpx.PoolTimeout: "has too many concurrent requests from this client",
     }
-    what = known.get(type(error), "closed the connection")
+    fault = known.get(type(error), "closed the connection")
     reason = str(error).strip()[:200]
     return Unreachable(
-        f"{url} {what}{f' ({reason})' if reason else ''}.", hint="Check the URL, and that the service is running."
+        f"{url} {fault}{f' ({reason})' if reason else ''}.", hint="Check the URL, and that the service is running."
     )
 
 

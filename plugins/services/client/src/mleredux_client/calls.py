@@ -114,14 +114,14 @@ def run_fields(**fields: Unpack[RunFields]) -> dict[str, Any]:
     """
     if unknown := sorted(fields.keys() - RunFields.__annotations__.keys()):
         raise TypeError(f"{unknown[0]!r} is not an argument of a run or an experiment.")
-    given: dict[str, Any] = dict.fromkeys(RunFields.__annotations__) | {**fields}
-    wanted = {**(given["limits"] or {}), **known({"time_limit": given.pop("time_limit")})}
-    wanted |= {name: seconds(wanted[name]) for name in _TIMES if wanted.get(name) is not None}
-    grants = {name: several(name, names) for name, names in (given["grants"] or {}).items()}
-    labels = {name: str(value) for name, value in (given["labels"] or {}).items()}
-    given |= {"limits": wanted, "grants": grants, "labels": labels, "options": dict(given["options"] or {})}
-    given["secrets"] = several("secrets", given["secrets"] or ())
-    return {name: value if name in _SENT else value or None for name, value in given.items()}
+    values: dict[str, Any] = dict.fromkeys(RunFields.__annotations__) | {**fields}
+    limits = {**(values["limits"] or {}), **known({"time_limit": values.pop("time_limit")})}
+    limits |= {name: seconds(limits[name]) for name in _TIMES if limits.get(name) is not None}
+    grants = {name: several(name, names) for name, names in (values["grants"] or {}).items()}
+    labels = {name: str(value) for name, value in (values["labels"] or {}).items()}
+    values |= {"limits": limits, "grants": grants, "labels": labels, "options": dict(values["options"] or {})}
+    values["secrets"] = several("secrets", values["secrets"] or ())
+    return {name: value if name in _SENT else value or None for name, value in values.items()}
 
 
 def run_filters(

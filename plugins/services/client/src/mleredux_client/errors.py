@@ -51,8 +51,8 @@ class MlereduxApiError(Exception):
         return self.detail
 
     def __str__(self) -> str:
-        told = [f"{item['field']}: {item['message']}" for item in self.fields]
-        wrong = [text for text in told if text not in self.detail]
+        problems = [f"{item['field']}: {item['message']}" for item in self.fields]
+        wrong = [text for text in problems if text not in self.detail]
         parts = [self.detail, f"({'; '.join(wrong)})" if wrong else None, self.hint]
         return " ".join(part for part in parts if part)
 
@@ -130,7 +130,7 @@ class UnexpectedAnswer(MlereduxApiError):
 
 
 class UnsafePath(MlereduxApiError):
-    """A name from the server would lead out of its folder."""
+    """A name from the server would point outside its folder."""
 
 
 class Damaged(MlereduxApiError):
@@ -161,7 +161,7 @@ _BY_STATUS: dict[int, type[MlereduxApiError]] = {
 
 
 def problem_of(
-    status: int, headers: Mapping[str, str], body: bytes, *, asked: str, secret: str | None = None
+    status: int, headers: Mapping[str, str], body: bytes, *, request: str, secret: str | None = None
 ) -> MlereduxApiError:
     """Return the error for a response.
 
@@ -169,11 +169,11 @@ def problem_of(
         status: The HTTP status, 300 or more.
         headers: The response headers, with case-insensitive names.
         body: Problem details (RFC 9457), or any other body from a proxy.
-        asked: Method and path, for the message if the body has none.
+        request: Method and path, for the message if the body has none.
         secret: A secret that is masked wherever it occurs.
     """
 
-    def said(value: object) -> str | None:
+    def text(value: object) -> str | None:
         if not isinstance(value, str) or not value.strip():
             return None
         masked = value.replace(secret, "***") if secret else value
@@ -183,30 +183,30 @@ def problem_of(
         document = json.loads(body)
     except (ValueError, RecursionError):
         document = None
-    told: dict[str, Any] = document if isinstance(document, dict) else {}
-    slug = (said(told.get("type")) or "").removeprefix("urn:mleredux:problem:") or None
-    listed = told.get("errors")
+    doc: dict[str, Any] = document if isinstance(document, dict) else {}
+    slug = (text(doc.get("type")) or "").removeprefix("urn:mleredux:problem:") or None
+    listed = doc.get("errors")
     fields = [
-        {"field": said(str(item.get("field"))) or "", "message": said(str(item.get("message"))) or ""}
+        {"field": text(str(item.get("field"))) or "", "message": text(str(item.get("message"))) or ""}
         for item in (listed if isinstance(listed, list) else [])[:100]
         if isinstance(item, dict)
     ]
     kind = _BY_SLUG.get(slug or "") or _BY_STATUS.get(status) or (ServerError if status >= 500 else MlereduxApiError)
     return kind(
-        said(told.get("detail")) or said(told.get("title")) or f"The service answered {asked} with status {status}.",
-        hint=said(told.get("hint")) or _hint(status, headers, said),
+        text(doc.get("detail")) or text(doc.get("title")) or f"The service answered {request} with status {status}.",
+        hint=text(doc.get("hint")) or _hint(status, headers, text),
         status=status,
-        request_id=said(told.get("instance")) or said(headers.get("X-Request-Id")),
+        request_id=text(doc.get("instance")) or text(headers.get("X-Request-Id")),
         slug=slug,
         fields=fields,
         retry_after=retry_after(headers),
     )
 
 
-def _hint(status: int, headers: Mapping[str, str], said: Callable[[object], str | None]) -> str | None:
+def _hint(status: int, headers: Mapping[str, str], text: Callable[[object], str | None]) -> str | None:
     """Return a hint for a response without one."""
     if 300 <= status < 400:
-        return f"It points to {said(headers.get('Location'))}; use that service's URL if you trust it with the token."
+        return f"It points to {text(headers.get('Location'))}; use that service's URL if you trust it with the token."
     if status == 401:
         return "Pass a token: `Client(token=…)`, or the environment variable MLEREDUX_TOKEN."
     return None

@@ -97,9 +97,9 @@ class Partial:
         self.target, self._keep = target, keep
         self.tag: str | None = None
         target.parent.mkdir(parents=True, exist_ok=True)
-        found = self._shared(keep, key) if keep is not None and fcntl is not None else None
-        self._resumable = found is not None
-        self._file, self._path = found or self._own(keep or target.parent)
+        shared = self._shared(keep, key) if keep is not None and fcntl is not None else None
+        self._resumable = shared is not None
+        self._file, self._path = shared or self._own(keep or target.parent)
         self._done = False
         self._hash = hashlib.file_digest(self._file, "sha256")
 

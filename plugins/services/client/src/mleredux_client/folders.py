@@ -130,9 +130,9 @@ def _walk(
     only: frozenset[str] | None = None,
 ) -> Iterator[str]:
     here = root / prefix
-    if (found := _rules(here / ".gitignore")) is not None:
-        rules = [*rules, (prefix, found)]
-    for entry in sorted(os.scandir(here), key=lambda one: one.name):
+    if (spec := _rules(here / ".gitignore")) is not None:
+        rules = [*rules, (prefix, spec)]
+    for entry in sorted(os.scandir(here), key=lambda item: item.name):
         name = prefix + entry.name
         if entry.name in _LEFT_OUT or (only is not None and entry.name not in only):
             continue
@@ -147,9 +147,9 @@ def _walk(
 def _ignored(name: str, rules: list[tuple[str, GitIgnoreSpec]]) -> bool:
     """Return whether a path is ignored; as in git, the innermost file with a matching rule decides."""
     for prefix, spec in reversed(rules):
-        said = spec.check_file(name.removeprefix(prefix)).include
-        if said is not None:
-            return said
+        ignored = spec.check_file(name.removeprefix(prefix)).include
+        if ignored is not None:
+            return ignored
     return False
 
 
@@ -200,7 +200,7 @@ def _add(tar: tarfile.TarFile, path: Path, name: str, *, followed: bool) -> str:
         status = os.fstat(file.fileno())
         program = bool(status.st_mode & 0o100)
         info.size, info.mode = status.st_size, 0o755 if program else 0o644
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
         file.seek(0)
         tar.addfile(info, file)
-    return f"{'program' if program else 'file'} {found} {name}\n"
+    return f"{'program' if program else 'file'} {digest} {name}\n"

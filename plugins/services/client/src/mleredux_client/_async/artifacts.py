@@ -45,7 +45,7 @@ class AsyncArtifactFile:
         return content.decode("utf-8", errors="replace")
 
     async def save(self, path: Path | str) -> Path:
-        """Save it as a file of that name, or in an existing folder."""
+        """Save it as a file with that name, or in an existing folder."""
         target = Path(path)
         if target.is_dir():
             target = target_of(target, self.path.rsplit("/", 1)[-1])
@@ -150,7 +150,7 @@ class AsyncArtifacts:
             The paths of the files.
 
         Raises:
-            UnsafePath: A name would lead out of the folder; nothing was downloaded.
+            UnsafePath: A name would point outside the folder; nothing was downloaded.
             NotFound: No file matches the pattern.
         """
         wanted = await self.list(pattern)

@@ -63,8 +63,8 @@ class AsyncBuilds:
             "secrets": list(secrets),
             "project": project or self.project,
         }
-        made = AsyncBuild._of(self._http, await self._http.json(calls.create("/v1/builds", body)))
-        return await made.wait() if wait else made
+        created = AsyncBuild._of(self._http, await self._http.json(calls.create("/v1/builds", body)))
+        return await created.wait() if wait else created
 
     async def get_build(self, id: str) -> AsyncBuild:
         """Return a build, by id."""

@@ -142,8 +142,8 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             project=project or self.project,
         )
         body = {"task": task, "agent": await self.upload(agent, project=project), "seed": seed, **fields}
-        made = AsyncRun._of(self._http, await self._http.json(calls.create("/v1/runs", body)))
-        return await made.wait() if wait else made
+        created = AsyncRun._of(self._http, await self._http.json(calls.create("/v1/runs", body)))
+        return await created.wait() if wait else created
 
     async def get_run(self, id: str) -> AsyncRun:
         """Return a run, by id."""
@@ -183,7 +183,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             sort: Order by time or by score; a minus sign means descending.
             page_size: Number of runs per request, at most 500.
         """
-        asked = calls.run_filters(
+        filters = calls.run_filters(
             status=status,
             labels=labels,
             created_after=created_after,
@@ -197,7 +197,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             experiment=experiment,
             sort=sort,
         )
-        return AsyncPager(self._http, "/v1/runs", partial(AsyncRun._of, self._http), asked, page_size=page_size)
+        return AsyncPager(self._http, "/v1/runs", partial(AsyncRun._of, self._http), filters, page_size=page_size)
 
     async def as_completed(
         self, runs: Iterable[AsyncRun], *, timeout: Duration | None = None
@@ -220,15 +220,15 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             for start in range(0, len(ids), _AT_ONCE):
                 some = ids[start : start + _AT_ONCE]
                 page = await self._http.json(calls.get("/v1/runs", {"id": some, "limit": _AT_ONCE}))
-                told = {str(item["id"]): item for item in page["items"]}
+                records = {str(item["id"]): item for item in page["items"]}
                 for run_id in some:
-                    if run_id in told:
-                        waiting[run_id]._said(told[run_id])
+                    if run_id in records:
+                        waiting[run_id]._update(records[run_id])
                     else:
                         await waiting[run_id].refresh()  # raises if it was deleted
                     if waiting[run_id].finished:
                         ended.append(waiting[run_id])
-            for run in sorted(ended, key=lambda one: str(one.ended_at)):
+            for run in sorted(ended, key=lambda run: str(run.ended_at)):
                 del waiting[run.id]
                 yield run
             if waiting and until is not None and time.monotonic() > until:
@@ -256,12 +256,12 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             A record per run with `run`, `ok`, and `message`, the reason if nothing was done.
         """
         ids = [run if isinstance(run, str) else run.id for run in runs]
-        found: list[dict[str, Any]] = []
+        results: list[dict[str, Any]] = []
         for start in range(0, len(ids), 500):
             body = {"action": action, "runs": ids[start : start + 500], "change": change or None}
             call = calls.Call("POST", "/v1/runs/bulk", json=calls.known(body), repeatable=action != "retry")
-            found += (await self._http.json(call))["results"]
-        return found
+            results += (await self._http.json(call))["results"]
+        return results
 
     async def experiment(
         self,
@@ -273,7 +273,7 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
         name: str | None = None,
         plan: Mapping[str, Any] | None = None,
         wait: bool = False,
-        **how: Unpack[calls.RunFields],
+        **settings: Unpack[calls.RunFields],
     ) -> AsyncExperiment:
         """Run every agent on every task with every seed: either all runs are created, or none.
 
@@ -286,11 +286,12 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             plan: The fields of a plan file, instead of all other arguments except `name`, `labels`, `priority`,
                 `preemptible`, `project` and `secrets`.
             wait: Whether to return only when all runs have ended.
-            how: `sandbox`, `time_limit`, `limits`, `options`, `network`, `grants`, `secrets`, `obfuscated`, `verify`,
-                `context`, `labels`, `priority`, `preemptible` and `project`, as for `run`; they apply to all runs.
+            settings: `sandbox`, `time_limit`, `limits`, `options`, `network`, `grants`, `secrets`, `obfuscated`,
+                `verify`, `context`, `labels`, `priority`, `preemptible` and `project`, as for `run`; they apply
+                to all runs.
         """
-        how["project"] = project = how.get("project") or self.project
-        fields = calls.run_fields(**how)
+        settings["project"] = project = settings.get("project") or self.project
+        fields = calls.run_fields(**settings)
         named = [await self.upload(agent, project=project) for agent in calls.several("agents", agents)]
         matrix: dict[str, Any] = {
             "name": name,
@@ -303,14 +304,14 @@ class AsyncClient(AsyncOffers, AsyncGrades, AsyncBuilds):
             fields = {key: fields[key] for key in ("labels", "priority", "preemptible", "project", "secrets")}
             matrix = {"name": name, "plan": plan}
         document = await self._http.json(calls.create("/v1/experiments", {**matrix, **fields}))
-        made = AsyncExperiment._of(self._http, document)
-        return await made.wait() if wait else made
+        created = AsyncExperiment._of(self._http, document)
+        return await created.wait() if wait else created
 
     async def check(self, plan: Mapping[str, Any]) -> dict[str, Any]:
         """Check a plan, given as the fields of its file: return its runs, its time and cost estimated from past runs,
         and the difference that it can detect."""
-        found: dict[str, Any] = await self._http.json(calls.create("/v1/experiments/check", {"plan": plan}))
-        return found
+        document: dict[str, Any] = await self._http.json(calls.create("/v1/experiments/check", {"plan": plan}))
+        return document
 
     async def get_experiment(self, id: str) -> AsyncExperiment:
         """Return an experiment with its runs, by id."""

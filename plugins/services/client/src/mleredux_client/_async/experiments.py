@@ -26,17 +26,17 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
 
     async def cancel(self) -> AsyncExperiment:
         """Cancel all its runs."""
-        return self._said(await self._http.json(calls.act(f"{self._path}/cancel")))
+        return self._update(await self._http.json(calls.act(f"{self._path}/cancel")))
 
     async def extend(self, *, tasks: Iterable[str] = (), seeds: Iterable[int] = ()) -> AsyncExperiment:
         """Add tasks (or sets as `set:NAME`) and seeds to an experiment that was created from a plan."""
         body = {"tasks": list(tasks), "seeds": list(seeds)}
-        return self._said(await self._http.json(calls.create(f"{self._path}/extend", body)))
+        return self._update(await self._http.json(calls.create(f"{self._path}/extend", body)))
 
     async def retry(self) -> AsyncExperiment:
         """Retry runs that were cancelled, or failed because of the environment or the task; earlier attempts are
         kept."""
-        return self._said(await self._http.json(calls.act(f"{self._path}/retry")))
+        return self._update(await self._http.json(calls.act(f"{self._path}/retry")))
 
     async def analysis(self, measure: str | None = None) -> dict[str, Any]:
         """Return the analysis of the runs that have ended, as `mleredux experiment analyse --json` prints it.
@@ -47,8 +47,8 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
         Raises:
             NotFound: The server has no `mleredux-experiments`.
         """
-        found: dict[str, Any] = await self._http.json(calls.get(f"{self._path}/analysis", {"measure": measure}))
-        return found
+        document: dict[str, Any] = await self._http.json(calls.get(f"{self._path}/analysis", {"measure": measure}))
+        return document
 
     async def table(self) -> dict[str, Any]:
         """Return the table of the runs that have ended, with versions and failures, for local analysis.
@@ -58,8 +58,8 @@ class AsyncExperiment(ExperimentFacts, AsyncResource[ExperimentRecord]):
         Raises:
             NotFound: The server has no `mleredux-experiments`.
         """
-        found: dict[str, Any] = await self._http.json(calls.get(f"{self._path}/table"))
-        return found
+        document: dict[str, Any] = await self._http.json(calls.get(f"{self._path}/table"))
+        return document
 
     def to_dataframe(self) -> pd.DataFrame:
         """Return a table with a row per run, as of the last request."""

@@ -54,10 +54,10 @@ class AsyncGrades:
         """
         form = {"task": task, "project": project or self.project}
         call = calls.upload("/v1/submissions", submission, form, prefer_wait=_ASKED_TO_WAIT if wait else 0)
-        made = AsyncSubmission._of(self._http, await self._http.json(call))
+        created = AsyncSubmission._of(self._http, await self._http.json(call))
         if not wait:
-            return made
-        return (made if made.finished else await made.wait()).result()
+            return created
+        return (created if created.finished else await created.wait()).result()
 
     async def get_submission(self, id: str) -> AsyncSubmission:
         """Return predictions submitted earlier, by id."""
@@ -66,8 +66,8 @@ class AsyncGrades:
 
     def submissions(self, *, task: str | None = None) -> AsyncPager[AsyncSubmission]:
         """Return predictions submitted earlier, newest first."""
-        asked = calls.known({"task": task})
-        return AsyncPager(self._http, "/v1/submissions", partial(AsyncSubmission._of, self._http), asked)
+        filters = calls.known({"task": task})
+        return AsyncPager(self._http, "/v1/submissions", partial(AsyncSubmission._of, self._http), filters)
 
     async def validate(self, submission: Path | str, task: str) -> Verdict:
         """Return whether a file of predictions is well-formed; never its score."""

@@ -25,8 +25,8 @@ class AsyncOffers:
         q: str | None = None,
     ) -> AsyncPager[Task]:
         """Return tasks, optionally only those of a set, a category or a technique, or those that contain a word."""
-        asked = calls.known({"set": set, "category": category, "technique": technique, "q": q})
-        return AsyncPager(self._http, "/v1/tasks", partial(parse, Task), asked)
+        filters = calls.known({"set": set, "category": category, "technique": technique, "q": q})
+        return AsyncPager(self._http, "/v1/tasks", partial(parse, Task), filters)
 
     async def task(self, id: str, *, obfuscated: bool = False) -> Task:
         """Return a task with its description, by id."""

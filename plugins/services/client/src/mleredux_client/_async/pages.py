@@ -50,14 +50,14 @@ class AsyncPager(Generic[T]):
 
     async def list(self, limit: int | None = None) -> Listing[T]:
         """Return all items, or at most `limit`, as a list that notebooks show as a table."""
-        found: Listing[T] = Listing()
+        items: Listing[T] = Listing()
         if limit is not None and limit <= 0:
-            return found
+            return items
         async for item in self:
-            found.append(item)
-            if len(found) == limit:
+            items.append(item)
+            if len(items) == limit:
                 break
-        return found
+        return items
 
     async def to_dataframe(self) -> pd.DataFrame:
         """Return a table with a row per item."""
@@ -68,8 +68,8 @@ class AsyncPager(Generic[T]):
     # sync:     return self.list(limit=20)._repr_html_()
 
     def __repr__(self) -> str:
-        asked = {name: value for name, value in self._params.items() if name != "limit"}
-        return f"<all of {self._path}{f' with {asked}' if asked else ''}>"
+        filters = {name: value for name, value in self._params.items() if name != "limit"}
+        return f"<all of {self._path}{f' with {filters}' if filters else ''}>"
 
     async def _page(self, cursor: str | None, limit: int | None = None) -> tuple[Sequence[Any], str | None]:
         more = {"cursor": cursor, "limit": limit or self._params["limit"]}

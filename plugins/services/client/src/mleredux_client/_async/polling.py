@@ -40,9 +40,9 @@ async def wait_until(
             tag = response.headers.get("ETag")
             if seen(document_of(response)):
                 return
-        left = None if until is None else until - time.monotonic()
-        if left is not None and left <= 0:
+        remaining = None if until is None else until - time.monotonic()
+        if remaining is not None and remaining <= 0:
             message = f"{what} did not finish within {plain(timeout or 0)} seconds."
             raise WaitTimeout(message, hint="It continues; wait again, or cancel it.")
-        await async_sleep(pause if left is None else min(pause, left))
+        await async_sleep(pause if remaining is None else min(pause, remaining))
         pause = min(pause * _GROWTH, _LONGEST)

@@ -25,13 +25,13 @@ class AsyncResource(Facts[Record]):
     def _of(cls, http: AsyncHttp, document: Any) -> Self:
         return cls(http, parse(cls._model, document))
 
-    def _said(self, document: Any) -> Self:
+    def _update(self, document: Any) -> Self:
         self.record = parse(self._model, document)
         return self
 
     async def refresh(self) -> Self:
         """Update it from the server."""
-        return self._said(await self._http.json(calls.get(self._path)))
+        return self._update(await self._http.json(calls.get(self._path)))
 
     async def wait(
         self, timeout: Duration | None = None, *, progress: Callable[[Self, str], object] | None = None
@@ -48,7 +48,7 @@ class AsyncResource(Facts[Record]):
 
         def seen(document: Any) -> bool:
             before = self.describe()
-            now = self._said(document).describe()
+            now = self._update(document).describe()
             if progress is not None and now != before:
                 progress(self, now)
             return self.finished

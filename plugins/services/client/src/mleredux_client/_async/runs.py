@@ -114,7 +114,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
 
     async def cancel(self) -> AsyncRun:
         """Cancel it; its output until then is still graded and kept. A run that is final does not change."""
-        return self._said(await self._http.json(calls.act(f"{self._path}/cancel")))
+        return self._update(await self._http.json(calls.act(f"{self._path}/cancel")))
 
     async def retry(self) -> AsyncRun:
         """Resume it if it ended for a reason other than the agent; otherwise, create a new run with the same request.
@@ -125,10 +125,10 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
         Raises:
             Conflict: The run is not final.
         """
-        made = self._of(self._http, await self._http.json(calls.create(f"{self._path}/retry", {})))
-        if made.id != self.id:
-            return made
-        self.record = made.record
+        retried = self._of(self._http, await self._http.json(calls.create(f"{self._path}/retry", {})))
+        if retried.id != self.id:
+            return retried
+        self.record = retried.record
         return self
 
     async def update(
@@ -151,7 +151,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
             Conflict: `priority` is given, and the run is not queued.
         """
         body = calls.known({"labels": labels, "notes": notes, "priority": priority, "pinned": pinned})
-        return self._said(await self._http.json(calls.Call("PATCH", self._path, json=body)))
+        return self._update(await self._http.json(calls.Call("PATCH", self._path, json=body)))
 
     async def delete(self) -> None:
         """Delete it with all of its files.

@@ -22,8 +22,8 @@ async def uploaded(http: AsyncHttp, agent: str | Path, project: str | None) -> s
         return str(agent)
     with packed(local) as package:
         try:
-            found = await http.json(calls.get(f"/v1/sources/{package.digest}", {"project": project}))
+            source = await http.json(calls.get(f"/v1/sources/{package.digest}", {"project": project}))
         except NotFound:
             form = {"name": local.name, "project": project}
-            found = await http.json(calls.upload("/v1/sources", package.archive, form))
-    return local.reference(str(found["agent"]))
+            source = await http.json(calls.upload("/v1/sources", package.archive, form))
+    return local.reference(str(source["agent"]))

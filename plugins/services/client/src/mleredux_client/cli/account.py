@@ -71,24 +71,24 @@ def token() -> None:
 @click.option("--expires-in", type=Duration(), help="Lifetime: 12h, 30d.")
 @click.option("--user", metavar="NAME", help="Owner of the token; for administrators.")
 @_telling
-def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **fields: Any) -> None:
     """Create a token and print it; it is not shown again."""
-    there = service(ctx)
-    expires = asked["expires_in"]
+    remote = service(ctx)
+    expires = fields["expires_in"]
     body = {
         "name": name,
         "scopes": list(scopes or _SCOPES[:3]),
-        "project": _found(there, "project", asked["project"])["id"] if asked["project"] else None,
+        "project": _found(remote, "project", fields["project"])["id"] if fields["project"] else None,
         "expires_in": int(expires) if expires is not None else None,
-        "user": _found(there, "user", asked["user"])["id"] if asked["user"] else None,
+        "user": _found(remote, "user", fields["user"])["id"] if fields["user"] else None,
     }
-    made = there.json(create("/v1/tokens", known(body)))
+    token = remote.json(create("/v1/tokens", known(body)))
     if as_json:
-        print_json(made)
+        print_json(token)
         return
-    click.echo(made["token"])
-    until = f"until {made['expires_at']}" if made["expires_at"] else "until it is revoked"
-    click.echo(f"Scopes: {', '.join(made['scopes'])}; {until}. The token is not shown again.", err=True)
+    click.echo(token["token"])
+    until = f"until {token['expires_at']}" if token["expires_at"] else "until it is revoked"
+    click.echo(f"Scopes: {', '.join(token['scopes'])}; {until}. The token is not shown again.", err=True)
 
 
 _lists(
@@ -132,8 +132,8 @@ def set_secret(ctx: click.Context, name: str, project: str | None, source: TextI
         raise click.UsageError("Pass the value with --from FILE, or --from - for standard input.")
     value = source.read().strip() if source is not None else click.prompt("Value", hide_input=True)
     call = Call("PUT", f"/v1/secrets/{segment(name)}", json=known({"value": value, "project": project}))
-    made = service(ctx).json(call)
-    _tell(made, f"{name} is set. Use it: `mleredux run … --secret {name}`.", as_json)
+    secret = service(ctx).json(call)
+    _tell(secret, f"{name} is set. Use it: `mleredux run … --secret {name}`.", as_json)
 
 
 @secret.command("list")
@@ -168,9 +168,9 @@ def user() -> None:
 def create_user(ctx: click.Context, name: str, admin: bool, service: str | None, as_json: bool) -> None:
     """Create a user with their own project; `token create --user` creates their first token."""
     body = {"name": name, "admin": admin, "service": service is not None or None, "project": service}
-    made = _there(ctx).json(create("/v1/users", body))
+    user = _there(ctx).json(create("/v1/users", body))
     further = f"Next: `mleredux account token create --name NAME --user {name}`."
-    _tell(made, f"{made['id']} is {made['name']}. {further}", as_json)
+    _tell(user, f"{user['id']} is {user['name']}. {further}", as_json)
 
 
 _lists(user, "user", ("id", "name", "admin"), "List users.")
@@ -182,14 +182,14 @@ _lists(user, "user", ("id", "name", "admin"), "List users.")
 @click.pass_context
 def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
     """Remove a user by name or id."""
-    there = service(ctx)
-    found = _found(there, "user", name)
+    remote = service(ctx)
+    user = _found(remote, "user", name)
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Deleting without a terminal requires --yes.")
-        click.confirm(f"Delete the user {found['name']} ({found['id']}) on {there.url}?", abort=True)
-    there.delete(f"/v1/users/{segment(found['id'])}")
-    click.echo(f"Deleted {found['name']}.")
+        click.confirm(f"Delete the user {user['name']} ({user['id']}) on {remote.url}?", abort=True)
+    remote.delete(f"/v1/users/{segment(user['id'])}")
+    click.echo(f"Deleted {user['name']}.")
 
 
 @account.group()
@@ -202,8 +202,8 @@ def project() -> None:
 @_telling
 def create_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Create a project."""
-    made = service(ctx).json(create("/v1/projects", {"name": name}))
-    _tell(made, f"{made['id']} is {made['name']}. Use it: `mleredux run … --project {name}`.", as_json)
+    project = service(ctx).json(create("/v1/projects", {"name": name}))
+    _tell(project, f"{project['id']} is {project['name']}. Use it: `mleredux run … --project {name}`.", as_json)
 
 
 _lists(project, "project", ("id", "name", "role", "created_at"), "List projects that you can see.")
@@ -214,8 +214,8 @@ _lists(project, "project", ("id", "name", "role", "created_at"), "List projects 
 @_telling
 def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Show a project's usage and quota."""
-    there = service(ctx)
-    _tell_usage(there.get(_project_path(there, name)), as_json)
+    remote = service(ctx)
+    _tell_usage(remote.get(_project_path(remote, name)), as_json)
 
 
 @project.command("set-quota")
@@ -245,8 +245,8 @@ def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_j
     change = {key: value for key, value in chosen.items() if value not in (None, [])} | dict.fromkeys(unlimited)
     if not change:
         raise click.UsageError("Specify a limit, such as --concurrent-runs 4.")
-    there = service(ctx)
-    _tell_usage(there.json(Call("PATCH", _project_path(there, name), json={"quota": change})), as_json)
+    remote = service(ctx)
+    _tell_usage(remote.json(Call("PATCH", _project_path(remote, name), json={"quota": change})), as_json)
 
 
 @project.command("add-member")
@@ -256,8 +256,8 @@ def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_j
 @click.pass_context
 def add_member(ctx: click.Context, name: str, user: str, role: str) -> None:
     """Add a user (by id; administrators also by name) to a project, or change their role."""
-    there = service(ctx)
-    there.http.send(Call("PUT", _member_path(there, name, user), json={"role": role}))
+    remote = service(ctx)
+    remote.http.send(Call("PUT", _member_path(remote, name, user), json={"role": role}))
     click.echo(f"{user} is {role} of {name}.")
 
 
@@ -267,8 +267,8 @@ def add_member(ctx: click.Context, name: str, user: str, role: str) -> None:
 @click.pass_context
 def remove_member(ctx: click.Context, name: str, user: str) -> None:
     """Remove a user from a project."""
-    there = service(ctx)
-    there.delete(_member_path(there, name, user))
+    remote = service(ctx)
+    remote.delete(_member_path(remote, name, user))
     click.echo(f"{user} is no longer a member of {name}.")
 
 
@@ -283,9 +283,9 @@ def usage(ctx: click.Context, as_json: bool) -> None:
         _print_usage(projects)
 
 
-def _tell(made: dict[str, Any], sentence: str, as_json: bool) -> None:
+def _tell(record: dict[str, Any], sentence: str, as_json: bool) -> None:
     if as_json:
-        print_json(made)
+        print_json(record)
     else:
         click.echo(sentence)
 
@@ -312,28 +312,28 @@ def _print_usage(projects: list[dict[str, Any]]) -> None:
     print_table(rows, ("project", "what", "used", "quota"))
 
 
-def _project_path(there: Service, name: str) -> str:
-    return f"/v1/projects/{segment(_found(there, 'project', name)['id'])}"
+def _project_path(remote: Service, name: str) -> str:
+    return f"/v1/projects/{segment(_found(remote, 'project', name)['id'])}"
 
 
-def _member_path(there: Service, name: str, user: str) -> str:
-    return f"{_project_path(there, name)}/members/{segment(_user_id(there, user))}"
+def _member_path(remote: Service, name: str, user: str) -> str:
+    return f"{_project_path(remote, name)}/members/{segment(_user_id(remote, user))}"
 
 
-def _user_id(there: Service, name: str) -> str:
+def _user_id(remote: Service, name: str) -> str:
     """Return a user's id; the user may be given by name if the caller may look up names."""
-    if not there.get("/v1/me")["user"]["admin"]:
+    if not remote.get("/v1/me")["user"]["admin"]:
         return name
-    found: str = _found(there, "user", name)["id"]
-    return found
+    user_id: str = _found(remote, "user", name)["id"]
+    return user_id
 
 
-def _found(there: Service, kind: str, name: str) -> dict[str, Any]:
+def _found(remote: Service, kind: str, name: str) -> dict[str, Any]:
     """Return a project or a user by name or id; only administrators may look up users."""
     from mleredux_client.errors import NotFound
 
-    found = [item for item in there.pages(f"/v1/{kind}s", {}) if name in (item["id"], item["name"])]
-    exact = [item for item in found if item["id"] == name] or found
+    matches = [item for item in remote.pages(f"/v1/{kind}s", {}) if name in (item["id"], item["name"])]
+    exact = [item for item in matches if item["id"] == name] or matches
     if len(exact) == 1:
         return exact[0]
     if exact:

@@ -72,10 +72,10 @@ class ServerBackend:
     def grade(self, submission: Path | str | None, task: str, *, project: str | None) -> Report:
         """Return the server's report on a file, or a local one if the file can't be sent; `submission_path` is the
         given path."""
-        given = submitted(submission or "")
-        if not isinstance(given, Path):
-            return _not_sent(self.task(task, obfuscated=False), str(submission or ""), given)
-        document = self.service.graded(given, task, project)
+        file = submitted(submission or "")
+        if not isinstance(file, Path):
+            return _not_sent(self.task(task, obfuscated=False), str(submission or ""), file)
+        document = self.service.graded(file, task, project)
         message = _named(document.get("message"), str(submission))
         own = {"submission_path": str(submission), "message": message}
         return Report.model_validate({**document, **own}, extra="ignore")
@@ -98,17 +98,17 @@ class ServerBackend:
 
     def validate(self, submission: Path, task: str) -> Verdict:
         """Return the server's verdict on a file's format."""
-        if not isinstance(given := submitted(submission), Path):
+        if not isinstance(file := submitted(submission), Path):
             self.task(task, obfuscated=False)
-            return Verdict(valid=False, message=f"{submission} {given.problem}.")
-        told = self.service.json(upload("/v1/validations", submission, {"task": task}, creates=False))
-        return Verdict(valid=told["valid"], message=_named(told["message"], str(submission)))
+            return Verdict(valid=False, message=f"{submission} {file.problem}.")
+        verdict = self.service.json(upload("/v1/validations", submission, {"task": task}, creates=False))
+        return Verdict(valid=verdict["valid"], message=_named(verdict["message"], str(submission)))
 
     def create(self, request: RunRequest) -> Batch:
         """Request one run, or an experiment of several."""
         if request.plan is not None:
-            made = self.service.json(create("/v1/experiments", self._plan(request)))
-            return self.batch(made["runs"], made["id"])
+            created = self.service.json(create("/v1/experiments", self._plan(request)))
+            return self.batch(created["runs"], created["id"])
         runs = request.runs
         agents = list(dict.fromkeys(uploaded(self.service.http, name, request.project) for name in runs.arms))
         if not agents:
@@ -123,8 +123,8 @@ class ServerBackend:
         same |= {"context": arm.contexts.get("*"), "secrets": list(request.secrets) or None}
         if sets or len(tasks) * len(agents) * len(seeds) > 1:
             matrix = {"name": request.name, "tasks": tasks, "sets": sets or None, "agents": agents, "seeds": seeds}
-            made = self.service.json(create("/v1/experiments", known({**matrix, **same})))
-            return self.batch(made["runs"], made["id"])
+            created = self.service.json(create("/v1/experiments", known({**matrix, **same})))
+            return self.batch(created["runs"], created["id"])
         if request.name:
             raise click.UsageError("--name is for an experiment of several runs; label a single run with --label.")
         single = {"task": tasks[0], "agent": agents[0], "seed": seeds[0]}
@@ -132,8 +132,8 @@ class ServerBackend:
 
     def check(self, request: RunRequest) -> Record:
         """Estimate the time and cost of a plan's experiment."""
-        found: Record = self.service.json(create("/v1/experiments/check", self._plan(request)))
-        return found
+        document: Record = self.service.json(create("/v1/experiments/check", self._plan(request)))
+        return document
 
     def _plan(self, request: RunRequest) -> dict[str, Any]:
         """Return the body of the request for a plan; local agents are uploaded, and context files are sent as text."""
@@ -143,20 +143,20 @@ class ServerBackend:
             arm.pop("context", None)
             arm["agent"] = uploaded(self.service.http, arm["agent"], request.project)
             if grid := arm.get("grid", {}).get("agent"):
-                arm["grid"]["agent"] = [uploaded(self.service.http, one, request.project) for one in grid]
+                arm["grid"]["agent"] = [uploaded(self.service.http, agent, request.project) for agent in grid]
         return known({"plan": plan, "project": request.project, "secrets": list(request.secrets) or None})
 
     def batch(self, runs: list[Record], experiment: str | None = None) -> Batch:
         """Return runs from the server's response, for `finish`."""
-        what = f"experiment {experiment}, {counted(len(runs), 'run')}" if experiment else f"run {runs[0]['id']}"
+        subject = f"experiment {experiment}, {counted(len(runs), 'run')}" if experiment else f"run {runs[0]['id']}"
         names = f"--experiment {experiment}" if experiment else " ".join(run["id"] for run in runs)
-        there = service_option(self.named)
+        option = service_option(self.named)
         return Batch(
             runs,
             [record_of(run, self.service.url) for run in runs],
             experiment,
-            note=f"Requested {what} on {self.service.url}.",
-            later=f"Wait: `mleredux runs wait {names}{there}`. Stop: `mleredux runs cancel {names}{there}`.",
+            note=f"Requested {subject} on {self.service.url}.",
+            later=f"Wait: `mleredux runs wait {names}{option}`. Stop: `mleredux runs cancel {names}{option}`.",
         )
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
@@ -171,18 +171,18 @@ class ServerBackend:
                 ended = watch.wait()
         except KeyboardInterrupt:
             return None
-        one = len(ended) == 1
-        return [self._view(run, None if one else run["id"]) for run in ended]
+        alone = len(ended) == 1
+        return [self._view(run, None if alone else run["id"]) for run in ended]
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
         """Return runs that the caller may see."""
-        found = list(islice(self.service.pages("/v1/runs", filters, limit + 1), limit + 1))
-        return RunPage([row_of(run) for run in found[:limit]], "more" if len(found) > limit else None)
+        page = list(islice(self.service.pages("/v1/runs", filters, limit + 1), limit + 1))
+        return RunPage([row_of(run) for run in page[:limit]], "more" if len(page) > limit else None)
 
     def find(self, name: str) -> str:
         """Return a run's id."""
-        found: str = self.service.run(name)["id"]
-        return found
+        run_id: str = self.service.run(name)["id"]
+        return run_id
 
     def view(self, run_id: str) -> RunView:
         """Return the current state of a run."""
@@ -190,8 +190,8 @@ class ServerBackend:
 
     def events(self, run_id: str) -> Iterable[Event]:
         """Return the events of a run."""
-        told = self.service.pages(f"/v1/runs/{run_id}/events", {})
-        return (Event.model_validate(event, extra="ignore") for event in told)
+        events = self.service.pages(f"/v1/runs/{run_id}/events", {})
+        return (Event.model_validate(event, extra="ignore") for event in events)
 
     def log(self, run_id: str, *, build: bool, follow: bool) -> Iterator[bytes]:
         """Yield the current content of a log, or follow it."""
@@ -220,9 +220,9 @@ class ServerBackend:
             self.service.cancel([], experiment)
             yield f"Asked experiment {experiment} to stop."
         for run in [self.service.run(name) for name in runs]:
-            told = self.service.act(f"/v1/runs/{run['id']}/cancel")
+            cancelled = self.service.act(f"/v1/runs/{run['id']}/cancel")
             ended = run["status"] in FINAL
-            yield f"{run['id']} is already {told['status']}." if ended else f"Asked {run['id']} to stop."
+            yield f"{run['id']} is already {cancelled['status']}." if ended else f"Asked {run['id']} to stop."
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
         """Return an experiment by id or name, possibly after an action, or its analysis or table."""
@@ -230,24 +230,24 @@ class ServerBackend:
         if action in (None, "analysis", "table"):
             return self._get(path if action is None else f"{path}/{action}", dict(body or {}))
         call = act(f"{path}/{action}") if body is None else create(f"{path}/{action}", body)
-        found: Record = self.service.json(call)
-        return found
+        document: Record = self.service.json(call)
+        return document
 
     def _experiment_id(self, name: str) -> str:
         """Return the id of the only experiment with a name, or the name if there is none."""
-        found = self._get("/v1/experiments", {"name": name, "limit": 10})["items"]
-        if len(found) > 1:
-            ids = ", ".join(f"{one['id']} ({one['created_at'][:16]})" for one in found)
+        matches = self._get("/v1/experiments", {"name": name, "limit": 10})["items"]
+        if len(matches) > 1:
+            ids = ", ".join(f"{item['id']} ({item['created_at'][:16]})" for item in matches)
             raise MlereduxError(f"Several experiments are named {name!r}.", hint=f"Specify one by its id: {ids}.")
-        return str(found[0]["id"]) if found else name
+        return str(matches[0]["id"]) if matches else name
 
     def delete(self, run_id: str) -> None:
         """Delete a run on the server."""
         self.service.delete(f"/v1/runs/{run_id}")
 
     def _get(self, path: str, params: Mapping[str, Any] | None = None) -> Record:
-        found: Record = self.service.get(path, params)
-        return found
+        document: Record = self.service.get(path, params)
+        return document
 
     def _view(self, run: Record, artifacts: str | None = None) -> RunView:
         return view_of(
@@ -255,24 +255,24 @@ class ServerBackend:
         )
 
 
-def _named(message: Any, given: str) -> Any:
+def _named(message: Any, path: str) -> Any:
     """Replace the task's file name in a message about a submission with the name that the user gave."""
-    return re.sub(r"^submission\.\w+(?= )", lambda _: given, message) if message else message
+    return re.sub(r"^submission\.\w+(?= )", lambda _: path, message) if message else message
 
 
-def _not_sent(facts: Record, path: str, given: NotSubmitted | Unusable) -> Report:
+def _not_sent(facts: Record, path: str, problem: NotSubmitted | Unusable) -> Report:
     """Return the report that `mleredux grade` gives on a missing submission, from public information about the task."""
     file = facts["submission"]["file"]
     return Report(
         competition_id=facts["id"],
         score=None,
         **{f"{name}_threshold": value for name, value in (facts["thresholds"] or {}).items()},
-        submission_exists=isinstance(given, Unusable),
+        submission_exists=isinstance(problem, Unusable),
         valid_submission=False,
         is_lower_better=facts["direction"] == "minimize",
         created_at=datetime.now(UTC),
         submission_path=path or file,
-        message=f"{path or file} {given.problem}.",
+        message=f"{path or file} {problem.problem}.",
         task_version=facts["version"],
         metric=facts["metric"],
     )

@@ -30,7 +30,7 @@ _POLL_SECONDS = 1.0
 @click.option("--detach", "-d", is_flag=True, help="Do not wait for the build.")
 @json_option
 @click.pass_context
-def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: bool, **fields: Any) -> None:
     """Build an agent's environment on the server ahead of its runs, and print its pinned name for `run --agent`.
 
     \b
@@ -38,45 +38,45 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
     """
     from mleredux_client._sync.uploads import uploaded  # slow to import
 
-    named, there = server(ctx).named, server(ctx).service
-    wanted: dict[str, Any] = {"agent": uploaded(there.http, agent, asked["project"])}
+    named, remote = server(ctx).named, server(ctx).service
+    wanted: dict[str, Any] = {"agent": uploaded(remote.http, agent, fields["project"])}
     wanted |= {
         "options": read_options(options) or None,
-        "sandbox": asked["sandbox"],
-        "secrets": list(asked["secrets"]) or None,
-        "project": asked["project"],
+        "sandbox": fields["sandbox"],
+        "secrets": list(fields["secrets"]) or None,
+        "project": fields["project"],
     }
-    told = there.json(create("/v1/builds", known(wanted)))
-    if not asked["detach"]:
-        told = _wait(there, told, follow=asked["follow"], quiet=as_json)
+    record = remote.json(create("/v1/builds", known(wanted)))
+    if not fields["detach"]:
+        record = _wait(remote, record, follow=fields["follow"], quiet=as_json)
     if as_json:
-        print_json(told)
-    elif told["status"] != "failed":
-        click.echo(told["agent"])
-    if told["status"] == "failed":
+        print_json(record)
+    elif record["status"] != "failed":
+        click.echo(record["agent"])
+    if record["status"] == "failed":
         if not as_json:
             log = f"`mleredux agent build {agent} --follow{service_option(named)}` shows the log."
-            click.echo(f"Error: {told.get('message') or 'The build failed.'} {log}", err=True)
+            click.echo(f"Error: {record.get('message') or 'The build failed.'} {log}", err=True)
         ctx.exit(EXIT_ENVIRONMENT_BROKE)
-    if told["status"] == "ready" and not as_json:
-        how = "existed already" if told.get("cached") else "is built"
-        click.echo(f"Its environment {how}. Use it: `mleredux run TASK --agent {told['agent']}`.", err=True)
+    if record["status"] == "ready" and not as_json:
+        state = "existed already" if record.get("cached") else "is built"
+        click.echo(f"Its environment {state}. Use it: `mleredux run TASK --agent {record['agent']}`.", err=True)
 
 
-def _wait(there: Service, told: dict[str, Any], *, follow: bool, quiet: bool) -> dict[str, Any]:
+def _wait(remote: Service, record: dict[str, Any], *, follow: bool, quiet: bool) -> dict[str, Any]:
     """Wait for a build and return it; meanwhile, print its log or its states to stderr."""
     from mleredux_client.answers import log_text_of  # slow to import
 
-    path = f"/v1/builds/{told['id']}"
-    said = None
+    path = f"/v1/builds/{record['id']}"
+    state = None
     if follow:
-        for message in there.events(f"{path}/log"):
+        for message in remote.events(f"{path}/log"):
             write_log(log_text_of(message).encode())
     while True:
-        told = there.get(path)
-        if told["status"] in _ENDED:
-            return told
-        if told["status"] != said and not quiet:
-            said = told["status"]
-            click.echo(f"{told['id']} · {said}", err=True)
+        record = remote.get(path)
+        if record["status"] in _ENDED:
+            return record
+        if record["status"] != state and not quiet:
+            state = record["status"]
+            click.echo(f"{record['id']} · {state}", err=True)
         time.sleep(_POLL_SECONDS)

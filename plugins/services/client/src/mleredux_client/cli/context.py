@@ -51,8 +51,8 @@ def explained(error: MlereduxApiError, named: str) -> MlereduxError:
     """Convert the server's error to one of mleredux, for the command line to display."""
     hint, sentence = error.hint, error.detail
     if error.fields:
-        told = [f"{item['field']}: {item['message']}" for item in error.fields if item["message"] not in sentence]
-        sentence = f"{sentence} ({'; '.join(told)})" if told else sentence
+        problems = [f"{item['field']}: {item['message']}" for item in error.fields if item["message"] not in sentence]
+        sentence = f"{sentence} ({'; '.join(problems)})" if problems else sentence
     no_route = error.slug is None or sentence.rstrip(".").lower() == "not found"
     if error.status == 404 and hint is None and no_route:
         sentence = f"{named} does not support this request."

@@ -27,25 +27,25 @@ def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
     named = url or server_of(ctx)
     if named is None:
         raise click.UsageError("Specify the server, as in `mleredux login https://mleredux.example`.")
-    there = servers.clean_url(named)
-    if servers.in_the_clear(there):
+    address = servers.clean_url(named)
+    if servers.in_the_clear(address):
         click.echo("Warning: http:// to another machine sends the token in the clear; use https://.", err=True)
     if token_stdin:
         text = sys.stdin.read(servers.MAX_TOKEN + 2)
     elif sys.stdin.isatty():
-        text = click.prompt(f"Token for {there}", hide_input=True, err=True)
+        text = click.prompt(f"Token for {address}", hide_input=True, err=True)
     else:
         raise click.UsageError("The token can't be entered without a terminal; pass it with --token-stdin.")
     token = servers.check_token(text)
     try:
-        with closing(Service(there, token)) as asked:
-            me = asked.get("/v1/me")
+        with closing(Service(address, token)) as service:
+            me = service.get("/v1/me")
     except MlereduxApiError as error:
         raise explained(error, named) from error
-    path = servers.keep_token(there, token)
-    click.echo(f"Logged in to {there} as {me['user']['name']}; the token is in {path}.", err=True)
+    path = servers.keep_token(address, token)
+    click.echo(f"Logged in to {address} as {me['user']['name']}; the token is in {path}.", err=True)
     if not server_of(ctx):
-        click.echo(f"Use it with --server {there}, or {SERVER_VARIABLE}={there}.", err=True)
+        click.echo(f"Use it with --server {address}, or {SERVER_VARIABLE}={address}.", err=True)
 
 
 @click.command(cls=ServerCommand)
@@ -60,9 +60,9 @@ def logout(ctx: click.Context, url: str | None) -> None:
     if named is None:
         known = servers.kept_servers()
         raise click.UsageError(f"Specify the server; tokens are stored for: {', '.join(known) or 'none'}.")
-    there = servers.clean_url(named)
-    found = servers.forget_token(there)
-    click.echo(f"Removed the token for {there}." if found else f"No token is stored for {there}.", err=True)
+    address = servers.clean_url(named)
+    removed = servers.forget_token(address)
+    click.echo(f"Removed the token for {address}." if removed else f"No token is stored for {address}.", err=True)
 
 
 @click.command(cls=ServerCommand)
@@ -70,15 +70,15 @@ def logout(ctx: click.Context, url: str | None) -> None:
 @click.pass_context
 def whoami(ctx: click.Context, as_json: bool) -> None:
     """Show the authenticated user and scopes."""
-    there = service(ctx)
-    me = there.get("/v1/me")
+    remote = service(ctx)
+    me = remote.get("/v1/me")
     if as_json:
         print_json(me)
         return
     token = me["token"]
     default = next((item["name"] for item in me["projects"] if item["id"] == me["default_project"]), None)
     facts = {
-        "server": there.url,
+        "server": remote.url,
         "user": f"{me['user']['name']}{' (admin)' if me['user']['admin'] else ''}",
         "token": f"{token['name']}, until {token['expires_at'] or 'it is revoked'}",
         "scopes": ", ".join(token["scopes"]),

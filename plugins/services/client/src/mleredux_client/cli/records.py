@@ -24,8 +24,8 @@ _ACTIVITIES = {
 def record_of(run: dict[str, Any], url: str) -> dict[str, Any]:
     """Return the record of a run that `mleredux run --json` prints: like a local one, with `url` instead of a path."""
     names = ("id", "task", "agent", "seed", "sandbox", "status", "cause", "message", "report", "created_at")
-    found = {name: run.get(name) for name in (*names, "experiment", "arm", "seconds", "paused_seconds")}
-    return {**found, "path": None, "url": f"{url}/v1/runs/{run['id']}"}
+    fields = {name: run.get(name) for name in (*names, "experiment", "arm", "seconds", "paused_seconds")}
+    return {**fields, "path": None, "url": f"{url}/v1/runs/{run['id']}"}
 
 
 def row_of(run: dict[str, Any]) -> dict[str, Any]:

@@ -23,15 +23,15 @@ def wait(ctx: click.Context, runs: tuple[str, ...], experiment: str | None, foll
     """Wait until runs have ended, and show them; exit codes are as for `mleredux run`."""
     if bool(runs) == (experiment is not None):
         raise click.UsageError("Specify runs, or an experiment with --experiment.")
-    there = server(ctx)
+    remote = server(ctx)
     if experiment is not None:
-        found = there.service.get(f"/v1/experiments/{segment(experiment)}")["runs"]
-        if not found:
+        records = remote.service.get(f"/v1/experiments/{segment(experiment)}")["runs"]
+        if not records:
             raise NotFound(f"Experiment {experiment} no longer has any runs.", hint="See `mleredux runs`.")
     else:
-        found = [there.service.run(name) for name in dict.fromkeys(runs)]
+        records = [remote.service.run(name) for name in dict.fromkeys(runs)]
     several = experiment is not None or len(runs) > 1
-    see_through(ctx, there, there.batch(found, experiment), several=several, follow=follow, as_json=as_json)
+    see_through(ctx, remote, remote.batch(records, experiment), several=several, follow=follow, as_json=as_json)
 
 
 @click.command(cls=ServerCommand, place="server")
@@ -40,14 +40,14 @@ def wait(ctx: click.Context, runs: tuple[str, ...], experiment: str | None, foll
 @click.pass_context
 def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
     """Retry runs that have ended: resume them, or start again if the agent was the cause."""
-    there = service(ctx)
+    remote = service(ctx)
     records = []
-    for run in [there.run(name) for name in runs]:
-        told = there.json(create(f"/v1/runs/{run['id']}/retry", {}))
-        records.append(record_of(told, there.url))
+    for run in [remote.run(name) for name in runs]:
+        retried = remote.json(create(f"/v1/runs/{run['id']}/retry", {}))
+        records.append(record_of(retried, remote.url))
         if not as_json:
-            same = told["id"] == run["id"]
-            click.echo(f"{run['id']} is resumed." if same else f"{told['id']} retries {run['id']} from the start.")
+            same = retried["id"] == run["id"]
+            click.echo(f"{run['id']} is resumed." if same else f"{retried['id']} retries {run['id']} from the start.")
     if as_json:
         print_json(records if len(runs) > 1 else records[0])
 
@@ -60,19 +60,19 @@ def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
 @click.option("--pin/--no-pin", "pinned", default=None, help="Exempt the run from the retention rules, or end this.")
 @json_option
 @click.pass_context
-def change(ctx: click.Context, /, runs: tuple[str, ...], labels: tuple[str, ...], as_json: bool, **asked: Any) -> None:
+def change(ctx: click.Context, /, runs: tuple[str, ...], labels: tuple[str, ...], as_json: bool, **fields: Any) -> None:
     """Change labels, notes and pins of runs, and the priority of queued ones."""
-    body = known(asked)
+    body = known(fields)
     if labels:
         body["labels"] = {key: value or None for key, value in read_labels(labels).items()}
     if not body:
         raise click.UsageError("Specify what to change, such as --priority 10 or --label best=yes.")
-    there = service(ctx)
-    ids = [there.run(name)["id"] for name in dict.fromkeys(runs)]
-    told = there.json(Call("POST", "/v1/runs/bulk", json={"action": "change", "runs": ids, "change": body}))["results"]
+    remote = service(ctx)
+    ids = [remote.run(name)["id"] for name in dict.fromkeys(runs)]
+    rows = remote.json(Call("POST", "/v1/runs/bulk", json={"action": "change", "runs": ids, "change": body}))["results"]
     if as_json:
-        print_json(told)
-    for one in [] if as_json else told:
-        click.echo(f"{one['run']} was changed." if one["ok"] else f"{one['run']}: {one['message']}", err=not one["ok"])
-    if not all(one["ok"] for one in told):
+        print_json(rows)
+    for row in [] if as_json else rows:
+        click.echo(f"{row['run']} was changed." if row["ok"] else f"{row['run']}: {row['message']}", err=not row["ok"])
+    if not all(row["ok"] for row in rows):
         ctx.exit(1)

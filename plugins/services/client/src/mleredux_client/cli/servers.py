@@ -64,9 +64,9 @@ def check_token(text: str) -> str:
 def token_of(url: str) -> str | None:
     """Return the token for a server: `MLEREDUX_TOKEN`, else the token that `mleredux login` stored for exactly this
     URL."""
-    given = os.environ.get(TOKEN_VARIABLE, "")
-    if given.strip():
-        return check_token(given)
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if token.strip():
+        return check_token(token)
     kept = _read().get(url)
     return check_token(kept["token"]) if kept else None
 

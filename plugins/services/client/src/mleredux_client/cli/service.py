@@ -89,8 +89,8 @@ class Service:
         Args:
             most: Maximum number of items of one page.
         """
-        given = {name: value for name, value in params.items() if value not in (None, [], ())}
-        return iter(Pager(self.http, path, dict, given, page_size=min(most, 500)))
+        filters = {name: value for name, value in params.items() if value not in (None, [], ())}
+        return iter(Pager(self.http, path, dict, filters, page_size=min(most, 500)))
 
     def events(self, path: str) -> Iterator[Message]:
         """Yield the messages of a live stream until its end, resumed where it breaks."""
@@ -104,7 +104,7 @@ class Service:
         """Download artifacts into a folder, each checked against its hash; a repeated call only downloads missing ones.
 
         Raises:
-            UnsafePath: A name would lead out of the folder; nothing was downloaded.
+            UnsafePath: A name would point outside the folder; nothing was downloaded.
         """
         infos = [parse(Artifact, item) for item in listed]
         folder.mkdir(parents=True, exist_ok=True)
@@ -119,13 +119,13 @@ class Service:
             WorkFailed: The grader failed, not the submission.
         """
         form = {"task": task, "project": project}
-        told = self.json(calls.upload("/v1/submissions", submission, form, prefer_wait=_GRADE_WAIT))
-        while told["status"] in ("queued", "grading"):
+        submitted = self.json(calls.upload("/v1/submissions", submission, form, prefer_wait=_GRADE_WAIT))
+        while submitted["status"] in ("queued", "grading"):
             time.sleep(1)
-            told = self.get(f"/v1/submissions/{told['id']}")
-        if told.get("report") is None:
-            raise WorkFailed(told.get("message") or f"Submission {told['id']} was not graded.")
-        report: dict[str, Any] = told["report"]
+            submitted = self.get(f"/v1/submissions/{submitted['id']}")
+        if submitted.get("report") is None:
+            raise WorkFailed(submitted.get("message") or f"Submission {submitted['id']} was not graded.")
+        report: dict[str, Any] = submitted["report"]
         return report
 
     def cancel(self, runs: Iterable[dict[str, Any]], experiment: str | None) -> None:
@@ -153,8 +153,8 @@ class Service:
         if "/" in name:  # paths refer to this machine
             raise NotFound(f"There is no run {name!r} on {self.url}.", hint="See `mleredux runs`.")
         try:
-            found: dict[str, Any] = self.get(f"/v1/runs/{calls.segment(name)}")
-            return found
+            record: dict[str, Any] = self.get(f"/v1/runs/{calls.segment(name)}")
+            return record
         except NotFound as error:
             near = self._near(name)
             if len(near) == 1:

@@ -39,8 +39,8 @@ class Watch:
         progress: Displays the runs; already started.
     """
 
-    def __init__(self, there: Service, runs: list[dict[str, Any]], experiment: str | None, progress: Progress) -> None:
-        self._there, self._experiment, self._progress = there, experiment, progress
+    def __init__(self, remote: Service, runs: list[dict[str, Any]], experiment: str | None, progress: Progress) -> None:
+        self._there, self._experiment, self._progress = remote, experiment, progress
         self.runs = {run["id"]: run for run in runs}
         self._cancel = threading.Event()
         for run in runs:
@@ -61,13 +61,13 @@ class Watch:
             MlereduxError: The server is unavailable for too long.
         """
         began = seen = time.monotonic()
-        asked = False
+        cancelling = False
         while True:
             try:
-                if self._cancel.is_set() and not asked:
+                if self._cancel.is_set() and not cancelling:
                     click.echo("Asking the server to cancel; press Ctrl-C again to stop watching.", err=True)
                     self._there.cancel(self.runs.values(), self._experiment)
-                    asked = True
+                    cancelling = True
                 self._look()
                 if all(run["status"] in FINAL for run in self.runs.values()):
                     # Lists of runs omit their reports.
@@ -81,19 +81,19 @@ class Watch:
                     ) from error
                 self._say_away()
             pause = _SOON if time.monotonic() - began < _GRACE else _LATER
-            if asked:
+            if cancelling:
                 time.sleep(pause)
             else:
                 self._cancel.wait(pause)
 
     def _look(self) -> None:
         if self._experiment is not None:
-            told = self._there.get(f"/v1/experiments/{self._experiment}")["runs"]
-            for run_id in self.runs.keys() - {run["id"] for run in told}:
+            records = self._there.get(f"/v1/experiments/{self._experiment}")["runs"]
+            for run_id in self.runs.keys() - {run["id"] for run in records}:
                 self._get(run_id)  # raises if it was deleted
         else:
-            told = [self._get(run_id) for run_id in self.runs]
-        for run in told:
+            records = [self._get(run_id) for run_id in self.runs]
+        for run in records:
             if run["id"] in self.runs:
                 self.runs[run["id"]] = run
                 self._progress.tell(run["id"], words_of(run), ended=run["status"] in FINAL)
@@ -120,7 +120,7 @@ class Watch:
             write_log(f"The log of {run_id} can no longer be followed: {error}\n".encode(), prefix)
 
 
-def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | None = None) -> Iterator[str]:
+def log_texts(remote: Service, run_id: str, name: str, stop: threading.Event | None = None) -> Iterator[str]:
     """Yield the text of a log as it grows, until the run has ended.
 
     Raises:
@@ -128,9 +128,9 @@ def log_texts(there: Service, run_id: str, name: str, stop: threading.Event | No
     """
     path = f"/v1/runs/{run_id}/logs/{name}"
     while stop is None or not stop.is_set():
-        ended = there.get(f"/v1/runs/{run_id}")["status"] in FINAL
+        ended = remote.get(f"/v1/runs/{run_id}")["status"] in FINAL
         try:
-            yield from map(log_text_of, there.events(path))
+            yield from map(log_text_of, remote.events(path))
             return
         except NotFound:  # the log begins when the agent starts
             if ended:
@@ -148,13 +148,13 @@ def interruptible(first: Callable[[], None] | None) -> Iterator[None]:
     Args:
         first: Called instead for the first of them; as it runs in the signal handler, it must do next to nothing.
     """
-    asked = False
+    interrupted = False
 
     def heard(_signal: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if asked or first is None:
+        nonlocal interrupted
+        if interrupted or first is None:
             raise KeyboardInterrupt
-        asked = True
+        interrupted = True
         first()
 
     before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}

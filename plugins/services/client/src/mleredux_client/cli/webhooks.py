@@ -25,12 +25,12 @@ def webhook() -> None:
 @click.pass_context
 def create_webhook(ctx: click.Context, url: str, events: tuple[str, ...], project: str | None, as_json: bool) -> None:
     """Send events to URL, and print the secret that verifies signatures; it is not shown again."""
-    made = service(ctx).json(create("/v1/webhooks", known({"url": url, "events": events or None, "project": project})))
+    hook = service(ctx).json(create("/v1/webhooks", known({"url": url, "events": events or None, "project": project})))
     if as_json:
-        print_json(made)
+        print_json(hook)
         return
-    click.echo(made["secret"])
-    click.echo(f"It is not shown again. Try it: `mleredux account webhook test {made['id']}`.", err=True)
+    click.echo(hook["secret"])
+    click.echo(f"It is not shown again. Try it: `mleredux account webhook test {hook['id']}`.", err=True)
 
 
 @webhook.command("list")
@@ -47,8 +47,8 @@ def list_webhooks(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def send_test(ctx: click.Context, webhook_id: str) -> None:
     """Send a message for the event `test`."""
-    made = service(ctx).json(create(f"/v1/webhooks/{segment(webhook_id)}/test", {}))
-    click.echo(f"{made['id']} is sent. `mleredux account webhook deliveries {webhook_id}` shows the result.")
+    message = service(ctx).json(create(f"/v1/webhooks/{segment(webhook_id)}/test", {}))
+    click.echo(f"{message['id']} is sent. `mleredux account webhook deliveries {webhook_id}` shows the result.")
 
 
 @webhook.command("deliveries")
