@@ -35,7 +35,7 @@ mleredux_contract = 2
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the commands of this plugin, each imported on first use."""
     commands = tomllib.loads((files(__name__) / "commands.toml").read_text(encoding="utf-8"))
-    return [Ref(name, f"{__name__}.{told.pop('function')}", told) for name, told in commands.items()]
+    return [Ref(name, f"{__name__}.{settings.pop('function')}", settings) for name, settings in commands.items()]
 
 
 @hookimpl
@@ -43,10 +43,10 @@ def mleredux_register_pages() -> list[Page | Panel]:
     """Return the pages of experiments and of the comparison of selected runs."""
     from mleredux.plugin.page import Page, Panel
 
-    one, other = f"{__name__}.pages.experiment", f"{__name__}.pages.compare"
+    single, other = f"{__name__}.pages.experiment", f"{__name__}.pages.compare"
     return [
-        Page(path="/experiments", template="experiments.html.j2", function=f"{one}:experiments", menu="Experiments"),
-        Page(path="/experiments/{name}", template="experiment.html.j2", function=f"{one}:experiment"),
+        Page(path="/experiments", template="experiments.html.j2", function=f"{single}:experiments", menu="Experiments"),
+        Page(path="/experiments/{name}", template="experiment.html.j2", function=f"{single}:experiment"),
         Page(path="/compare", template="compare.html.j2", function=f"{other}:compare", selection="Compare"),
         Panel(title="Experiment", template="panel.html.j2", function=f"{__name__}.pages.panel:panel"),
         Panel(title="Agents", template="agents.html.j2", function=f"{__name__}.pages.task:agents", place="task"),

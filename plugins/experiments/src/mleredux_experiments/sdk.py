@@ -91,22 +91,22 @@ class Experiment:
         Raises:
             MlereduxError: There are no runs, or they are not comparable.
         """
-        return analysed(self.results, self.plan, measure, changes=self._execution.record.told)
+        return analysed(self.results, self.plan, measure, changes=self._execution.record.sentences)
 
     def __repr__(self) -> str:
-        told = self.status()
-        return f"Experiment({told['name']!r}, {told['ended']} of {counted(told['total'], 'run')} ended)"
+        status = self.status()
+        return f"Experiment({status['name']!r}, {status['ended']} of {counted(status['total'], 'run')} ended)"
 
     def _repr_html_(self) -> str:
         """Return the runs by arm as HTML, for notebooks."""
-        told = self.status()
-        columns = ("arm", "total", *(state for state in STATES if state == "ended" or told[state]))
+        status = self.status()
+        columns = ("arm", "total", *(state for state in STATES if state == "ended" or status[state]))
         head = "".join(f"<th>{name}</th>" for name in columns)
         rows = "".join(
-            f"<tr>{''.join(f'<td>{escape(str(arm[name]))}</td>' for name in columns)}</tr>" for arm in told["arms"]
+            f"<tr>{''.join(f'<td>{escape(str(arm[name]))}</td>' for name in columns)}</tr>" for arm in status["arms"]
         )
-        title = f"<b>{escape(told['name'])}</b> {escape(told['question'])}<br>"
-        ended = f"{told['ended']} of {counted(told['total'], 'run')} ended"
+        title = f"<b>{escape(status['name'])}</b> {escape(status['question'])}<br>"
+        ended = f"{status['ended']} of {counted(status['total'], 'run')} ended"
         return f"<div>{title}{ended}<table><tr>{head}</tr>{rows}</table></div>"
 
 
@@ -129,10 +129,10 @@ def experiment(
     """
     if isinstance(plan, Mapping):
         plan = with_contexts(make_plan(plan), current(), Path.cwd())
-    found = plan if isinstance(plan, Plan) else find(str(plan), str(runs_dir) if runs_dir else None, current())
-    if isinstance(found, Plan):
-        found = start(found, current(), runs_dir=runs_dir, data_dir=data_dir)
-    return Experiment(found)
+    execution = plan if isinstance(plan, Plan) else find(str(plan), str(runs_dir) if runs_dir else None, current())
+    if isinstance(execution, Plan):
+        execution = start(execution, current(), runs_dir=runs_dir, data_dir=data_dir)
+    return Experiment(execution)
 
 
 def analysed(

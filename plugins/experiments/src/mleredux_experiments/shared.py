@@ -79,6 +79,6 @@ def decide(plan: Plan, runs: Iterable[Path], seeds: int) -> str | None:
 def failures_of(run: Path) -> tuple[Finding, ...]:
     """Return why the run in a directory fell short, the primary failure first; empty if it can't be read."""
     try:
-        return tuple(one for one in read_run(run, rollouts=True).findings or () if not one.overcome)
+        return tuple(finding for finding in read_run(run, rollouts=True).findings or () if not finding.overcome)
     except UNREADABLE:
         return ()

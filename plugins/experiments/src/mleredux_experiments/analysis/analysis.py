@@ -90,17 +90,17 @@ class Analysis:
     @property
     def sentences(self) -> list[str]:
         """Return one sentence per comparison that states its result."""
-        return [one.sentence for one in self.comparisons]
+        return [pair.sentence for pair in self.comparisons]
 
     @property
     def remarks(self) -> list[str]:
         """Return changes of the plan, and notes on runs and on differences between arms other than the agent."""
-        of_arms = (note for one in self.comparisons for note in one.notes)
+        of_arms = (note for pair in self.comparisons for note in pair.notes)
         return list(dict.fromkeys((*self.changes, *self.notes, *of_arms)))
 
     def arm(self, name: str) -> ArmAnalysis:
         """Return an arm by name."""
-        return next(one for one in self.arms if one.name == name)
+        return next(arm for arm in self.arms if arm.name == name)
 
     def compare(self, a: str, b: str, measure: str | None = None) -> Comparison:
         """Compare any two arms by any measure."""
@@ -111,13 +111,13 @@ class Analysis:
 
     def record(self) -> dict[str, Any]:
         """Return the record that `--json` prints and `analysis.json` contains."""
-        told = {key: value for key, value in self.__dict__.items() if key != "results"}
+        fields = {key: value for key, value in self.__dict__.items() if key != "results"}
         return {
-            **told,
+            **fields,
             "sentences": self.sentences,
-            "arms": [asdict(one) for one in self.arms],
-            "comparisons": [one.record() for one in self.comparisons],
-            "ranking": [asdict(one) for one in self.ranking],
+            "arms": [asdict(arm) for arm in self.arms],
+            "comparisons": [pair.record() for pair in self.comparisons],
+            "ranking": [asdict(rank) for rank in self.ranking],
         }
 
     def document(self) -> dict[str, Any]:
@@ -132,8 +132,8 @@ class Analysis:
         """Return one row per arm and measure."""
         import pandas as pd
 
-        named = ((arm.name, name, one) for arm in self.arms for name, one in arm.estimates.items())
-        return pd.DataFrame([{"arm": arm, "measure": name, **asdict(one)} for arm, name, one in named])
+        named = ((arm.name, name, estimate) for arm in self.arms for name, estimate in arm.estimates.items())
+        return pd.DataFrame([{"arm": arm, "measure": name, **asdict(estimate)} for arm, name, estimate in named])
 
     def _repr_html_(self) -> str:
         """Return the content of the report for notebooks."""
@@ -177,7 +177,7 @@ def analyse(
     hours = max((row.hours or 0 for row in results.rows if row.counts), default=0) or None
     dollars = max((row.cost_usd or 0 for row in results.rows if row.counts), default=0) or None
     known = sorted({task for arm in order for task in cells(rows[arm], what)}) if what.averaged else []
-    found = [_arm(results, arm, chosen, alpha, hours, dollars, known, whole) for arm in order]
+    analyses = [_arm(results, arm, chosen, alpha, hours, dollars, known, whole) for arm in order]
     notes = results.remarks(order)
 
     def against(arm: str, level: float) -> Comparison:
@@ -189,16 +189,16 @@ def analyse(
             comparisons.append(against(arm, alpha))
         except MlereduxError as error:
             notes.append(str(error))
-    p = [one.p for one in comparisons]
+    p = [pair.p for pair in comparisons]
     adjusted, levels = holm(p), holm_levels(p, alpha)
     if margin:  # Holm's steps follow p, and would give other levels to decisions within the margin
-        adjusted, levels = [min(one * len(p), 1.0) for one in p], [alpha / max(len(p), 1)] * len(p)
+        adjusted, levels = [min(level * len(p), 1.0) for level in p], [alpha / max(len(p), 1)] * len(p)
     if len(comparisons) > 1:
         decisions = zip(comparisons, levels, adjusted, strict=True)
-        comparisons = [replace(against(one.b, level), adjusted=p) for one, level, p in decisions]
+        comparisons = [replace(against(pair.b, level), adjusted=p) for pair, level, p in decisions]
     sign = -1.0 if what.lower else 1.0
     key = pairing(rows.values())
-    table = {arm: {task: sign * one for task, one in cells(rows[arm], what, key).items()} for arm in order}
+    table = {arm: {task: sign * value for task, value in cells(rows[arm], what, key).items()} for arm in order}
     ranks = ranking(table, what.share) if what.averaged and whole else []
     return Analysis(
         name=name,
@@ -207,7 +207,7 @@ def analyse(
         margin=margin,
         alpha=alpha,
         baseline=order[0],
-        arms=tuple(found),
+        arms=tuple(analyses),
         comparisons=tuple(comparisons),
         holm=tuple(adjusted),
         ranking=tuple(ranks),
@@ -229,7 +229,7 @@ def _arm(
     whole: bool,
 ) -> ArmAnalysis:
     rows, what = results.arms[arm], measure(chosen)
-    names = [name for name, one in MEASURES.items() if one.averaged and (whole or name in _FIRST)]
+    names = [name for name, measured in MEASURES.items() if measured.averaged and (whole or name in _FIRST)]
     estimates = {name: summarise(results, rows, MEASURES[name], None, alpha) for name in names}
     if what.name not in estimates and what.averaged:
         estimates[what.name] = summarise(results, rows, what, None, alpha)
@@ -237,17 +237,17 @@ def _arm(
         estimates[what.name] = replace(primary, missing=of_all.missing, bounds=of_all.bounds)
     groups: dict[str, dict[str, Estimate]] = {"split": {}, "category": {}}
     values = cells(rows, what) if what.averaged else {}
-    for kind, found in groups.items():
+    for kind, by_name in groups.items():
         for name in sorted({str(getattr(results.fact(task), kind) or "").strip() for task in values} - {""}):
-            own = {task: one for task, one in values.items() if str(getattr(results.fact(task), kind)).strip() == name}
-            if (one := estimate(own, what, alpha)) is not None:
-                found[name] = one
+            own = {task: row for task, row in values.items() if str(getattr(results.fact(task), kind)).strip() == name}
+            if (estimated := estimate(own, what, alpha)) is not None:
+                by_name[name] = estimated
     return ArmAnalysis(
         name=arm,
         runs=sum(row.counts for row in rows),
         deterministic=deterministic(rows),
         left_out=results.keep(rows).left_out,
-        estimates={name: replace(one, seeds=()) for name, one in estimates.items() if one is not None},
+        estimates={name: replace(item, seeds=()) for name, item in estimates.items() if item is not None},
         splits=groups["split"],
         categories=groups["category"],
         attempts=curves.attempts(rows, what, alpha),

@@ -58,7 +58,7 @@ def attempts(rows: Sequence[Row], measure: Measure, alpha: float = 0.05) -> Atte
     values = cells(rows, measure)
     if not values or not measure.share:
         return None
-    counts = [(len(one), int((one > 0).sum())) for one in values.values()]
+    counts = [(len(own), int((own > 0).sum())) for own in values.values()]
     most = min(n for n, _ in counts)
     any_of = np.array([[pass_at(n, c, k) for k in range(1, most + 1)] for n, c in counts])
     all_of = np.array([[pass_all(n, c, k) for k in range(1, most + 1)] for n, c in counts])
@@ -84,7 +84,7 @@ def _chosen(rows: Sequence[Row], measure: Measure, tasks: Sequence[str], most: i
     The attempt of rank r (from 0, the best first) of n is chosen from C(n−1−r, k−1) of the C(n, k) subsets; attempts
     without a measurement rank last.
     """
-    found = []
+    table = []
     for task in tasks:
         own = [row for row in rows if row.task == task and row.counts]
         if all(row.validation is None for row in own):
@@ -96,8 +96,8 @@ def _chosen(rows: Sequence[Row], measure: Measure, tasks: Sequence[str], most: i
             sum(math.comb(n - 1 - rank, k - 1) * value for rank, value in enumerate(success)) / math.comb(n, k)
             for k in range(1, most + 1)
         ]
-        found.append(chances)
-    return np.array(found) if found else None
+        table.append(chances)
+    return np.array(table) if table else None
 
 
 @dataclass(frozen=True)

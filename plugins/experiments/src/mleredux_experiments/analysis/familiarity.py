@@ -43,10 +43,10 @@ class Familiarity:
     @property
     def sentence(self) -> str:
         """Return the result in one sentence."""
-        told = "related" if self.low > 0 or self.high < 0 else "no relation shown"
+        answer = "related" if self.low > 0 or self.high < 0 else "no relation shown"
         return (
             f"Familiarity and {self.measure} of {self.arm} over {counted(self.tasks, 'task')}: Spearman's "
-            f"ρ = {self.rho:+.2f} ({self.low:+.2f} to {self.high:+.2f}), p = {plain(self.p, 2)}: {told}."
+            f"ρ = {self.rho:+.2f} ({self.low:+.2f} to {self.high:+.2f}), p = {plain(self.p, 2)}: {answer}."
         )
 
     def record(self) -> dict[str, Any]:
@@ -112,15 +112,15 @@ def recorded(rows: Iterable[Row], runs: Path) -> dict[str, float]:
     Args:
         runs: The folder that contains the run directories.
     """
-    found: dict[str, list[float]] = {}
+    logprobs: dict[str, list[float]] = {}
     for row in rows:
         try:
             with (runs / row.run / "llm" / "calls.jsonl").open("rb") as file:
                 for line in file:
-                    found.setdefault(row.task, []).extend(_logprobs(line))
+                    logprobs.setdefault(row.task, []).extend(_logprobs(line))
         except OSError:
             continue
-    return {task: float(np.mean(values)) for task, values in found.items() if values}
+    return {task: float(np.mean(values)) for task, values in logprobs.items() if values}
 
 
 def _logprobs(line: bytes) -> list[float]:

@@ -45,12 +45,12 @@ class Standing:
 
     def record(self) -> dict[str, Any]:
         """Return the record that `--json` prints."""
-        told = asdict(self)
-        for estimate in (one for there in told["splits"].values() for one in there.values()):
+        record = asdict(self)
+        for estimate in (estimate for split in record["splits"].values() for estimate in split.values()):
             del estimate["seeds"]
-        splits = told.pop("splits")
-        del told["covers"]
-        return {**told, "splits": {split: splits.get(split) for split in COLUMNS}}
+        splits = record.pop("splits")
+        del record["covers"]
+        return {**record, "splits": {split: splits.get(split) for split in COLUMNS}}
 
 
 def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str | None = None) -> list[Standing]:
@@ -67,9 +67,9 @@ def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str |
     splits = universe(results)
     standings = [_standing(results, arm, splits, measures) for arm in results.arms]
 
-    def rank(one: Standing) -> tuple[bool, float]:
-        found = one.splits.get("all", {}).get(by)
-        return not one.complete, -found.mean * (-1 if measure(by).lower else 1) if found else float("inf")
+    def rank(standing: Standing) -> tuple[bool, float]:
+        estimate = standing.splits.get("all", {}).get(by)
+        return not standing.complete, -estimate.mean * (-1 if measure(by).lower else 1) if estimate else float("inf")
 
     return sorted(standings, key=rank)
 
@@ -84,16 +84,16 @@ def _standing(results: Results, arm: str, splits: dict[str, list[str]], measures
         everything = [task for split in covers for task in splits[split]] or sorted(tried)
     else:
         everything = results.tasks
-    found: dict[str, dict[str, Estimate]] = {}
+    by_split: dict[str, dict[str, Estimate]] = {}
     for split, names in {"all": everything, **tasks}.items():
         estimates = {name: summarise(results, rows, measure(name), names) for name in measures}
-        if kept := {name: one for name, one in estimates.items() if one is not None}:
-            found[split] = kept
+        if kept := {name: value for name, value in estimates.items() if value is not None}:
+            by_split[split] = kept
     seeds = {row.seed for row in rows if row.counts}
     return Standing(
         name=arm,
         runs=len(seeds),
-        splits=found,
+        splits=by_split,
         covers=covers if results.universe else (),
         complete=not set(everything) - tried if not results.universe else len(covers) == len(splits),
         deterministic=deterministic(rows),

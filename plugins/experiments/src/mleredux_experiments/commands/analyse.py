@@ -50,8 +50,8 @@ def _analysis(
     folder = locate(results, runs_dir)
     record = open_record(folder) if (folder / RECORD_FILE).is_file() else None
     runs, plan = load(folder, rollouts=True).where(where), record.plan if record else None
-    told = record.told if record else []
-    return analysed(runs, plan, name=folder.resolve().name, changes=told, **options)
+    changes = record.sentences if record else []
+    return analysed(runs, plan, name=folder.resolve().name, changes=changes, **options)
 
 
 @click.command("analyse")

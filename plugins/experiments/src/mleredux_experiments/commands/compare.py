@@ -140,7 +140,7 @@ def power_command(
 ) -> None:
     """Compute how many tasks and seeds are needed to detect a difference, or which difference they detect.
 
-    With --experiment, the question is that of its plan, such as equivalence within its margin.
+    With --experiment, its plan defines the question, such as equivalence within its margin.
 
     The variance is estimated from the runs of agents A and B, or set by --between and --within.
     """

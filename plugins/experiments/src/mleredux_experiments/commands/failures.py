@@ -103,8 +103,8 @@ def failures_command(
         cost = "unknown" if use.cost_usd is None else f"${plain(use.cost_usd, 4)}"
         click.echo(f"{judge} used {counted(use.prompt_tokens + use.completion_tokens, 'token')}; cost: {cost}.")
         if len(opinions) < len(findings_of_runs):
-            left = counted(len(findings_of_runs) - len(opinions), "run")
-            click.echo(f"Its budget is used up; not judged: {left}.")
+            unjudged = counted(len(findings_of_runs) - len(opinions), "run")
+            click.echo(f"Its budget is used up; not judged: {unjudged}.")
 
 
 @click.command("regrade")

@@ -70,9 +70,9 @@ def results_of(
 
         results = ExperimentThere(backend(ctx), experiment).results
     elif server_of(ctx) is not None:
-        there = backend(ctx)
-        ids = [str(row["id"]) for row in there.runs({}, _MOST_RUNS).rows]
-        results = from_records(there.view(run).record for run in ids)
+        remote = backend(ctx)
+        ids = [str(row["id"]) for row in remote.runs({}, _MOST_RUNS).rows]
+        results = from_records(remote.view(run).record for run in ids)
     elif reports is not None:
         results = load_reports(reports)
     elif published and runs_dir is None and not default_runs_dir().is_dir():

@@ -26,7 +26,7 @@ from mleredux.plugin.command import (
 )
 from mleredux.plugin.experiment import MAX_SEED, Plan
 
-from mleredux_experiments.commands.there import hours_text, run_there, show, status_there, told
+from mleredux_experiments.commands.there import act_there, hours_text, run_there, show, status_there
 from mleredux_experiments.execution.execution import Execution
 from mleredux_experiments.execution.experiment import extend as extend_experiment
 from mleredux_experiments.execution.experiment import find, start
@@ -135,7 +135,7 @@ def run(
 def retry(ctx: click.Context, experiment: str, jobs: int, runs_dir: str | None, as_json: bool) -> None:
     """Repeat runs that failed because of the environment or the task, or have no result; earlier attempts are kept."""
     if server_of(ctx) is not None:
-        told(ctx, experiment, "retry", None, as_json)
+        act_there(ctx, experiment, "retry", None, as_json)
         return
     _execute(ctx, _existing(ctx, experiment, runs_dir), jobs, as_json, broken=True)
 
@@ -159,7 +159,7 @@ def extend(
     if not (seeds or tasks):
         raise click.UsageError("Specify the seeds or tasks to add with --seed or --task.", ctx)
     if server_of(ctx) is not None:
-        told(ctx, experiment, "extend", {"tasks": list(tasks), "seeds": list(seeds)}, as_json)
+        act_there(ctx, experiment, "extend", {"tasks": list(tasks), "seeds": list(seeds)}, as_json)
         return
     execution = _existing(ctx, experiment, runs_dir)
     words = extend_experiment(execution, tasks=tasks, seeds=seeds)
@@ -186,8 +186,8 @@ def status(ctx: click.Context, experiment: str, runs_dir: str | None, as_json: b
         execution = _existing(ctx, experiment, runs_dir)
         record = execution.status()
         rest = [(place.cell, place.plan) for place in execution.places() if place.state != "ended"]
-        left = estimate(execution.record.plan, rest, runs_below(RunStore(runs_dir).path)).hours if rest else None
-        record["remaining_hours"] = {"mean": left.mean, "low": left.low, "high": left.high} if left else None
+        hours = estimate(execution.record.plan, rest, runs_below(RunStore(runs_dir).path)).hours if rest else None
+        record["remaining_hours"] = {"mean": hours.mean, "low": hours.low, "high": hours.high} if hours else None
     show(record, as_json)
 
 

@@ -37,13 +37,13 @@ def show(record: dict[str, Any], as_json: bool) -> None:
     click.echo(f"{record['ended']} of {counted(record['total'], 'run')} ended.\n")
     states = [state for state in STATES if state == "ended" or record[state]]
     print_table(record["arms"], ("arm", "total", *states))
-    left = record.get("remaining_hours")
+    hours = record.get("remaining_hours")
     click.echo()
     print_facts(
         {
             "time": duration(3600 * record["hours"]) if record["hours"] is not None else None,
             "paused": duration(3600 * record["paused_hours"]) if record.get("paused_hours") else None,
-            "remaining": hours_text(left) if left else None,
+            "remaining": hours_text(hours) if hours else None,
             "cost": f"${record['cost_usd']:.2f}" if record["cost_usd"] else None,
             "unpriced": f"{counted(record['unpriced'], 'run')} used a model without a known price"
             if record["unpriced"]
@@ -68,14 +68,14 @@ def hours_text(hours: Mapping[str, float]) -> str:
 
 def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool) -> None:
     """Create an experiment on the server, and wait until it ends."""
-    there = backend(ctx)
-    batch = there.create(RunRequest(runs=plan.request, plan=plan, project=project))
+    remote = backend(ctx)
+    batch = remote.create(RunRequest(runs=plan.request, plan=plan, project=project))
     if not as_json:
         click.echo(batch.note, err=True)
-    see_through(ctx, there, batch, several=True, follow=False, as_json=as_json)
+    see_through(ctx, remote, batch, several=True, follow=False, as_json=as_json)
 
 
-def told(ctx: click.Context, experiment: str, action: str, body: Mapping[str, Any] | None, as_json: bool) -> None:
+def act_there(ctx: click.Context, experiment: str, action: str, body: Mapping[str, Any] | None, as_json: bool) -> None:
     """Extend or retry an experiment on the server, and print its status."""
     show(_status(backend(ctx).experiment(_name_of(experiment), action, body)), as_json)
 
@@ -100,8 +100,8 @@ class ExperimentThere:
         deviations: Each deviation from the plan as a sentence.
     """
 
-    def __init__(self, there: Backend, name: str) -> None:
-        self._there, detail = there, there.experiment(_name_of(name))
+    def __init__(self, remote: Backend, name: str) -> None:
+        self._there, detail = remote, remote.experiment(_name_of(name))
         self._id, self.name = str(detail["id"]), str(detail["name"])
         self.plan = Plan.model_validate(detail["plan"]) if detail.get("plan") else None
         changes = [change for change in detail.get("changes") or [] if change["results"]]

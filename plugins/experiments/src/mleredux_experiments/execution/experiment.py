@@ -141,8 +141,8 @@ def _replace(execution: Execution, written: Plan) -> None:
     for arm in changed.keys() & started:
         message = f"Arm {arm} was changed after its first run ({changed[arm]})."
         raise MlereduxError(message, hint="Rename the changed arm or the experiment.")
-    if what := differences(record.plan, plan):
-        record.changed(f"The plan was changed: {'; '.join(what)}.", results)
+    if changes := differences(record.plan, plan):
+        record.changed(f"The plan was changed: {'; '.join(changes)}.", results)
     record.pinned |= _pinned(plan, execution.catalogue, record.pinned)
     record.plan, record.digest, record.file_digest = plan, digest_of(plan), digest_of(written)
     record.save(execution.folder)

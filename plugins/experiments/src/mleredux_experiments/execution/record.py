@@ -89,7 +89,7 @@ class Record(BaseModel):
         return [change for change in self.changes if change.results]
 
     @property
-    def told(self) -> list[str]:
+    def sentences(self) -> list[str]:
         """Return each deviation as a sentence."""
         return [f"After {change.results} results: {change.what}" for change in self.deviations]
 
@@ -137,13 +137,13 @@ def changed_arms(before: Plan, after: Plan) -> dict[str, str]:
     old, new = before.all_arms(), after.all_arms()
     changes = {}
     for name in old.keys() & new.keys():
-        left, right = (dict(flat(arm[name].model_dump(mode="json", exclude={"grid", "context"}))) for arm in (old, new))
+        was, now = (dict(flat(arm[name].model_dump(mode="json", exclude={"grid", "context"}))) for arm in (old, new))
         by_task = bool(old[name].contexts) and "*" not in old[name].contexts
-        added = {key for key in right if by_task and key.startswith("contexts.") and key not in left}
-        differing = [key for key in left | right if left.get(key) != right.get(key) and key not in added]
+        added = {key for key in now if by_task and key.startswith("contexts.") and key not in was}
+        differing = [key for key in was | now if was.get(key) != now.get(key) and key not in added]
         if differing:
             key = differing[0]
-            changes[name] = f"{key}: {_short(left.get(key))} → {_short(right.get(key))}"
+            changes[name] = f"{key}: {_short(was.get(key))} → {_short(now.get(key))}"
     return dict(sorted(changes.items()))
 
 

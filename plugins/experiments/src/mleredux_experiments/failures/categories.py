@@ -33,8 +33,8 @@ class Category:
 
 
 CATEGORIES = {
-    name: Category(name, **told)
-    for name, told in tomllib.loads(files(__package__).joinpath("categories.toml").read_text("utf-8")).items()
+    name: Category(name, **fields)
+    for name, fields in tomllib.loads(files(__package__).joinpath("categories.toml").read_text("utf-8")).items()
 }
 
 

@@ -28,7 +28,7 @@ def counts_by_arm(findings: Iterable[tuple[str, Sequence[Finding]]]) -> dict[str
     Args:
         findings: The arm and the findings of each run.
     """
-    named = grouped((arm, primary(found) or "none") for arm, found in findings)
+    named = grouped((arm, primary(own) or "none") for arm, own in findings)
     return {arm: Counter(categories) for arm, categories in named.items()}
 
 
@@ -56,17 +56,17 @@ def failure_counts(rows: Iterable[Row]) -> tuple[FailureCount, ...]:
     first: Counter[str] = Counter()
     shown: dict[str, list[tuple[bool, Row, Finding]]] = {}
     for row in rows:
-        for number, finding in enumerate(one for one in row.findings or () if not one.overcome):
+        for number, finding in enumerate(item for item in row.findings or () if not item.overcome):
             first[finding.category] += number == 0
-            there = shown.setdefault(finding.category, [])
-            if not there or there[-1][1] is not row:  # a category may have several findings in a run
-                there.append((number == 0, row, finding))
+            entries = shown.setdefault(finding.category, [])
+            if not entries or entries[-1][1] is not row:  # a category may have several findings in a run
+                entries.append((number == 0, row, finding))
     counts = []
-    for category, found in shown.items():
-        _, row, finding = max(found, key=lambda one: one[0])
-        counts.append(FailureCount(category, first[category], len(found), row.run, finding.where, finding.line))
+    for category, own in shown.items():
+        _, row, finding = max(own, key=lambda item: item[0])
+        counts.append(FailureCount(category, first[category], len(own), row.run, finding.where, finding.line))
     order = list(CATEGORIES)
-    return tuple(sorted(counts, key=lambda one: (-one.primary, -one.runs, order.index(one.category))))
+    return tuple(sorted(counts, key=lambda count: (-count.primary, -count.runs, order.index(count.category))))
 
 
 @dataclass(frozen=True)
@@ -108,21 +108,21 @@ def failure_differences(
     if any(row.findings is None for rows in own for row in rows):
         return ()
     having = [
-        grouped((key(row), {one.category for one in row.findings or () if not one.overcome}) for row in rows)
+        grouped((key(row), {each.category for each in row.findings or () if not each.overcome}) for row in rows)
         for rows in own
     ]
     shared = sorted(having[0].keys() & having[1].keys())
     categories = {name for side in having for task in shared for run in side[task] for name in run}
-    found = []
+    shares = []
     for category in (name for name in CATEGORIES if name in categories):
         before, after = (
             100 * np.array([np.mean([category in run for run in side[task]]) for task in shared]) for side in having
         )
-        found.append((category, before, after))
-    p = [sign_flip(after - before) for _, before, after in found]
-    told = []
-    for (category, before, after), q in zip(found, benjamini_hochberg(p), strict=True):
+        shares.append((category, before, after))
+    p = [sign_flip(after - before) for _, before, after in shares]
+    rows = []
+    for (category, before, after), q in zip(shares, benjamini_hochberg(p), strict=True):
         difference = float((after - before).mean())
         interval = paired_interval(after - before, Scale(100.0, share=True), alpha)
-        told.append(FailureDifference(category, float(before.mean()), float(after.mean()), difference, interval, q))
-    return tuple(sorted(told, key=lambda one: -abs(one.difference)))
+        rows.append(FailureDifference(category, float(before.mean()), float(after.mean()), difference, interval, q))
+    return tuple(sorted(rows, key=lambda item: -abs(item.difference)))

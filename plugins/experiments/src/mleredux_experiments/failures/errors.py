@@ -46,7 +46,7 @@ def is_prose(line: str) -> bool:
 
 def kind_of(line: str) -> str:
     """Return the exception class in a line that shows an error, the signal, or the words of another message."""
-    if signals := [one.name for one in Signals if (strsignal(one) or "-") in line]:
+    if signals := [signal.name for signal in Signals if (strsignal(signal) or "-") in line]:
         return signals[0]
     if named := PATTERNS["class"].match(line) or PATTERNS["thrown"].search(line) or PATTERNS["shell"].search(line):
         return named[1]
@@ -61,11 +61,11 @@ def measurements(metric: str, text: str) -> list[float]:
     value = r"(-?\d+\.?\d*(?:e-?\d+)?)(?=[\s,;)%|±+]|$)"
     name = rf"(?im)(?:^|[\s_(/-])(?:{names}|(?:cv|oof|val\w*|mean|best).score)\b(?: \([^)\n]{{0,40}}\))?"
     shown = rf"{name}(?:[^\w\n]|is|of|on|the|validation|fold|score|mean){{0,12}}?[:= \t]{value}"
-    found: dict[bool, list[float]] = {True: [], False: []}
-    for one in re.finditer(shown, text):
-        before = text[text.rfind("\n", 0, one.start() + 1) + 1 : one.start(1)][-60:].rpartition("train")[2]
-        found[PATTERNS["held_out"].search(before) is not None].append(float(one[1]))
-    return found[True] or found[False]
+    values: dict[bool, list[float]] = {True: [], False: []}
+    for match in re.finditer(shown, text):
+        before = text[text.rfind("\n", 0, match.start() + 1) + 1 : match.start(1)][-60:].rpartition("train")[2]
+        values[PATTERNS["held_out"].search(before) is not None].append(float(match[1]))
+    return values[True] or values[False]
 
 
 @dataclass(frozen=True)
@@ -85,21 +85,21 @@ class Sign:
         return any(map(small.__contains__, self.words)) and (self.pattern is None or bool(self.pattern.search(line)))
 
 
-def _sign(told: Mapping[str, Any], fragments: Mapping[str, str]) -> Sign:
-    if "errno" in told:
-        numbers = "|".join(map(str, told["errno"]))
+def _sign(declared: Mapping[str, Any], fragments: Mapping[str, str]) -> Sign:
+    if "errno" in declared:
+        numbers = "|".join(map(str, declared["errno"]))
         pattern = rf"(?:\[?errno(?: =)?|os error|code:) (?:{numbers})\b"
         return Sign(("errno", "os error", "kind:"), re.compile(pattern, re.IGNORECASE))
-    words, found = (filled(told.get(name, ""), fragments) for name in ("words", "pattern"))
-    return Sign(tuple(words.split("|")), re.compile(found, re.IGNORECASE) if found else None)
+    words, pattern = (filled(declared.get(name, ""), fragments) for name in ("words", "pattern"))
+    return Sign(tuple(words.split("|")), re.compile(pattern, re.IGNORECASE) if pattern else None)
 
 
 def _read() -> dict[str, dict[str, tuple[Sign, ...]]]:
-    told = tomllib.loads(files(__package__).joinpath("signs.toml").read_text("utf-8"))
-    fragments = told.pop("fragments")
+    document = tomllib.loads(files(__package__).joinpath("signs.toml").read_text("utf-8"))
+    fragments = document.pop("fragments")
     return {
-        category: {kind: tuple(_sign(one, fragments) for one in each) for kind, each in kinds.items()}
-        for category, kinds in told.items()
+        category: {kind: tuple(_sign(sign, fragments) for sign in each) for kind, each in kinds.items()}
+        for category, kinds in document.items()
     }
 
 

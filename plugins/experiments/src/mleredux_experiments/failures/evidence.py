@@ -36,19 +36,19 @@ class Step:
     """A step of the rollout in which the agent acted; its texts are taken from the document when a rule needs them."""
 
     number: int
-    told: Mapping[str, Any]
+    document: Mapping[str, Any]
     validation: float | None
     lower_is_better: bool | None
 
     @cached_property
     def action(self) -> str:
         """Return the action: the arguments of the tool calls."""
-        return _texts(self.told.get("tool_calls"), "arguments")
+        return _texts(self.document.get("tool_calls"), "arguments")
 
     @cached_property
     def output(self) -> str:
         """Return the output of the action."""
-        observation = self.told.get("observation")
+        observation = self.document.get("observation")
         return _texts(observation.get("results"), "content") if isinstance(observation, dict) else ""
 
     @property
@@ -114,13 +114,13 @@ class Evidence:
     @cached_property
     def errors(self) -> list[int]:
         """Return the indices of the last lines of errors: one for each traceback, including its chained exceptions."""
-        found: list[int] = []
+        errors: list[int] = []
         for at, (_, small, where) in enumerate(self.lines):
             if (at in self.raised or any(map(small.__contains__, WORDS))) and self.is_error(at):
-                if found and self._is_of(at, found[-1]) and self.lines[found[-1]][2].startswith(("logs", where)):
-                    found.pop()
-                found.append(at)
-        return found
+                if errors and self._is_of(at, errors[-1]) and self.lines[errors[-1]][2].startswith(("logs", where)):
+                    errors.pop()
+                errors.append(at)
+        return errors
 
     def _is_of(self, at: int, other: int) -> bool:
         """Return whether an earlier error is part of the message of an error, rather than the same error repeated."""
@@ -149,9 +149,9 @@ class Evidence:
         try:
             with open_below(self.folder, "logs/agent.log") as file:
                 size = os.fstat(file.fileno()).st_size
-                before, left = 0, size - _LOG_BYTES
-                while left > 0 and (piece := file.read(min(left, _LOG_BYTES))):
-                    before, left = before + piece.count(b"\n"), left - len(piece)
+                before, remaining = 0, size - _LOG_BYTES
+                while remaining > 0 and (piece := file.read(min(remaining, _LOG_BYTES))):
+                    before, remaining = before + piece.count(b"\n"), remaining - len(piece)
                 return before, [line.decode(errors="replace") for line in file.read(min(size, _LOG_BYTES)).split(b"\n")]
         except OSError:
             return 0, []
@@ -173,15 +173,15 @@ class Evidence:
     @cached_property
     def code(self) -> str:
         """Return the Python code among the output files."""
-        found, output = [], self.folder / "output"
+        texts, output = [], self.folder / "output"
         code = output / "code"
         for path in sorted(code.rglob("*.py"))[:50] if code.is_dir() and not code.is_symlink() else []:
             try:
                 with open_below(output, path.relative_to(output).as_posix()) as file:
-                    found.append(file.read(_CODE_BYTES).decode(errors="replace"))
+                    texts.append(file.read(_CODE_BYTES).decode(errors="replace"))
             except (OSError, ValueError):
                 continue
-        return "\n".join(found)
+        return "\n".join(texts)
 
     @cached_property
     def measured(self) -> float | None:
@@ -214,16 +214,16 @@ class Evidence:
 
         Long lines are reduced to both ends, to limit the time of pattern matching.
         """
-        found = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
+        parts = [(line, f"step {step.number}") for step in self.steps for line in step.output.splitlines()]
         logged = enumerate(self.log, start=self._log[0] + 1)
-        found += [(part, f"logs/agent.log:{number}") for number, line in logged for part in _parts(line)]
-        found = [(part, where) for line, where in found for part in line.rstrip("\r").split("\r")]
+        parts += [(part, f"logs/agent.log:{number}") for number, line in logged for part in _parts(line)]
+        parts = [(part, where) for line, where in parts for part in line.rstrip("\r").split("\r")]
         labels = PATTERNS["label"]
-        ends = ((_ends(labels.sub("", line)), where) for line, where in found if not self._is_quoted(line))
+        ends = ((_ends(labels.sub("", line)), where) for line, where in parts if not self._is_quoted(line))
         return [(line, line.lower(), where) for line, where in ends]
 
     @cached_property
-    def _told(self) -> str:
+    def _instructions(self) -> str:
         """Return the instructions and the task's description, without whitespace."""
         texts = []
         for name in ("instructions.md", "description.md"):
@@ -234,13 +234,13 @@ class Evidence:
     def _is_quoted(self, line: str) -> bool:
         """Return whether a line is quoted from the instructions or the task's description."""
         words = "".join(line.strip(f"{FRAME}-#*").split())
-        return len(words) >= _QUOTED and words in self._told
+        return len(words) >= _QUOTED and words in self._instructions
 
     @cached_property
     def raised(self) -> dict[int, tuple[int, str]]:
         """Return exceptions by the indices of their lines: the index where the traceback (with earlier chained ones)
         begins, and the line."""
-        lines, found = [line for line, *_ in self.lines], {}
+        lines, errors = [line for line, *_ in self.lines], {}
         start = chained = -1
         for at, line in enumerate(lines):
             if line.lstrip(FRAME).startswith("Traceback"):
@@ -249,16 +249,16 @@ class Evidence:
                 chained = -1
             elif start >= 0 and (text := line[indent:]).strip() and not line[:indent].strip(FRAME):
                 if not text.startswith((" ", "\t")):
-                    found[at] = (start, text.strip())
+                    errors[at] = (start, text.strip())
                     chained, start = start, -1
             elif at and PATTERNS["trailed"].match(line):
                 last = at - 1
                 while last > max(at - _GAP, 0) and (is_prose(lines[last]) or not is_error(lines[last])):
                     last -= 1
-                found[last] = (last, lines[last].strip(FRAME))
+                errors[last] = (last, lines[last].strip(FRAME))
             elif chained >= 0 and line.strip() and not PATTERNS["chained"].match(line.lstrip(FRAME)):
                 chained = -1
-        return found
+        return errors
 
     def ending(self, is_sign: Callable[[str, str], bool]) -> range:
         """Return the indices in `lines` of the last error, with its traceback or message; empty if work continued after
@@ -285,12 +285,12 @@ def _parts(line: str) -> list[str]:
     """Return the parts of a line of a log: the lines of the texts in a JSON object other than an error, else the line
     itself."""
     try:
-        found = json.loads(line) if line.startswith("{") else None
+        entry = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):
-        found = None
-    if found is None or (("error" in found or found.get("level") in ("error", "fatal")) and "Traceback" not in line):
+        entry = None
+    if entry is None or (("error" in entry or entry.get("level") in ("error", "fatal")) and "Traceback" not in line):
         return [line]
-    return "\n".join(_texts_in(found)).splitlines()
+    return "\n".join(_texts_in(entry)).splitlines()
 
 
 def _texts_in(value: Any) -> Iterator[str]:
@@ -314,8 +314,8 @@ def _step(number: int, step: Mapping[str, Any]) -> Step:
 
 
 def _texts(parts: Any, key: str) -> str:
-    found = [_text(part.get(key)) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-    return "\n".join(found)[:_STEP_CHARS]
+    texts = [_text(part.get(key)) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return "\n".join(texts)[:_STEP_CHARS]
 
 
 def _text(value: Any) -> str:

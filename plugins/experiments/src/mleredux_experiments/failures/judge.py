@@ -22,7 +22,7 @@ from mleredux_experiments.results.rollouts import read_rollout
 from mleredux_experiments.results.sources import read_run
 
 _LINES, _STEPS, _CHARS = 60, 6, 1_500
-_LISTED = "\n".join(f"{one.id}: {one.title}" for one in CATEGORIES.values())
+_LISTED = "\n".join(f"{category.id}: {category.title}" for category in CATEGORIES.values())
 _ORDER = Path(__file__).with_name("judge.txt").read_text(encoding="utf-8").format(categories=_LISTED, none=NONE)
 
 
@@ -52,7 +52,7 @@ def judged(runs: Sequence[Run], model: str, cost_usd: float | None = None) -> Op
     Raises:
         MlereduxError: There is no gateway, the gateway fails, or an answer is not a category.
     """
-    found: dict[str, str] = {}
+    categories: dict[str, str] = {}
     with open_judge(runs[0], model, calls=len(runs), cost_usd=cost_usd) as judge:
         for run in runs:
             try:
@@ -62,8 +62,8 @@ def judged(runs: Sequence[Run], model: str, cost_usd: float | None = None) -> Op
             named = re.search(r'"category"\s*:\s*"([a-z-]+)"', answer)
             if named is None or named[1] not in (*CATEGORIES, NONE):
                 raise MlereduxError(f"{model} returned no category for {run.id}.", hint="Choose another model.")
-            found[run.id] = named[1]
-    return Opinions(found, judge.use)
+            categories[run.id] = named[1]
+    return Opinions(categories, judge.use)
 
 
 def kappa(rules: Sequence[str], judge: Sequence[str]) -> float | None:

@@ -87,18 +87,18 @@ def last_error(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for the last error, and separate ones for errors that were overcome."""
     row = evidence.row
     stopped = evidence.limit is not None or row.cause in _STOPPED or row.status == "cancelled"
-    there = _present(evidence)
-    ending = evidence.ending(lambda line, small: any(sign(line, small) for _, _, sign in there))
+    signs = _present(evidence)
+    ending = evidence.ending(lambda line, small: any(sign(line, small) for _, _, sign in signs))
     if stopped or (row.valid and not evidence.crashed):
         ending = range(len(evidence.lines), len(evidence.lines))
     ended = row.made and not evidence.crashed  # with a submission, after errors of the agent
-    found = [*_named(evidence, there, ending, errors_only=ended)] or [*_unnamed(evidence, there, ending)]
-    found = found or [*_last_words(evidence)] * (not stopped and not ended)
-    found = [replace(one, overcome=ended and one.category in _OWN) for one in found]
-    yield from found
+    findings = [*_named(evidence, signs, ending, errors_only=ended)] or [*_unnamed(evidence, signs, ending)]
+    findings = findings or [*_last_words(evidence)] * (not stopped and not ended)
+    findings = [replace(finding, overcome=ended and finding.category in _OWN) for finding in findings]
+    yield from findings
     before = range(ending.start)
-    earlier = [*_named(evidence, there, before, errors_only=True), *_unnamed(evidence, there, before)]
-    yield from (replace(one, overcome=True) for one in earlier)
+    earlier = [*_named(evidence, signs, before, errors_only=True), *_unnamed(evidence, signs, before)]
+    yield from (replace(finding, overcome=True) for finding in earlier)
 
 
 def _present(evidence: Evidence) -> Signs:
@@ -113,25 +113,25 @@ def _present(evidence: Evidence) -> Signs:
     ]
 
 
-def _named(evidence: Evidence, there: Signs, places: range, *, errors_only: bool = False) -> Iterator[Finding]:
+def _named(evidence: Evidence, signs: Signs, places: range, *, errors_only: bool = False) -> Iterator[Finding]:
     """For each category and kind, yield the last of these lines with its sign, ignoring warnings."""
     seen: set[str] = set()
-    for at in reversed(places) if there else ():
+    for at in reversed(places) if signs else ():
         line, small, where = evidence.lines[at]
         if is_prose(line) or (errors_only and not evidence.is_error(at)):
             continue
-        for category, kind, sign in there:
+        for category, kind, sign in signs:
             group = kind if category == "resources" else category
             if group not in seen and sign(line, small):
                 seen.add(group)
                 yield Finding(category, line.strip()[:300], where, kind)
 
 
-def _unnamed(evidence: Evidence, there: Signs, places: range) -> Iterator[Finding]:
+def _unnamed(evidence: Evidence, signs: Signs, places: range) -> Iterator[Finding]:
     """Yield the last of these lines that shows an error without a sign, as a code error whose kind is the exception."""
     for at in reversed(places):
         line, small, where = evidence.lines[at]
-        if evidence.is_error(at) and not any(sign(line, small) for _, _, sign in there):
+        if evidence.is_error(at) and not any(sign(line, small) for _, _, sign in signs):
             category = "code-error" if at in evidence.raised else _of_command(evidence, at)
             yield Finding(category, line.strip()[:300], where, kind_of(evidence.error(at)))
             return
@@ -147,8 +147,8 @@ def _last_words(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for a crash without a recognized error: based on the signal, else on the last line before it."""
     last = [(line, where) for line, _, where in evidence.lines if line.strip()][-_LAST:]
     codes = [int(code[1]) for line, _ in last for code in PATTERNS["status"].finditer(line)][-1:]
-    killed = evidence.killed_by or next((one for one in Signals if {-one, one + 128} & {*codes}), None)
-    shown = [one for one in last if not any(PATTERNS[name].search(one[0]) for name in ("decoration", "consequence"))]
+    killed = evidence.killed_by or next((signal for signal in Signals if {-signal, signal + 128} & {*codes}), None)
+    shown = [line for line in last if not any(PATTERNS[name].search(line[0]) for name in ("decoration", "consequence"))]
     if name := "time" if 124 in (evidence.exit_code, *codes) else killed and killed.name:
         ends = {"time": ("resources", "time"), "SIGKILL": ("resources", "memory")}
         category, kind = ends.get(name, ("code-error", name))
@@ -218,7 +218,7 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
         return
     line = f"measured {plain(measured, 6)}, scored {plain(scored, 6)}"
     lines = [one for one in evidence.code.splitlines() if not PATTERNS["dropped"].search(one)] if evidence.leaks else []
-    used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", one) for one in lines)]
+    used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", text) for text in lines)]
     if used:
         yield Finding("leak-used", f"{line}; the code uses {used[0]}", "output/code")
     yield Finding("overfitting", line, "report.json")
@@ -270,7 +270,7 @@ def ended_early(evidence: Evidence) -> Iterator[Finding]:
 def no_validation(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for code that trains but measures nothing."""
     row = evidence.row
-    measured = any(one.validation is not None for one in evidence.steps)
+    measured = any(step.validation is not None for step in evidence.steps)
     if not row.made or row.above_median or row.median is None or measured:
         return
     acted = "\n".join([evidence.code, *(step.action for step in evidence.steps)])
@@ -289,20 +289,20 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
     if evidence.row.status not in ("done", "failed", "timed_out", "cancelled"):
         return ()
     order = list(CATEGORIES)
-    found = [finding for rule in RULES for finding in rule(evidence)]
-    others = [finding for finding in found if not finding.overcome and not CATEGORIES[finding.category].of_agent]
+    findings = [finding for rule in RULES for finding in rule(evidence)]
+    others = [finding for finding in findings if not finding.overcome and not CATEGORIES[finding.category].of_agent]
     if others:
-        found = [*others, *(finding for finding in found if finding.overcome)]
-    now = {one.category for one in found if not one.overcome}
-    earlier = [one for one in found if one.overcome and one.category == "network"]
-    found = [one for one in found if one in earlier or not now & _MORE.get(one.category, set())]
+        findings = [*others, *(finding for finding in findings if finding.overcome)]
+    now = {finding.category for finding in findings if not finding.overcome}
+    earlier = [finding for finding in findings if finding.overcome and finding.category == "network"]
+    findings = [finding for finding in findings if finding in earlier or not now & _MORE.get(finding.category, set())]
     if "ended-early" in now:  # earlier errors did not end the search
-        found = [replace(one, overcome=one.overcome or one.category == "code-error") for one in found]
+        findings = [replace(item, overcome=item.overcome or item.category == "code-error") for item in findings]
     if "debug-loop" in now:  # the loop is the cause of using up the steps
-        found = [one for one in found if (one.category, one.kind) != ("api", "budget")]
-    named = {(one.category, one.kind) for one in found if not one.overcome}
-    found = [one for one in found if not one.overcome or (one.category, one.kind) not in named]
-    return tuple(sorted(found, key=lambda finding: (finding.overcome, order.index(finding.category))))
+        findings = [finding for finding in findings if (finding.category, finding.kind) != ("api", "budget")]
+    named = {(item.category, item.kind) for item in findings if not item.overcome}
+    findings = [item for item in findings if not item.overcome or (item.category, item.kind) not in named]
+    return tuple(sorted(findings, key=lambda finding: (finding.overcome, order.index(finding.category))))
 
 
 def _best(row: Row) -> float | None:

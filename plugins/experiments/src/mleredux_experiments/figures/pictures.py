@@ -73,14 +73,14 @@ class Picture:
 def pictures(analysis: Analysis) -> Iterator[Picture]:
     """Yield all plots that the data allow, except those that would be the same for all arms and tasks."""
     for number, comparison in enumerate(analysis.comparisons):
-        if not any(one.difference for one in comparison.tasks):
+        if not any(task.difference for task in comparison.tasks):
             continue
         name = "differences" if len(analysis.comparisons) == 1 else f"differences-{number + 1}"
         question = f"On which tasks is {comparison.b} better than {comparison.a}?"
         yield Picture(name, question, comparison.sentence, forest(comparison))
     for make in (_time, _cost, _attempts, _profiles, _validation, _outcomes, _power):
-        if (found := make(analysis)) is not None:
-            yield found
+        if (picture := make(analysis)) is not None:
+            yield picture
 
 
 def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
@@ -94,26 +94,26 @@ def _axes(height: float = 3.6) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def forest(found: Comparison) -> Figure:
+def forest(pair: Comparison) -> Figure:
     """Plot the differences of the tasks, the largest first, below their mean and its interval."""
-    told = sorted(found.tasks, key=lambda one: abs(one.difference), reverse=True)
-    told = sorted(told[:_MOST_TASKS], key=lambda one: one.difference)
-    figure, axes = _axes(1.6 + 0.2 * (len(told) + 2))
-    places, (unit, factor) = np.arange(len(told)), found.shown_unit
-    axes.scatter([one.difference * factor for one in told], places, color=COLORS[0], s=22, label="observed")
-    shrunken = [one.shrunken * factor for one in told]
+    tasks = sorted(pair.tasks, key=lambda task: abs(task.difference), reverse=True)
+    tasks = sorted(tasks[:_MOST_TASKS], key=lambda task: task.difference)
+    figure, axes = _axes(1.6 + 0.2 * (len(tasks) + 2))
+    places, (unit, factor) = np.arange(len(tasks)), pair.shown_unit
+    axes.scatter([task.difference * factor for task in tasks], places, color=COLORS[0], s=22, label="observed")
+    shrunken = [task.shrunken * factor for task in tasks]
     axes.scatter(shrunken, places, color=COLORS[1], marker="|", s=60, label="estimated with all tasks")
-    top = len(told) + 0.5
-    if found.interval is not None:
-        axes.plot([end * factor for end in found.interval[:2]], [top, top], color="black", linewidth=2)
-    mean = found.difference * factor
+    top = len(tasks) + 0.5
+    if pair.interval is not None:
+        axes.plot([end * factor for end in pair.interval[:2]], [top, top], color="black", linewidth=2)
+    mean = pair.difference * factor
     axes.scatter([mean], [top], color="black", marker="D", s=36, label="mean, with its interval", zorder=3)
     axes.axvline(0, color="#555555", linewidth=0.8)
-    if margin := found.margin * factor:
+    if margin := pair.margin * factor:
         axes.axvspan(-margin, margin, color="#eeeeee", zorder=0, label="too small to matter")
-    last = f"all {len(found.tasks)} tasks" if len(found.tasks) > 1 else "mean"
-    axes.set_yticks([*places, top], [*(cut(one.task, _LABEL) for one in told), last], fontsize=8)
-    axes.set_xlabel(f"{found.b} minus {found.a}, {unit}")
+    last = f"all {len(pair.tasks)} tasks" if len(pair.tasks) > 1 else "mean"
+    axes.set_yticks([*places, top], [*(cut(task.task, _LABEL) for task in tasks), last], fontsize=8)
+    axes.set_xlabel(f"{pair.b} minus {pair.a}, {unit}")
     figure.legend(loc="outside lower center", fontsize=8, ncols=4, frameon=False)
     return figure
 
@@ -139,42 +139,42 @@ def _time(analysis: Analysis) -> Picture | None:
     figure = _lines(analysis, lambda arm: arm.time, unit, scale)
     if figure is None:
         return None
-    told = []
+    shares = []
     for arm in analysis.arms:
         if arm.time is not None:
             first = arm.first_medal.median if arm.first_medal else None
             half = f", half of its runs had one after {plain(first * scale, 3)} {unit}" if first is not None else ""
-            told.append(f"{arm.name} held a medal for {arm.time.area:.0f} % of the time{half}")
-    return Picture("time", "How soon do medals come?", f"{'; '.join(told)}.", figure)
+            shares.append(f"{arm.name} held a medal for {arm.time.area:.0f} % of the time{half}")
+    return Picture("time", "How soon do medals come?", f"{'; '.join(shares)}.", figure)
 
 
 def _cost(analysis: Analysis) -> Picture | None:
     figure = _lines(analysis, lambda arm: arm.cost, "dollars")
     if figure is None:
         return None
-    told = [f"{arm.name} {plain(arm.per_dollar[0], 2)}" for arm in analysis.arms if arm.cost and arm.per_dollar]
-    return Picture("cost", "What does a medal cost?", f"Medals for each dollar: {', '.join(told)}.", figure)
+    rates = [f"{arm.name} {plain(arm.per_dollar[0], 2)}" for arm in analysis.arms if arm.cost and arm.per_dollar]
+    return Picture("cost", "What does a medal cost?", f"Medals for each dollar: {', '.join(rates)}.", figure)
 
 
 def _attempts(analysis: Analysis) -> Picture | None:
-    found = [(arm.name, arm.attempts) for arm in analysis.arms if arm.attempts and len(arm.attempts.any_of) > 1]
-    if len({share for _, one in found for share in (*one.any_of, *one.all_of)}) < 2:
+    curves = [(arm.name, arm.attempts) for arm in analysis.arms if arm.attempts and len(arm.attempts.any_of) > 1]
+    if len({share for _, curve in curves for share in (*curve.any_of, *curve.all_of)}) < 2:
         return None
     figure, axes = _axes()
-    for number, (name, one) in enumerate(found):
-        k, color = np.arange(1, len(one.any_of) + 1), COLORS[number % len(COLORS)]
-        axes.plot(k, one.any_of, color=color, marker="o", label=f"{name}: any of k")
-        axes.fill_between(k, [i.low for i in one.interval], [i.high for i in one.interval], color=color, alpha=0.12)
-        axes.plot(k, one.all_of, color=color, marker="v", linestyle=":", label=f"{name}: all of k")
-        if one.chosen is not None:
-            axes.plot(k, one.chosen, color=color, marker="s", linestyle="--", label=f"{name}: best by own validation")
+    for number, (name, curve) in enumerate(curves):
+        k, color = np.arange(1, len(curve.any_of) + 1), COLORS[number % len(COLORS)]
+        axes.plot(k, curve.any_of, color=color, marker="o", label=f"{name}: any of k")
+        axes.fill_between(k, [i.low for i in curve.interval], [i.high for i in curve.interval], color=color, alpha=0.12)
+        axes.plot(k, curve.all_of, color=color, marker="v", linestyle=":", label=f"{name}: all of k")
+        if curve.chosen is not None:
+            axes.plot(k, curve.chosen, color=color, marker="s", linestyle="--", label=f"{name}: best by own validation")
     title = MEASURES[analysis.measure.partition("@")[0]].title
     axes.set(xlabel="attempts k", ylabel=f"tasks with {title}, %", ylim=(-2, 102))
-    most = max(len(one.any_of) for _, one in found)
+    most = max(len(curve.any_of) for _, curve in curves)
     axes.set_xticks(np.arange(1, most + 1, -(-most // 12)))
     axes.legend(frameon=False, fontsize=8)
-    told = [f"{name} goes from {one.any_of[0]:.0f} % to {one.any_of[-1]:.0f} %" for name, one in found]
-    answer = f"With {len(found[0][1].any_of)} attempts instead of one, {'; '.join(told)} of tasks."
+    changes = [f"{name} goes from {curve.any_of[0]:.0f} % to {curve.any_of[-1]:.0f} %" for name, curve in curves]
+    answer = f"With {len(curves[0][1].any_of)} attempts instead of one, {'; '.join(changes)} of tasks."
     return Picture("attempts", "Are several attempts worth it?", answer, figure)
 
 
@@ -195,30 +195,30 @@ def _profiles(analysis: Analysis) -> Picture | None:
         axes.plot(thresholds, shares, color=COLORS[number % len(COLORS)], label=arm.name, drawstyle="steps-pre")
     axes.set(xlabel="percentile of the leaderboard", ylabel="runs at or above it, %", ylim=(-2, 102))
     axes.legend(frameon=False, fontsize=8)
-    told = ", ".join(f"{value:.0f} % of runs of {name}" for name, value in half.items())
-    answer = f"The upper half of the board is reached by {told}."
+    reached = ", ".join(f"{value:.0f} % of runs of {name}" for name, value in half.items())
+    answer = f"The upper half of the board is reached by {reached}."
     return Picture("profiles", "How good are the runs as a whole?", answer, figure)
 
 
 def _validation(analysis: Analysis) -> Picture | None:
-    found = [(arm.name, arm.selection) for arm in analysis.arms if arm.selection and arm.selection.points]
-    if not found:
+    arms = [(arm.name, arm.selection) for arm in analysis.arms if arm.selection and arm.selection.points]
+    if not arms:
         return None
     figure, axes = _axes(4.6)
-    for number, (name, one) in enumerate(found):
-        test, own = [p.test for p in one.points], [p.validation for p in one.points]
+    for number, (name, selection) in enumerate(arms):
+        test, own = [p.test for p in selection.points], [p.validation for p in selection.points]
         axes.scatter(own, test, s=18, color=COLORS[number % len(COLORS)], label=name, alpha=0.8)
     low, high = axes.get_xlim()
     axes.plot([low, high], [low, high], color="#555555", linewidth=0.8)
     axes.set(xlabel="the agent's own validation (0: median, 1: gold)", ylabel="test (0: median, 1: gold)")
     axes.legend(frameon=False, fontsize=8)
-    told = [
-        f"{name} is too {'optimistic' if one.gap > 0 else 'pessimistic'} by {100 * abs(one.gap):.0f} %"
-        for name, one in found
-        if one.gap
+    biases = [
+        f"{name} is too {'optimistic' if selection.gap > 0 else 'pessimistic'} by {100 * abs(selection.gap):.0f} %"
+        for name, selection in arms
+        if selection.gap
     ]
     answer = "Points below the line are runs that were too optimistic"
-    answer += f"; on average, in units of the distance from median to gold, {'; '.join(told)}." if told else "."
+    answer += f"; on average, in units of the distance from median to gold, {'; '.join(biases)}." if biases else "."
     return Picture("validation", "Can the agents trust their own validation?", answer, figure)
 
 
@@ -240,33 +240,33 @@ def _outcomes(analysis: Analysis) -> Picture | None:
     axes.set_yticks(places, [cut(arm.name, _LABEL) for arm in analysis.arms], fontsize=8)
     axes.set(xlabel="runs, %", xlim=(0, 100))
     figure.legend(loc="outside lower center", fontsize=8, ncols=columns, frameon=False)
-    told = []
+    causes = []
     for arm in analysis.arms:
         failed = {name: count for name, count in arm.outcomes.items() if name not in REACHED}
         most = max(failed, key=failed.__getitem__, default=None)
         frequency = f"{most}, {failed[most]} of {counted(sum(arm.outcomes.values()), 'run')}" if most else "none"
-        told.append(f"{arm.name}: {frequency}")
-    answer = f"Most frequent failures: {'; '.join(told)}.{_differing_failures(analysis)}"
+        causes.append(f"{arm.name}: {frequency}")
+    answer = f"Most frequent failures: {'; '.join(causes)}.{_differing_failures(analysis)}"
     return Picture("outcomes", "How do runs end, and why do they fail?", answer, figure)
 
 
 def _differing_failures(analysis: Analysis) -> str:
     """Return the failures whose frequency differs between two arms, as text."""
-    told = [
-        f"{two.b} has {CATEGORIES[one.category].words} {'more' if one.difference > 0 else 'less'} often than {two.a} "
-        f"({one.b:.0f} and {one.a:.0f} % of runs)"
+    differences = [
+        f"{two.b} has {CATEGORIES[row.category].words} {'more' if row.difference > 0 else 'less'} often than {two.a} "
+        f"({row.b:.0f} and {row.a:.0f} % of runs)"
         for two in analysis.comparisons
-        for one in two.failures
-        if one.q <= analysis.alpha
+        for row in two.failures
+        if row.q <= analysis.alpha
     ]
-    return f" By more than chance: {'; '.join(told)}." if told else ""
+    return f" By more than chance: {'; '.join(differences)}." if differences else ""
 
 
 def _power(analysis: Analysis) -> Picture | None:
     if not analysis.comparisons:
         return None
-    found = analysis.comparisons[0]
-    sample, least, count, (unit, factor) = found.sample, found.least, len(found.tasks), found.shown_unit
+    pair = analysis.comparisons[0]
+    sample, least, count, (unit, factor) = pair.sample, pair.least, len(pair.tasks), pair.shown_unit
     if not sample.variance.of_mean(sample.seeds):
         return None
     tasks = sorted({least, *(n for n in _SIZES if n > least), *((count,) if count > least else ())})
@@ -279,10 +279,10 @@ def _power(analysis: Analysis) -> Picture | None:
     here = sample.detectable
     if here is not None:
         axes.scatter([count], [here * factor], color="black", marker="D", zorder=3, label="these runs")
-    what, line = ("margin", found.margin) if sample.margin else ("observed difference", abs(found.difference))
-    axes.axhline(line * factor, color="#555555", linewidth=0.8, linestyle="--", label=f"the {what}")
-    what = f"margin of {sample.rule}" if sample.margin else "detectable difference"
-    axes.set(xlabel="tasks", ylabel=f"smallest {what}, {unit}", xscale="log")
+    reference, line = ("margin", pair.margin) if sample.margin else ("observed difference", abs(pair.difference))
+    axes.axhline(line * factor, color="#555555", linewidth=0.8, linestyle="--", label=f"the {reference}")
+    bound = f"margin of {sample.rule}" if sample.margin else "detectable difference"
+    axes.set(xlabel="tasks", ylabel=f"smallest {bound}, {unit}", xscale="log")
     axes.set_xticks(tasks, list(map(str, tasks)))
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8)

@@ -25,16 +25,16 @@ def body(analysis: Analysis) -> str:
     return _rendered("body.html.j2", analysis, list(pictures(analysis)))
 
 
-def page(analysis: Analysis, made: list[Picture] | None = None) -> str:
+def page(analysis: Analysis, plots: list[Picture] | None = None) -> str:
     """Return the whole page, which loads no other files."""
-    return _rendered("page.html.j2", analysis, list(pictures(analysis)) if made is None else made)
+    return _rendered("page.html.j2", analysis, list(pictures(analysis)) if plots is None else plots)
 
 
-def _rendered(template: str, analysis: Analysis, made: list[Picture]) -> str:
+def _rendered(template: str, analysis: Analysis, plots: list[Picture]) -> str:
     loader = PackageLoader("mleredux_experiments", "figures")
     environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     values = {"cell": cell, "is_numeric": is_numeric, "tables": analysis_tables(analysis)}
-    return environment.get_template(template).render(analysis=analysis, pictures=made, **values)
+    return environment.get_template(template).render(analysis=analysis, pictures=plots, **values)
 
 
 def write(analysis: Analysis, folder: Path, formats: tuple[str, ...] = ("svg",)) -> list[Path]:
@@ -44,11 +44,11 @@ def write(analysis: Analysis, folder: Path, formats: tuple[str, ...] = ("svg",))
         The paths of the files, the page first.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    made = list(pictures(analysis))
+    plots = list(pictures(analysis))
     files = [folder / "report.html", folder / "analysis.json"]
-    files[0].write_text(page(analysis, made), encoding="utf-8")
+    files[0].write_text(page(analysis, plots), encoding="utf-8")
     files[1].write_text(json.dumps(analysis.record(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    for picture in made:
+    for picture in plots:
         for suffix in formats:
             files.append(folder / f"{picture.name}.{suffix}")
             picture.save(files[-1])

@@ -141,31 +141,31 @@ def csv_text(table: Table) -> str:
     return text.getvalue()
 
 
-def shown(found: Estimate | None, deterministic: bool = False, factor: float = 1.0) -> str:
+def shown(estimate: Estimate | None, deterministic: bool = False, factor: float = 1.0) -> str:
     """Return an estimate, times a factor, as text for tables: the mean, and its error over seeds."""
-    if found is None:
+    if estimate is None:
         return "–"
-    found = found.scaled(factor)
-    error = _ONCE[found.runs > found.tasks] if found.sem is None else f"± {found.sem:.2f}"
-    return f"{found.mean:.2f} {'deterministic' if deterministic else error}{'†' * bool(found.missing)}"
+    estimate = estimate.scaled(factor)
+    error = _ONCE[estimate.runs > estimate.tasks] if estimate.sem is None else f"± {estimate.sem:.2f}"
+    return f"{estimate.mean:.2f} {'deterministic' if deterministic else error}{'†' * bool(estimate.missing)}"
 
 
 def leaderboard_tables(standings: Sequence[Standing], chosen: str = "any_medal") -> list[Table]:
     """Return the published table by split, and the intervals for tasks like these."""
-    splits = [name for name in ("all", "low", "medium", "high") if any(name in one.splits for one in standings)]
-    title, factor = _unit_of(chosen, (one.splits.get(split, {}).get(chosen) for one in standings for split in splits))
+    splits = [name for name in ("all", "low", "medium", "high") if any(name in row.splits for row in standings)]
+    title, factor = _unit_of(chosen, (row.splits.get(split, {}).get(chosen) for row in standings for split in splits))
     rows, intervals = [], []
-    for one in standings:
-        found = {split: one.splits.get(split, {}).get(chosen) for split in splits}
-        fixed = one.deterministic and chosen not in RESOURCES
-        cells = [shown(found[split], fixed, factor) for split in splits]
-        if splits[:1] == ["all"] and not one.complete and one.covers:
-            cells[0] = f"only {'+'.join(one.covers)}"
-        rows.append((one.name, *cells, one.runs))
+    for row in standings:
+        means = {split: row.splits.get(split, {}).get(chosen) for split in splits}
+        fixed = row.deterministic and chosen not in RESOURCES
+        cells = [shown(means[split], fixed, factor) for split in splits]
+        if splits[:1] == ["all"] and not row.complete and row.covers:
+            cells[0] = f"only {'+'.join(row.covers)}"
+        rows.append((row.name, *cells, row.runs))
         for split in splits:
-            if (own := found[split]) is not None and (own.low is not None or own.bounds):
+            if (own := means[split]) is not None and (own.low is not None or own.bounds):
                 estimate, bounds = own.scaled(factor), own.bounds or (None, None)
-                intervals.append((one.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks, *bounds))
+                intervals.append((row.name, split, estimate.mean, estimate.low, estimate.high, estimate.tasks, *bounds))
     optional = ("runs", *(name for name in ("high", "medium", "low") if name in splits))
     heads = ("name", "split", "mean", "low", "high", "tasks", *_BOUNDS)
     title = f"{title.capitalize()} (± these tasks again, over seeds)"
@@ -183,50 +183,50 @@ def _without_bounds(table: Table) -> Table:
     return replace(table, columns=table.columns[:-2], rows=tuple(row[:-2] for row in table.rows))
 
 
-def score_table(found: Sequence[TaskScores]) -> Table:
+def score_table(tasks: Sequence[TaskScores]) -> Table:
     """Return a table of each task with the scores of the arms; the better arm is marked."""
-    names = [one.arm for one in found[0].arms] if found else []
+    names = [arm.arm for arm in tasks[0].arms] if tasks else []
     rows = []
-    for one in found:
-        scores = [f"{'*' if arm.arm == one.better else ' '} {arm.text}" for arm in one.arms]
-        ranks = " | ".join("–" if arm.percentile is None else f"{arm.percentile:.1f}" for arm in one.arms)
-        medals = " | ".join(str(arm.medals) for arm in one.arms)
-        rows.append((one.task, *scores, ranks, medals))
+    for row in tasks:
+        scores = [f"{'*' if arm.arm == row.better else ' '} {arm.text}" for arm in row.arms]
+        ranks = " | ".join("–" if arm.percentile is None else f"{arm.percentile:.1f}" for arm in row.arms)
+        medals = " | ".join(str(arm.medals) for arm in row.arms)
+        rows.append((row.task, *scores, ranks, medals))
     title = "Scores: mean ± standard deviation over runs (runs); * is better"
     columns = ("task", *(f"  {name}" for name in names), "percentile", "medals")
     return Table(title, columns, tuple(rows), ("medals", "percentile"))
 
 
-def comparison_tables(found: Comparison) -> list[Table]:
+def comparison_tables(pair: Comparison) -> list[Table]:
     """Return tables of the groups of tasks that differ, and of each task."""
-    unit, factor = found.shown_unit
-    records = [(one, f"{one.wins}/{one.ties}/{one.losses}") for one in found.places if one.tasks >= _FEW]
+    unit, factor = pair.shown_unit
+    records = [(place, f"{place.wins}/{place.ties}/{place.losses}") for place in pair.places if place.tasks >= _FEW]
     places = [
-        (one.name, one.kind, one.tasks, one.difference * factor, *_limits(one.interval, factor), record)
-        for one, record in records
+        (place.name, place.kind, place.tasks, place.difference * factor, *_limits(place.interval, factor), record)
+        for place, record in records
     ]
-    raw = found.measure.partition("@")[0] == "score"
+    raw = pair.measure.partition("@")[0] == "score"
     tasks = [
         (
-            one.task,
-            *(number(mean) if raw else mean * factor for mean in (one.a, one.b)),
-            *(one.difference * factor, one.shrunken * factor, one.q),
-            f"{one.runs[0]}+{one.runs[1]}",
+            task.task,
+            *(number(mean) if raw else mean * factor for mean in (task.a, task.b)),
+            *(task.difference * factor, task.shrunken * factor, task.q),
+            f"{task.runs[0]}+{task.runs[1]}",
         )
-        for one in sorted(found.tasks, key=lambda one: -one.difference)
-        if one.difference
+        for task in sorted(pair.tasks, key=lambda task: -task.difference)
+        if task.difference
     ]
-    same = len(found.tasks) - len(tasks)
+    same = len(pair.tasks) - len(tasks)
     title = f"Tasks that differ (the other {f'{same} do' if same > 1 else 'does'} not)" if same else "Tasks"
-    title += f", in {unit}" if unit != found.unit else ""
-    columns = ("task", found.a, found.b, "difference", "shrunken", "q", "runs")
+    title += f", in {unit}" if unit != pair.unit else ""
+    columns = ("task", pair.a, pair.b, "difference", "shrunken", "q", "runs")
     tables = [Table(title, columns, tuple(tasks), ("runs", "q", "shrunken"))] if tasks else []
-    if found.failures:
+    if pair.failures:
         failures = [
-            (CATEGORIES[one.category].words, one.a, one.b, one.difference, *_limits(one.interval)[:2], one.q)
-            for one in found.failures
+            (CATEGORIES[item.category].words, item.a, item.b, item.difference, *_limits(item.interval)[:2], item.q)
+            for item in pair.failures
         ]
-        columns = ("failure", f"{found.a}, %", f"{found.b}, %", "difference", "low", "high", "q")
+        columns = ("failure", f"{pair.a}, %", f"{pair.b}, %", "difference", "low", "high", "q")
         tables.append(Table("Failures, in % of runs (a run may have several)", columns, tuple(failures), ("q",)))
     if places:
         heads = ("where", "by", "tasks", "difference", "low", "high", "level", "wins/ties/losses")
@@ -245,66 +245,66 @@ def _unit_of(name: str, estimates: Iterable[Estimate | None]) -> tuple[str, floa
     what = measure(name)
     if what.unit != "h":
         return what.title, 1.0
-    unit, factor = time_unit(max((one.mean for one in estimates if one), default=0.0))
+    unit, factor = time_unit(max((estimate.mean for estimate in estimates if estimate), default=0.0))
     return f"{what.title}, {unit}", factor
 
 
-def _measure_row(found: Analysis, name: str) -> tuple[str, ...]:
+def _measure_row(analysis: Analysis, name: str) -> tuple[str, ...]:
     """Return the row of a measure for all arms."""
-    estimates = [arm.estimates.get(name) for arm in found.arms]
+    estimates = [arm.estimates.get(name) for arm in analysis.arms]
     title, factor = _unit_of(name, estimates)
     title += f", {unit}" if (unit := MEASURES[name].unit) not in ("", name, "h") else ""
-    fixed = [arm.deterministic and name not in RESOURCES for arm in found.arms]
-    return title, *(shown(one, same, factor) for one, same in zip(estimates, fixed, strict=True))
+    fixed = [arm.deterministic and name not in RESOURCES for arm in analysis.arms]
+    return title, *(shown(mean, same, factor) for mean, same in zip(estimates, fixed, strict=True))
 
 
-def analysis_tables(found: Analysis) -> list[Table]:
+def analysis_tables(analysis: Analysis) -> list[Table]:
     """Return the tables of an analysis: scores by task, measures by arm, groups, ranking, and each comparison."""
-    columns = ("measure", *(arm.name for arm in found.arms))
-    paused = any(row.paused_hours for row in found.results.rows)
+    columns = ("measure", *(arm.name for arm in analysis.arms))
+    paused = any(row.paused_hours for row in analysis.results.rows)
     names = [name for name in MEASURES if paused or name != "working_hours"]
-    rows = [_measure_row(found, name) for name in names if any(name in arm.estimates for arm in found.arms)]
-    missing = any(one.missing for arm in found.arms for one in arm.estimates.values())
+    rows = [_measure_row(analysis, name) for name in names if any(name in arm.estimates for arm in analysis.arms)]
+    missing = any(mean.missing for arm in analysis.arms for mean in arm.estimates.values())
     tables = [
-        score_table(task_scores(found.results.arms)),
+        score_table(task_scores(analysis.results.arms)),
         Table(f"Measures (± these tasks again, over seeds{'; † runs are missing' * missing})", columns, tuple(rows)),
     ]
-    title, factor = _unit_of(found.measure, [arm.estimates.get(found.measure) for arm in found.arms])
+    title, factor = _unit_of(analysis.measure, [arm.estimates.get(analysis.measure) for arm in analysis.arms])
     intervals = []
-    for arm in found.arms:
-        if own := arm.estimates.get(found.measure):
-            one = own.scaled(factor)
-            sizes = (one.se_tasks, one.se_sources, one.tasks, one.runs, *(one.bounds or (None, None)))
-            intervals.append((arm.name, one.mean, one.low, one.high, *sizes))
+    for arm in analysis.arms:
+        if own := arm.estimates.get(analysis.measure):
+            mean = own.scaled(factor)
+            sizes = (mean.se_tasks, mean.se_sources, mean.tasks, mean.runs, *(mean.bounds or (None, None)))
+            intervals.append((arm.name, mean.mean, mean.low, mean.high, *sizes))
     heads = ("arm", "mean", "low", "high", "SE by task", "SE by source", "tasks", "runs", *_BOUNDS)
     optional = ("SE by source", "SE by task", "runs", "tasks")
-    caption = f"{title.capitalize()}, tasks like these: {level(found.alpha)} interval"
+    caption = f"{title.capitalize()}, tasks like these: {level(analysis.alpha)} interval"
     tables.append(_without_bounds(Table(caption, heads, tuple(intervals), optional)))
     for kind in ("splits", "categories"):
-        groups = list(dict.fromkeys(name for arm in found.arms for name in getattr(arm, kind)))
+        groups = list(dict.fromkeys(name for arm in analysis.arms for name in getattr(arm, kind)))
         if len(groups) > 1:
             lines = [
-                (name, *(shown(getattr(arm, kind).get(name), arm.deterministic, factor) for arm in found.arms))
+                (name, *(shown(getattr(arm, kind).get(name), arm.deterministic, factor) for arm in analysis.arms))
                 for name in groups
             ]
             head = {"splits": "split", "categories": "category"}[kind]
             tables.append(Table(f"{title.capitalize()} by {head}", (head, *columns[1:]), tuple(lines)))
-    if found.ranking:
-        spans = [(one, f"{one.low}–{one.high}") for one in found.ranking]
+    if analysis.ranking:
+        spans = [(rank, f"{rank.low}–{rank.high}") for rank in analysis.ranking]
         ranks = tuple(
-            (one.rank, one.arm, span, one.best and 100 * one.best, one.strength, one.iqm, one.ability)
-            for one, span in spans
+            (rank.rank, rank.arm, span, rank.best and 100 * rank.best, rank.strength, rank.iqm, rank.ability)
+            for rank, span in spans
         )
         columns = ("rank", "arm", "95 %", "best, %", "Bradley–Terry", "IQM", "ability")
         tables.append(Table("Ranking on common tasks", columns, ranks, ("ability", "IQM", "Bradley–Terry")))
     lines = [
-        (arm.name, CATEGORIES[one.category].words, one.primary, one.runs, one.line[:_LONG], one.where)
-        for arm in found.arms
-        for one in arm.failures
+        (arm.name, CATEGORIES[item.category].words, item.primary, item.runs, item.line[:_LONG], item.where)
+        for arm in analysis.arms
+        for item in arm.failures
     ]
     if lines:
         columns = ("arm", "failure", "primary of", "runs", "the line that shows it, of one run", "where")
         tables.append(Table("Why runs fall short", columns, tuple(lines), (columns[-1], columns[-2])))
-    for two in found.comparisons:
+    for two in analysis.comparisons:
         tables += [replace(table, title=f"{two.b} against {two.a}: {table.title}") for table in comparison_tables(two)]
     return tables

@@ -76,7 +76,7 @@ def compare(
     seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
     sample = Sample(parts, count, seeds, alpha, 0.8, *scale, margin, equivalence)
     verdict = _verdict(difference, p, evidence, within, margin, sample)
-    told = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
+    by_task = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
     return Comparison(
         a=a,
         b=b,
@@ -98,9 +98,9 @@ def compare(
         deterministic=tuple(name for name, own in ((a, rows["a"]), (b, rows["b"])) if deterministic(own)),
         left_out=left_out,
         notes=notes,
-        tasks=told,
+        tasks=by_task,
         table=task_scores({a: rows["a"], b: rows["b"]}, key),
-        places=tuple(_places(results, told, alpha, scale)),
+        places=tuple(_places(results, by_task, alpha, scale)),
         least=sample.least,
         failures=failure_differences(rows["a"], rows["b"], tasks, key, alpha),
     )
@@ -172,14 +172,14 @@ def _verdict(
     A significant difference takes precedence over weaker claims, except for a loss within the margin.
     """
     alpha, equivalence = sample.alpha, sample.equivalence
-    found = min(evidence.above(margin), evidence.below(-margin)) <= alpha / 2 if equivalence else p <= alpha
-    if found and difference > 0 and not equivalence:
+    significant = min(evidence.above(margin), evidence.below(-margin)) <= alpha / 2 if equivalence else p <= alpha
+    if significant and difference > 0 and not equivalence:
         return "better"
     if within is not None and within <= alpha:
         return "equivalent"
     if margin and not equivalence and evidence.above(-margin) <= alpha / 2:
         return "not worse"
-    if found:
+    if significant:
         return "better" if difference > 0 else "worse"
     return "cannot tell" if sample.tasks < sample.least else "undecided"
 
@@ -190,29 +190,29 @@ def _task_differences(
     differences = means_of(b) - means_of(a)
     mean = float(differences.mean())
     p = [shuffled(x, y, seed) if len(x) > 1 and len(y) > 1 else 1.0 for x, y in zip(a, b, strict=True)]
-    told = []
+    paired = []
     for task, x, y, d, q in zip(tasks, a, b, differences, benjamini_hochberg(p), strict=True):
         noise = parts.within_a / len(x) + parts.within_b / len(y)
         weight = parts.between / (parts.between + noise) if parts.between + noise else 1.0
         shrunken = mean + weight * (float(d) - mean)
         runs = len(x), len(y)
-        told.append(TaskDifference(task, float(sign * x.mean()), float(sign * y.mean()), float(d), shrunken, q, runs))
-    return told
+        paired.append(TaskDifference(task, float(sign * x.mean()), float(sign * y.mean()), float(d), shrunken, q, runs))
+    return paired
 
 
-def _places(results: Results, told: Sequence[TaskDifference], alpha: float, scale: Scale) -> list[Place]:
+def _places(results: Results, tasks: Sequence[TaskDifference], alpha: float, scale: Scale) -> list[Place]:
     """Return the differences by split, category and metric, for each of these that has several values."""
-    found = []
+    places = []
     for kind in ("split", "category", "metric"):
-        names = [str(getattr(results.fact(one.task), kind) or "unknown").strip() for one in told]
-        groups = grouped(zip(names, (one.difference for one in told), strict=True))
-        if len(groups) < 2 or len(groups) == len(told):
+        names = [str(getattr(results.fact(task.task), kind) or "unknown").strip() for task in tasks]
+        groups = grouped(zip(names, (task.difference for task in tasks), strict=True))
+        if len(groups) < 2 or len(groups) == len(tasks):
             continue
         for name, values in sorted(groups.items()):
             array = np.array(values)
             interval = paired_interval(array, scale, alpha)
-            found.append(Place(kind, name, len(values), float(array.mean()), interval, **_record_of(array)))
-    return found
+            places.append(Place(kind, name, len(values), float(array.mean()), interval, **_record_of(array)))
+    return places
 
 
 def _bounds(a: Sequence[Row], b: Sequence[Row], what: Measure, key: Callable[[Row], str]) -> Interval | None:
@@ -221,7 +221,7 @@ def _bounds(a: Sequence[Row], b: Sequence[Row], what: Measure, key: Callable[[Ro
     """
     if what.bounds is None:
         return None
-    found = [cells(rows, what, key) for rows in (a, b)]
-    tasks = {**found[0], **found[1]}
-    own, other = (bounds_of(rows, what, values, tasks) for rows, values in zip((a, b), found, strict=True))
+    both = [cells(rows, what, key) for rows in (a, b)]
+    tasks = {**both[0], **both[1]}
+    own, other = (bounds_of(rows, what, values, tasks) for rows, values in zip((a, b), both, strict=True))
     return Interval(other[1][0] - own[1][1], other[1][1] - own[1][0]) if own[0] or other[0] else None

@@ -132,15 +132,15 @@ class Comparison:
     def medals(self) -> str:
         """Return the number of runs with a medal in each arm, as text; empty if there are none."""
         runs = {arm: [task.arms[number] for task in self.table] for number, arm in enumerate((self.a, self.b))}
-        counts = {arm: (sum(one.medals for one in own), sum(one.runs for one in own)) for arm, own in runs.items()}
-        told = [f"{arm} in {medals} of {counted(total, 'run')}" for arm, (medals, total) in counts.items()]
-        return ", ".join(told) if any(medals for medals, _ in counts.values()) else ""
+        counts = {arm: (sum(task.medals for task in own), sum(task.runs for task in own)) for arm, own in runs.items()}
+        shares = [f"{arm} in {medals} of {counted(total, 'run')}" for arm, (medals, total) in counts.items()]
+        return ", ".join(shares) if any(medals for medals, _ in counts.values()) else ""
 
     @property
     def shown_unit(self) -> tuple[str, float]:
         """Return the unit in which differences are printed, and how many of it the measure's unit has: for times, a
         unit that suits the longest."""
-        return time_unit(max(max(one.a, one.b) for one in self.tasks)) if self.unit == "h" else (self.unit, 1.0)
+        return time_unit(max(max(task.a, task.b) for task in self.tasks)) if self.unit == "h" else (self.unit, 1.0)
 
     def amount(self, value: float, *, plus: bool = False) -> str:
         """Return a difference as text, without its unit."""
@@ -184,19 +184,19 @@ class Comparison:
 
     def record(self) -> dict[str, Any]:
         """Return the record that `--json` prints."""
-        told = asdict(self)
-        told.pop("interval")
+        record = asdict(self)
+        record.pop("interval")
         intervals = {"these_tasks_again": self.again, "by_source": self.by_source, "bounds": self.bounds}
         for group in ("places", "failures"):
-            told[group] = [{**one, **limits(one.pop("interval"))} for one in told[group]]
-        told.pop("again")
+            record[group] = [{**entry, **limits(entry.pop("interval"))} for entry in record[group]]
+        record.pop("again")
         return {
             "sentence": self.sentence,
-            "difference": told.pop("difference"),
+            "difference": record.pop("difference"),
             **limits(self.interval),
-            **told,
+            **record,
             "detectable": self.sample.detectable,
-            **{name: one._asdict() if one else None for name, one in intervals.items()},
+            **{name: limit._asdict() if limit else None for name, limit in intervals.items()},
         }
 
     def plot(self) -> Picture:
@@ -210,7 +210,7 @@ class Comparison:
         """Return one row per task."""
         import pandas as pd
 
-        return pd.DataFrame([asdict(one) for one in self.tasks])
+        return pd.DataFrame([asdict(task) for task in self.tasks])
 
     def __str__(self) -> str:
         return self.sentence

@@ -160,11 +160,11 @@ class Sample:
         if self.range is None:
             single = "" if self.variance.separated else " with single runs"
             return f"{basis}{single}, too few to tell how certain this is."
-        low, high = (one.detectable for one in self.range)
+        low, high = (estimate.detectable for estimate in self.range)
         amounts = f"{plain(low or 0, 3)} to {plain(high, 3)} {unit}" if high else f"{plain(low or 0, 3)} {unit} or more"
         parts = [f"they detect {self.goal}{amounts}"] if low else []
         if difference is not None:
-            chances = sorted(one.chance(difference) for one in self.range)
+            chances = sorted(estimate.chance(difference) for estimate in self.range)
             parts.append(f"the power for {plain(difference)} is {chances[0]:.0%} to {chances[1]:.0%}")
         return f"{basis}: with 80 % certainty, {', and '.join(parts)}." if parts else f"{basis}."
 

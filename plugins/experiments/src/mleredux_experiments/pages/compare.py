@@ -208,7 +208,7 @@ def analysis_of(
     Raises:
         MlereduxError: There are no runs, or they are not comparable.
     """
-    plan, changes = (record.plan.model_dump_json(), tuple(record.told)) if record else ("", ())
+    plan, changes = (record.plan.model_dump_json(), tuple(record.sentences)) if record else ("", ())
     with _lock:
         return _analysis(stamps_of(folders), plan, changes, chosen, whole)
 

@@ -45,18 +45,18 @@ def load_reports(folder: Path) -> Results:
         number = 0
         for path in sorted(place.glob("*.json")):
             try:
-                found = read_report(path)
+                reports = read_report(path)
             except MlereduxError as error:
                 notes.append(f"{error.message} It is skipped.")
                 continue
-            for one in found:
-                task = one["competition_id"]
+            for report in reports:
+                task = report["competition_id"]
                 spec = {"id": f"{place.name}/{path.stem}/{task}", "task": task, "agent": place.name, "seed": number}
-                rows.append(row_of(spec, one, Happened("done")))
+                rows.append(row_of(spec, report, Happened("done")))
             number += 1
     if not rows:
-        told = f" {notes[0]}" if notes else ""
-        message = f"{folder} has no grading reports.{told}"
+        note = f" {notes[0]}" if notes else ""
+        message = f"{folder} has no grading reports.{note}"
         raise NotFound(message, hint="It needs one folder per row, with one report per run (*.json).")
     return Results(tuple(rows), task_facts(), benchmark(), tuple(notes), by_report=True)
 
@@ -82,18 +82,18 @@ def read_report(path: Path) -> list[dict[str, Any]]:
             hint="It must be an object with `competition_reports`, each with `competition_id` and the medals, or their "
             "list alone.",
         )
-    names = [one["competition_id"] for one in listed]
+    names = [report["competition_id"] for report in listed]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise MlereduxError(f"{path} lists {twice[0]} more than once.", hint="Split it into one report per run.")
     return listed
 
 
-def _is_report(one: Any) -> bool:
-    if not isinstance(one, dict) or not isinstance(one.get("competition_id"), str):
+def _is_report(doc: Any) -> bool:
+    if not isinstance(doc, dict) or not isinstance(doc.get("competition_id"), str):
         return False
-    if not all(isinstance(one.get(name), bool) for name in ("any_medal", "gold_medal", "silver_medal", "bronze_medal")):
+    if not all(isinstance(doc.get(name), bool) for name in ("any_medal", "gold_medal", "silver_medal", "bronze_medal")):
         return False
-    numbers = [one.get(name) for name in ("score", *(f"{name}_threshold" for name in (*MEDALS, "median")))]
+    numbers = [doc.get(name) for name in ("score", *(f"{name}_threshold" for name in (*MEDALS, "median")))]
     return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in numbers)
 
 
@@ -112,7 +112,7 @@ def import_reports(
         MlereduxError: A file is not a grading report, or the competition of a submission is unknown.
     """
     ready: list[tuple[Path, Path, str]] = []
-    for origin, content in (found for path in origins for found in _contents(path, data_dir)):
+    for origin, content in (pair for path in origins for pair in _contents(path, data_dir)):
         text = json.dumps(content, indent=1) + "\n"
         row = re.sub(r"[^\w.+-]+", "-", name or origin.resolve().parent.name).strip(".-") or "imported"
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
@@ -129,18 +129,18 @@ def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str
 
     if path.is_file() and path.suffix == ".jsonl":
         listed = read_jsonl(path)
-        yield path, _grade([(one.competition_id, one.submission_path) for one in listed], data_dir)
+        yield path, _grade([(line.competition_id, line.submission_path) for line in listed], data_dir)
     elif path.is_file():
         yield path, {"competition_reports": read_report(path)}
     elif submissions := sorted(path.glob("*/submission.csv")):
-        yield path / "submissions", _grade([(one.parent.name, str(one)) for one in submissions], data_dir)
+        yield path / "submissions", _grade([(file.parent.name, str(file)) for file in submissions], data_dir)
     else:
-        found = sorted(path.glob("*.json"))
-        if not found:
+        files = sorted(path.glob("*.json"))
+        if not files:
             message = f"{path} has neither grading reports (*.json) nor submissions (COMPETITION/submission.csv)."
             raise MlereduxError(message, hint="Specify files, or a folder that contains them.")
-        for one in found:
-            yield one, {"competition_reports": read_report(one)}
+        for file in files:
+            yield file, {"competition_reports": read_report(file)}
 
 
 def _grade(submissions: Sequence[tuple[str, str | None]], data_dir: str | None) -> dict[str, Any]:

@@ -54,8 +54,8 @@ class Measure:
 
     def of(self, row: Row) -> float | None:
         """Return the value for a run, or `failure` if the agent failed."""
-        found = self.value(row)
-        return self.failure if found is None and (not row.valid or row.verdict in UNTRUSTED) else found
+        value = self.value(row)
+        return self.failure if value is None and (not row.valid or row.verdict in UNTRUSTED) else value
 
 
 def _share(name: str, title: str, holds: Callable[[Row], bool]) -> Measure:
@@ -114,9 +114,9 @@ def measure(name: str) -> Measure:
     if base not in MEASURES or (at and base not in _TIMED):
         hint = f"The measures are {', '.join(MEASURES)}; and {', '.join(_TIMED)} after a time, such as any_medal@2h."
         raise MlereduxError(f"There is no measure {name!r}.", hint=hint)
-    found = MEASURES[base]
+    chosen = MEASURES[base]
     if not at:
-        return found
+        return chosen
     try:
         seconds = seconds_of(time)
     except ValueError:
@@ -124,9 +124,9 @@ def measure(name: str) -> Measure:
 
     def then(row: Row) -> float | None:
         known = row.versions or not row.valid or (row.hours is not None and row.hours * 3600 <= seconds)
-        return found.of(row.at(seconds)) if known else None
+        return chosen.of(row.at(seconds)) if known else None
 
-    return replace(found, name=name, title=f"{found.title} after {time}", value=then)
+    return replace(chosen, name=name, title=f"{chosen.title} after {time}", value=then)
 
 
 def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
@@ -147,8 +147,8 @@ def cells(rows: Iterable[Row], chosen: Measure, key: Callable[[Row], str] = lamb
     """Return the values of each task's runs that count, in order of seeds, without tasks to which the measure does not
     apply."""
     own = ((row, chosen.of(row)) for row in rows if row.counts and (not chosen.technique or "@" in row.task))
-    found = grouped((key(row), (row.seed, value)) for row, value in own if value is not None)
-    return {task: np.array([value for _, value in sorted(values)]) for task, values in sorted(found.items())}
+    values_of = grouped((key(row), (row.seed, value)) for row, value in own if value is not None)
+    return {task: np.array([value for _, value in sorted(values)]) for task, values in sorted(values_of.items())}
 
 
 def deterministic(rows: Iterable[Row]) -> bool:
@@ -198,22 +198,22 @@ def estimate(values: dict[str, Array], chosen: Measure, alpha: float = 0.05) -> 
     """Estimate the mean over tasks; None if there are no tasks."""
     if not values:
         return None
-    found = list(values.values())
-    means = means_of(found)
+    samples = list(values.values())
+    means = means_of(samples)
     interval: Interval | None = mean_interval(means, chosen.bounds, alpha)
     sources = [source(task) for task in values]
     repeated = len(set(sources)) < len(sources)
-    equal = len({len(one) for one in found}) == 1
+    equal = len({len(values) for values in samples}) == 1
     return Estimate(
         mean=float(means.mean()),
-        sem=seeds_sem(found),
+        sem=seeds_sem(samples),
         low=interval.low if interval else None,
         high=interval.high if interval else None,
         se_tasks=clustered_se(means),
         se_sources=clustered_se(means, sources) if repeated else None,
-        tasks=len(found),
-        runs=sum(map(len, found)),
-        seeds=tuple(float(one) for one in np.mean(np.stack(found), axis=0)) if equal else (),
+        tasks=len(samples),
+        runs=sum(map(len, samples)),
+        seeds=tuple(float(mean) for mean in np.mean(np.stack(samples), axis=0)) if equal else (),
     )
 
 
@@ -236,11 +236,11 @@ def summarise(
         return estimate(kept, chosen, alpha)
     if chosen.technique:
         tasks = [task for task in tasks if "@" in task]
-    found = estimate(_padded(results, rows, chosen, tasks, kept) if results.universe else kept, chosen, alpha)
-    if found is None:
+    result = estimate(_padded(results, rows, chosen, tasks, kept) if results.universe else kept, chosen, alpha)
+    if result is None:
         return None
     missing, bounds = bounds_of(rows, chosen, kept, tasks)
-    return replace(found, missing=missing, runs=sum(map(len, kept.values())), bounds=bounds) if missing else found
+    return replace(result, missing=missing, runs=sum(map(len, kept.values())), bounds=bounds) if missing else result
 
 
 def bounds_of(
@@ -251,7 +251,7 @@ def bounds_of(
     Each task should have as many runs as the arm has seeds.
     """
     most, own = len({row.seed for row in rows}), [values.get(task, np.array([])) for task in tasks]
-    sums, sizes = np.array([one.sum() for one in own]), np.array([len(one) for one in own])
+    sums, sizes = np.array([array.sum() for array in own]), np.array([len(array) for array in own])
     gaps = np.maximum(most - sizes, 0)
     low, high = (float(np.mean((sums + gaps * end) / (sizes + gaps))) for end in chosen.bounds or (np.nan, np.nan))
     return int(gaps.sum()), (low, high)
@@ -265,8 +265,8 @@ def _padded(
     if not results.by_report:
         return {task: kept.get(task, np.array([failure])) for task in tasks}
     seeds = sorted({row.seed for row in rows})
-    found = {(row.task, row.seed): chosen.of(row) for row in rows if row.counts}
-    table = {task: [found.get((task, seed)) for seed in seeds] for task in tasks}
+    by_run = {(row.task, row.seed): chosen.of(row) for row in rows if row.counts}
+    table = {task: [by_run.get((task, seed)) for seed in seeds] for task in tasks}
     return {task: np.array([failure if v is None else v for v in line]) for task, line in table.items()}
 
 

@@ -22,11 +22,11 @@ def content(path: str, most: int = sys.maxsize) -> bytes:
     """Read a file, with few system calls if it is small, and at most this many bytes."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        found = os.read(descriptor, _PIECE)
-        if len(found) == _PIECE:
+        data = os.read(descriptor, _PIECE)
+        if len(data) == _PIECE:
             with FileIO(descriptor, closefd=False) as file:
-                found += file.read(min(most, os.fstat(descriptor).st_size)) or b""
-        return found
+                data += file.read(min(most, os.fstat(descriptor).st_size)) or b""
+        return data
     finally:
         os.close(descriptor)
 
@@ -34,21 +34,21 @@ def content(path: str, most: int = sys.maxsize) -> bytes:
 def read_rollout(path: str) -> Any:
     """Return the content of a rollout; None if there is no readable one."""
     try:
-        found = content(path, MAX_BYTES)
-        return parse(found) if len(found) <= MAX_BYTES else None
+        data = content(path, MAX_BYTES)
+        return parse(data) if len(data) <= MAX_BYTES else None
     except (OSError, ValueError):
         return None
 
 
-def with_rollout(told: Any, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
+def with_rollout(document: Any, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
     """Return the versions with data from the rollout, and the agent's measurement of its last version.
 
     A version's measurement is that of the step that wrote it or, if steps do not name versions, the last one before it.
     An agent may write anything into a rollout, so unusable values are ignored.
     """
     try:
-        steps = [step for step in told["steps"] if isinstance(step, dict)]
-        kept = told["extra"]["mleredux"]["submissions"]
+        steps = [step for step in document["steps"] if isinstance(step, dict)]
+        kept = document["extra"]["mleredux"]["submissions"]
         start = _time(kept[0]["time"]) - float(kept[0]["seconds"])
     except (ValueError, KeyError, TypeError, IndexError):
         return versions, None
@@ -70,7 +70,7 @@ def with_rollout(told: Any, versions: tuple[Version, ...]) -> tuple[tuple[Versio
             named[version] = value
         elif seconds is not None:
             measured.append((seconds, value))
-    found = tuple(
+    rated = tuple(
         replace(
             version,
             validation=named.get(number, _last(measured, version.seconds) if not named else None),
@@ -78,7 +78,7 @@ def with_rollout(told: Any, versions: tuple[Version, ...]) -> tuple[tuple[Versio
         )
         for number, version in enumerate(versions, start=1)
     )
-    return found, found[-1].validation if found else None
+    return rated, rated[-1].validation if rated else None
 
 
 def _last(values: list[tuple[float, float]], seconds: float) -> float | None:

@@ -79,18 +79,18 @@ def task_scores(
         arms: Runs by arm.
         key: Returns the key by which tasks of different arms are matched.
     """
-    found = {arm: grouped((key(row), row) for row in rows if row.counts) for arm, rows in arms.items()}
-    tasks = sorted({task for own in found.values() for task in own})
-    return tuple(_on_task(task, {arm: own.get(task, []) for arm, own in found.items()}) for task in tasks)
+    by_task = {arm: grouped((key(row), row) for row in rows if row.counts) for arm, rows in arms.items()}
+    tasks = sorted({task for own in by_task.values() for task in own})
+    return tuple(_on_task(task, {arm: own.get(task, []) for arm, own in by_task.items()}) for task in tasks)
 
 
 def _on_task(task: str, arms: Mapping[str, Sequence[Row]]) -> TaskScores:
     lower = any(row.lower_is_better for rows in arms.values() for row in rows)
     scores = tuple(_of_arm(arm, rows) for arm, rows in arms.items())
-    ranked = sorted((one.mean * (1 if lower else -1), one.arm) for one in scores if one.mean is not None)
+    ranked = sorted((score.mean * (1 if lower else -1), score.arm) for score in scores if score.mean is not None)
     tied = len(ranked) > 1 and ranked[1][0] - ranked[0][0] <= _TIE
-    best = next((one for one in scores if ranked and not tied and one.arm == ranked[0][1]), None)
-    surest = max((one.scored / one.runs for one in scores if one.runs), default=0.0)
+    best = next((score for score in scores if ranked and not tied and score.arm == ranked[0][1]), None)
+    surest = max((score.scored / score.runs for score in scores if score.runs), default=0.0)
     better = best.arm if best is not None and best.scored / best.runs >= surest else None
     return TaskScores(task, lower, better, scores)
 
@@ -129,8 +129,8 @@ def outcome(row: Row) -> str:
     return "invalid submission" if row.made else "no submission"
 
 
-def counts(rows: Iterable[Row], of: Callable[[Row], str] = outcome) -> dict[str, int]:
+def counts(rows: Iterable[Row], name_of: Callable[[Row], str] = outcome) -> dict[str, int]:
     """Count runs by outcome, in the order of `ORDER`."""
-    found = Counter(map(of, rows))
-    known = [name for name in ORDER if name in found]
-    return {name: found[name] for name in [*known, *sorted(found.keys() - set(ORDER))]}
+    counter = Counter(map(name_of, rows))
+    known = [name for name in ORDER if name in counter]
+    return {name: counter[name] for name in [*known, *sorted(counter.keys() - set(ORDER))]}

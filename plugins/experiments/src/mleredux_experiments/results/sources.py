@@ -46,16 +46,16 @@ def load(path: Path | str | None = None, *, experiment: str | None = None, rollo
     if not folder.is_dir():
         raise NotFound(f"There is no folder {folder}.", hint="Specify a folder of runs, reports or an experiment.")
     if (folder / "experiment.json").is_file():
-        told = _object(folder / "experiment.json")
-        experiment, folder = experiment or str(told["name"]), (folder / str(told.get("runs", "."))).resolve()
-    found = runs_below(folder, rollouts=rollouts)
+        record = _object(folder / "experiment.json")
+        experiment, folder = experiment or str(record["name"]), (folder / str(record.get("runs", "."))).resolve()
+    results = runs_below(folder, rollouts=rollouts)
     if experiment is not None:
-        found = found.keep(row for row in found.rows if row.experiment == experiment)
-    elif not found.rows and next(folder.glob("*/*.json"), None):
+        results = results.keep(row for row in results.rows if row.experiment == experiment)
+    elif not results.rows and next(folder.glob("*/*.json"), None):
         from mleredux_experiments.results.grading_reports import load_reports
 
         return load_reports(folder)
-    return found.without_samples()
+    return results.without_samples()
 
 
 def runs_below(folder: Path, *, rollouts: bool = False) -> Results:
@@ -74,28 +74,28 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
         half = len(own) // 2  # reading is CPU-bound, so a second process halves the time
         with ProcessPoolExecutor(1, get_context("fork")) as other:
             rest = other.submit(_read_all, own[half:], rollouts)
-            found = [*_read_all(own[:half], rollouts), *rest.result()]
+            rows_read = [*_read_all(own[:half], rollouts), *rest.result()]
     else:
-        found = _read_all(own, rollouts)
-    rows, left = [one for one in found if isinstance(one, Row)], [one for one in found if isinstance(one, Left)]
+        rows_read = _read_all(own, rollouts)
+    rows, left = [row for row in rows_read if isinstance(row, Row)], [row for row in rows_read if isinstance(row, Left)]
     return Results(tuple(_short_arms(rows)), task_facts(), left=tuple(left))
 
 
 def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | Left]:
     """Return the row of each run, or a note with the reason why it is left out."""
-    found: list[Row | Left] = []
+    read: list[Row | Left] = []
     for folder in folders:
         try:
             row = read_run(folder, rollouts)
             if row.run != folder.name:
-                found.append(Left(folder.name, "a copy of another run, or renamed", row))
+                read.append(Left(folder.name, "a copy of another run, or renamed", row))
             elif row.verdict in UNTRUSTED and _is_oracle(folder):
-                found.append(Left(folder.name, f"which submitted the answers themselves ({row.agent})", row))
+                read.append(Left(folder.name, f"which submitted the answers themselves ({row.agent})", row))
             else:
-                found.append(row)
+                read.append(row)
         except UNREADABLE as error:
-            found.append(Left(folder.name, f"which can't be read ({type(error).__name__})"))
-    return found
+            read.append(Left(folder.name, f"which can't be read ({type(error).__name__})"))
+    return read
 
 
 def _short_arms(rows: list[Row]) -> Iterable[Row]:
@@ -133,16 +133,16 @@ def locate(argument: str, runs_dir: str | None = None) -> Path:
 
 
 def _object(path: Path | str) -> dict[str, Any]:
-    found = parse(content(str(path)))
-    if not isinstance(found, dict):
+    document = parse(content(str(path)))
+    if not isinstance(document, dict):
         raise ValueError(f"{path} is not an object")
-    return found
+    return document
 
 
 def _is_oracle(folder: Path) -> bool:
     """Return whether the run was made by a task's author, with an agent that has the answers."""
     verdict = _object(folder / "report.json").get("verdict") or {}
-    return any(one.get("kind") == "oracle" for one in verdict.get("evidence") or ())
+    return any(evidence.get("kind") == "oracle" for evidence in verdict.get("evidence") or ())
 
 
 def read_run(folder: Path, rollouts: bool) -> Row:
@@ -162,8 +162,8 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     if report:
         with suppress(FileNotFoundError):
             versions = tuple(
-                Version(float(one["seconds"]), _number(one["score"]), bool(one["valid"]))
-                for one in parse(content(place + SCORES_FILE))
+                Version(float(version["seconds"]), _number(version["score"]), bool(version["valid"]))
+                for version in parse(content(place + SCORES_FILE))
             )
     trace = validation = None
     if rollouts:
@@ -190,8 +190,8 @@ def _with_findings(row: Row, folder: Path, happened: Happened, report: Mapping[s
         llm=ledger.get("llm") or happened.llm or {},
         trace=trace,
     )
-    found = findings_in(evidence)
-    return replace(row, findings=found) if found else row
+    findings = findings_in(evidence)
+    return replace(row, findings=findings) if findings else row
 
 
 def row_of(

@@ -207,8 +207,8 @@ class Results:
     def remarks(self, arms: Iterable[str] | None = None) -> list[str]:
         """Return a sentence for each reason why runs were left out, only for runs of these arms if any are named."""
         wanted = None if arms is None else {_plain_name(arm) for arm in arms}
-        left = (one for one in self.left if wanted is None or one.row is None or _plain_name(one.row.arm) in wanted)
-        reasons = grouped((one.why, one.run) for one in left)
+        left = (run for run in self.left if wanted is None or run.row is None or _plain_name(run.row.arm) in wanted)
+        reasons = grouped((run.why, run.run) for run in left)
         named = {why: f"{runs[0]}{f' and {len(runs) - 1} more' if runs[1:] else ''}" for why, runs in reasons.items()}
         return [*self.notes, *(f"Left out: {runs}, {why}." for why, runs in named.items())]
 
@@ -245,11 +245,11 @@ class Results:
         rows = tuple(row for row in self.rows if row.verdict != "score given")
         return self._only(rows, "whose test score was revealed as a reward")
 
-    def _only(self, rows: tuple[Row, ...], others: str) -> Results:
+    def _only(self, rows: tuple[Row, ...], reason: str) -> Results:
         """Return the results with these rows; a note counts the others."""
-        if not (left := len(self.rows) - len(rows)):
+        if not (removed := len(self.rows) - len(rows)):
             return self
-        return replace(self, rows=rows, notes=(*self.notes, f"Left out: {counted(left, 'run')} {others}."))
+        return replace(self, rows=rows, notes=(*self.notes, f"Left out: {counted(removed, 'run')} {reason}."))
 
     def under(self, plan: Plan | None) -> Results:
         """Return the results with the names of the limits that their plan sets."""
@@ -277,7 +277,7 @@ class Results:
         def meets(row: Row) -> bool:
             return all(text_of(self._field(row, key)) == value for key, value in wanted)
 
-        left = tuple(one for one in self.left if one.row is None or meets(one.row))
+        left = tuple(run for run in self.left if run.row is None or meets(run.row))
         return replace(self.keep(filter(meets, self.rows)), left=left)
 
     def _field(self, row: Row, key: str) -> Any:
@@ -357,7 +357,7 @@ class Results:
         """Yield one flat dictionary per run."""
         for row in self.rows:
             fact = self.fact(row.task)
-            failures = dict.fromkeys(one.category for one in row.findings or () if not one.overcome)
+            failures = dict.fromkeys(finding.category for finding in row.findings or () if not finding.overcome)
             yield {
                 **{name: getattr(row, name) for name in _TOLD},
                 "failure": row.failure,

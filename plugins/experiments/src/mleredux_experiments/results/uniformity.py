@@ -98,7 +98,7 @@ def check_limits(results: Results) -> tuple[str, ...]:
     origins: dict[str, list[str]] = {}
     for key, own in differing.items():
         name = key.removeprefix("limits.")
-        told = f"{name} {' and '.join(f'{limit_text(key, value)} ({arm})' for arm, value in own.items())}"
+        limit = f"{name} {' and '.join(f'{limit_text(key, value)} ({arm})' for arm, value in own.items())}"
         if any(name in results.planned.get(arm, ()) for arm in own):
             origin = ", by plan"
         elif all(
@@ -110,11 +110,11 @@ def check_limits(results: Results) -> tuple[str, ...]:
             origin = ""
         else:
             raise MlereduxError(
-                f"The arms ran with different limits: {told}.",
+                f"The arms ran with different limits: {limit}.",
                 hint="Run both with the same limits, such as `--time-limit 20m --cpus 2`; to compare limits on "
                 "purpose, plan an experiment with such arms.",
             )
-        origins.setdefault(origin, []).append(told)
+        origins.setdefault(origin, []).append(limit)
     return tuple(f"Limits differ{origin}: {', '.join(parts)}." for origin, parts in origins.items())
 
 
@@ -127,8 +127,8 @@ def differing_limits(results: Results) -> dict[str, dict[str, Any]]:
     """Return the limits that differ between arms: for each limit, such as `limits.cpus`, the value in each arm."""
     limits = {arm: dict(flat({"limits": rows[0].setup.get("limits") or {}})) for arm, rows in results.arms.items()}
     keys = dict.fromkeys(key for own in limits.values() for key in own)
-    found = {key: {arm: own.get(key) for arm, own in limits.items()} for key in keys}
-    return {key: own for key, own in found.items() if len(set(map(text_of, own.values()))) > 1}
+    by_key = {key: {arm: own.get(key) for arm, own in limits.items()} for key in keys}
+    return {key: own for key, own in by_key.items() if len(set(map(text_of, own.values()))) > 1}
 
 
 def _declared(row: Row) -> dict[str, Any]:
