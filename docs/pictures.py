@@ -157,7 +157,7 @@ def packages() -> Picture:
         ("Graders, techniques", "metrics, questions"),
         ("Agents", "automl, aide, repo, …"),
         ("Sandboxes", "docker, podman, apptainer"),
-        ("Executors", "nodes, slurm, ray"),
+        ("Executors, stores", "nodes, slurm, ray, s3"),
         ("Bridges", "gymnasium, inspect, …"),
         ("Experiments, audit", "plans, floor, leaks, bundle"),
         ("Artifacts, trackers", "reports, notes, mlflow"),
