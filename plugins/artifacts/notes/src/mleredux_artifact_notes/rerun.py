@@ -97,9 +97,9 @@ def needs(run: Run, *, isolated: bool) -> str | None:
     text = _text(files)
     if run.spec.network == "gateway" and _MODELS.search(text):
         return "a language model"
-    left = {path.name for path in run.output_dir.rglob("*") if path.is_file() and not path.is_symlink()}
-    left -= {Path(name).name for name, content in files.items() if _is_program(name, content)}
-    named = (name for name in sorted(left) if not name.startswith("submission") and name in text)
+    names = {path.name for path in run.output_dir.rglob("*") if path.is_file() and not path.is_symlink()}
+    names -= {Path(name).name for name, content in files.items() if _is_program(name, content)}
+    named = (name for name in sorted(names) if not name.startswith("submission") and name in text)
     return next((f"the file {name}" for name in named), None)
 
 

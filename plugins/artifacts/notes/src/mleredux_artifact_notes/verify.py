@@ -229,9 +229,9 @@ def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path)
     if again is None or without is None or report.score is None:
         return "its predictions can't be graded"
     sign = -1.0 if report.is_lower_better else 1.0
-    skill, left = sign * (report.score - without), sign * (again - without)
+    skill, retained = sign * (report.score - without), sign * (again - without)
     kind = "numbers" if not relabelling.new else "chances" if len(relabelling.targets) > 1 else "classes"
-    if left < RETAINED[kind] * skill and skill > 0:
+    if retained < RETAINED[kind] * skill and skill > 0:
         return "it predicts much worse than before: its score may not come from learning"
     return ""
 

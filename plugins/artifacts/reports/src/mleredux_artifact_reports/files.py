@@ -163,8 +163,8 @@ def _log(run: Run, path: bytes, *, main: bool = False) -> LogView | None:
         return None
     # A short file is read completely as head; a long one is cut at the start of a line.
     data = log.head or log.tail.partition(b"\n")[2] or log.tail
-    left = size(log.size - len(data)) if log.left_out else ""
-    return LogView(readable_path(path), link_to(path), size(log.size), terminal_text(data).rstrip(), left, main)
+    omitted = size(log.size - len(data)) if log.left_out else ""
+    return LogView(readable_path(path), link_to(path), size(log.size), terminal_text(data).rstrip(), omitted, main)
 
 
 def artifacts_of(run: Run, produced: Iterable[Artifact] = ()) -> tuple[list[ArtifactRow], int]:

@@ -86,8 +86,8 @@ def _time(step: Step) -> float | None:
 
 def _rest(llm: LlmUse, known: Metrics) -> Metrics:
     """Return the totals minus the recorded calls: failed or interrupted calls."""
-    left: dict[str, Any] = {name: (getattr(llm, name) or 0) - (getattr(known, name) or 0) for name in _FIGURES}
-    return Metrics(**{name: round(value, 9) for name, value in left.items() if value > 1e-9})
+    missing: dict[str, Any] = {name: (getattr(llm, name) or 0) - (getattr(known, name) or 0) for name in _FIGURES}
+    return Metrics(**{name: round(value, 9) for name, value in missing.items() if value > 1e-9})
 
 
 def _measured(step: Step, used: Sequence[Metrics | None]) -> Step:
@@ -234,13 +234,13 @@ def _identified(trajectory: Trajectory, run: str, *, embedded: bool = False) -> 
     An embedded document keeps its `trajectory_id`: steps refer to it.
     """
     ids = {"session_id": run} if embedded else {"session_id": run, "trajectory_id": run}
-    left = {name: value for name in ids if (value := getattr(trajectory, name)) not in (None, run)}
+    originals = {name: value for name in ids if (value := getattr(trajectory, name)) not in (None, run)}
     parts = trajectory.subagent_trajectories
     return trajectory.model_copy(
         update={
             **ids,
             "schema_version": SCHEMA_VERSION,
-            "extra": {**(trajectory.extra or {}), **left} or None,
+            "extra": {**(trajectory.extra or {}), **originals} or None,
             "subagent_trajectories": parts and [_identified(part, run, embedded=True) for part in parts],
         }
     )

@@ -37,7 +37,7 @@ _FREE_SHARE = 2
 """A submission is unpacked only if the free disk space is at least this multiple of its size."""
 _GRADED = tuple(
     [*("valid_submission", "score", "metric", "is_lower_better", "any_medal", "above_median", "percentile", "teams")]
-    + [f"{medal}_{what}" for medal in ("gold", "silver", "bronze") for what in ("medal", "threshold")]
+    + [f"{medal}_{figure}" for medal in ("gold", "silver", "bronze") for figure in ("medal", "threshold")]
     + ["median_threshold"]
 )
 """Fields of a report that grading computes, all of which must be reproduced."""
@@ -218,21 +218,21 @@ def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verifica
     """Compare the files with the signed hashes; submissions may be left out, but nothing may be added."""
     if sum(entry.file_size for entry in archive.infolist()) > MOST_BYTES:
         raise MlereduxError(f"The archive unpacks to more than {MOST_BYTES >> 30} GiB.")
-    left = set(archive.namelist()) - {ENVELOPE, KEY}
+    unsigned = set(archive.namelist()) - {ENVELOPE, KEY}
     submissions = {claim.submission.name for claim in statement.predicate.runs if claim.submission}
     for subject in statement.subject:
-        if subject.name not in left:
+        if subject.name not in unsigned:
             if subject.name not in submissions:
                 done.problems.append(f"{subject.name} is missing.")
             continue
-        left.discard(subject.name)
+        unsigned.discard(subject.name)
         with archive.open(subject.name) as file:
             hashed = hashlib.file_digest(file, "sha256")  # type: ignore[arg-type]
         if hashed.hexdigest() != subject.digest.sha256:
             done.problems.append(f"{subject.name} differs from the signed file.")
     signed = {subject.name for subject in statement.subject}
     done.problems += [f"{name} is not a signed file." for name in sorted(submissions - signed)]
-    done.problems += [f"{name} is not signed." for name in sorted(left)]
+    done.problems += [f"{name} is not signed." for name in sorted(unsigned)]
 
 
 def _check_run(archive: zipfile.ZipFile, claim: _Told) -> RunCheck:
@@ -282,7 +282,7 @@ def _grade_again(
     checked.score, checked.medal, checked.percentile = again.score, again.medal, again.percentile
     pairs = {name: (getattr(again, name), getattr(claimed, name)) for name in _GRADED}
     differences = [
-        f"{name} {here}, the report says {there}" for name, (here, there) in pairs.items() if not _same(here, there)
+        f"{name} {now}, the report says {then}" for name, (now, then) in pairs.items() if not _same(now, then)
     ]
     checked.reproduced = not differences
     if differences:
@@ -309,10 +309,10 @@ def _unpacked(archive: zipfile.ZipFile, name: str) -> Iterator[Path]:
         yield file
 
 
-def _same(here: Any, there: Any) -> bool:
-    if isinstance(here, float) and isinstance(there, float | int) and not isinstance(there, bool):
-        return math.isclose(here, there, rel_tol=1e-12)
-    return bool(here == there)
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, float) and isinstance(other, float | int) and not isinstance(other, bool):
+        return math.isclose(value, other, rel_tol=1e-12)
+    return bool(value == other)
 
 
 def _text(archive: zipfile.ZipFile, name: str) -> bytes:

@@ -58,12 +58,12 @@ def judge(run: Run, texts: Sequence[Text], model: str, cost: float | None = None
 
 
 def _material(texts: Sequence[Text]) -> str:
-    parts, left = [], MAX_SENT
+    parts, remaining = [], MAX_SENT
     for text in sorted(texts, key=lambda text: ("code", "action", "log").index(text.kind)):
-        part = f"=== {text.where}\n{text.content}\n"[:left]
+        part = f"=== {text.where}\n{text.content}\n"[:remaining]
         parts.append(part)
-        left -= len(part)
-        if left <= 0:
+        remaining -= len(part)
+        if remaining <= 0:
             break
     return "".join(parts)
 

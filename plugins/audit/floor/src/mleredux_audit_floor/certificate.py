@@ -113,7 +113,7 @@ def _measured(facts: Measurement) -> dict[str, dict[str, Any]]:
     """Return the fields that compare scores."""
     value = {name: facts.value(report) for name, report in facts.models.items()}
     best, ceiling = max(value[name] for name in GOOD), min(facts.value(report) for report in facts.oracles.values())
-    above = {what: report.score for what, report in facts.nulls.items() if (report.percentile or 0) > 50}
+    above = {name: report.score for name, report in facts.nulls.items() if (report.percentile or 0) > 50}
     pairs = [value[sound] > value[other] for sound in GOOD for other in PANEL if other not in GOOD]
     level = next((name for name in CALIBRATED if {name, "micro"} <= set(facts.task.tags)), None)
     p = statistics.fmean(facts.skill(name) for name in PANEL)
@@ -138,7 +138,7 @@ def _measured(facts: Measurement) -> dict[str, dict[str, Any]]:
             "calibrated": CALIBRATED if level else None,
         },
         "leaks": {
-            "ok": not (leaks := [what for what, report in facts.copies.items() if (report.percentile or 0) >= 90]),
+            "ok": not (leaks := [name for name, report in facts.copies.items() if (report.percentile or 0) >= 90]),
             "columns_that_reach_the_top": leaks,
         },
     }  # fmt: skip

@@ -82,7 +82,7 @@ def floor_of(task: Task, public: Path, private: Path, catalogue: Catalogue, *, s
         paths = {str(number): path for number, (_kind, _what, path) in enumerate(submissions)}
         reports, _ = graded(task, {"": paths}, private, catalogue)
     pairs = zip(submissions, reports[""].values(), strict=True)
-    labelled = [(kind, what, report) for (kind, what, _path), report in pairs]
+    labelled = [(kind, name, report) for (kind, name, _path), report in pairs]
     floor = Floor(task.id, task.version, task.metric.id, labelled[0][2].median_threshold)
     floor.rows = [row_of(kind, labelled) for kind in KINDS if any(each[0] == kind for each in labelled)]
     return floor
@@ -101,11 +101,11 @@ def _submissions(task: Task, public: Path, folder: Path, seed: int) -> Iterable[
 def row_of(kind: str, labelled: list[tuple[str, str, Report]]) -> Row:
     """Return the row for the best report of a kind; each report comes with its kind and a description of its
     submission."""
-    own = [(what, report) for each, what, report in labelled if each == kind]
-    valid = [(what, report) for what, report in own if report.score is not None and not math.isnan(report.score)]
+    own = [(name, report) for each, name, report in labelled if each == kind]
+    valid = [(name, report) for name, report in own if report.score is not None and not math.isnan(report.score)]
     if not valid:
         return Row(kind, len(own), 0)
     sign = -1.0 if valid[0][1].is_lower_better else 1.0
-    what, best = max(valid, key=lambda pair: sign * (pair[1].score or 0.0))
+    name, best = max(valid, key=lambda pair: sign * (pair[1].score or 0.0))
     best = best.model_copy(update=best.verdict.withheld)  # even if not trusted: it shows what is attainable
-    return Row(kind, len(own), len(valid), what, best.score, best.percentile, best.medal, best.above_median)
+    return Row(kind, len(own), len(valid), name, best.score, best.percentile, best.medal, best.above_median)

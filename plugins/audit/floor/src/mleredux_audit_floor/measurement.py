@@ -109,13 +109,13 @@ def measure(task: Task, prepared: Prepared, catalogue: Catalogue, scratch: Path)
     for seed in range(3):
         folder = scratch / f"null-{seed}"
         folder.mkdir()
-        for kind, what, path in write_submissions(
+        for kind, name, path in write_submissions(
             public, public / str(form.sample), folder, ids=form.id_columns, targets=form.target_columns, seed=seed
         ):
             if kind == "random" or (kind in ("sample", "constant") and not seed):
-                nulls[f"{what}, seed {seed}" if seed else what] = path
+                nulls[f"{name}, seed {seed}" if seed else name] = path
             elif kind == "copy" and not seed:
-                copies[what] = path
+                copies[name] = path
     groups = {
         "oracles": {name: path for name, path in oracles.items() if path.is_file()},
         "models": models,

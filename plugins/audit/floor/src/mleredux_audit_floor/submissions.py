@@ -54,8 +54,8 @@ class Sample:
         with path.open(newline="", encoding="utf-8", errors="replace") as file:
             head, *rows = list(csv.reader(file)) or [[]]
         chosen = [head.index(name) for name in targets if name in head]
-        left = [number for number, name in enumerate(head) if name not in ids]
-        return cls(head, rows, chosen or (left if ids else left[1:]) or left)
+        predicted = [number for number, name in enumerate(head) if name not in ids]
+        return cls(head, rows, chosen or (predicted if ids else predicted[1:]) or predicted)
 
     def write(self, path: Path, cell: Cell) -> None:
         """Write a submission with the sample's ids and `cell(row number, column name)` in the columns to predict."""
@@ -88,10 +88,10 @@ def write_submissions(
     path = next(names)
     Sample(read.head, [], read.targets).write(path, lambda _row, _name: "")
     yield "null", "no rows", path
-    for kind, what, cell in _cells(public, sample, read, known, seed):
+    for kind, name, cell in _cells(public, sample, read, known, seed):
         path = next(names)
         read.write(path, cell)
-        yield kind, what, path
+        yield kind, name, path
 
 
 def _cells(
@@ -104,16 +104,16 @@ def _cells(
     for name, pick in (("mean", _mean), ("median", _median), ("most frequent value", _mode)):
         cells = {column: pick(values) for column, values in known.items()}
         if any(cells.values()):
-            what = f"{name} of the training table"
-            yield "constant", what, _by_column(cells)
+            label = f"{name} of the training table"
+            yield "constant", label, _by_column(cells)
     dice = random.Random(seed)
     yield "random", "uniform numbers", lambda _row, _name: f"{dice.random():.6f}"
     drawn = {name: values for name, values in known.items() if values} or _own_values(read)
     yield "random", "values drawn from the training table", lambda _row, name: dice.choice(drawn.get(name) or ["0"])
-    for number, (what, values) in enumerate(_columns(public, sample, read)):
+    for number, (label, values) in enumerate(_columns(public, sample, read)):
         if number == _MOST_COPIES:
             break
-        yield "copy", what, _by_row(values)
+        yield "copy", label, _by_row(values)
     for text in INJECTIONS:
         yield "injector", repr(text), _always(text)
 
@@ -133,12 +133,12 @@ def _by_row(values: list[str]) -> Cell:
 def write_documents(schema: dict[str, Any], folder: Path) -> Iterator[tuple[str, str, Path]]:
     """Write submissions like `write_submissions`, for JSON documents of a schema."""
     documents: list[tuple[str, str, object]] = [("null", "an empty object", {})]
-    documents += [("constant", what, _filled(schema, schema, last)) for what, last in _ANSWERS.items()]
+    documents += [("constant", name, _filled(schema, schema, last)) for name, last in _ANSWERS.items()]
     documents += [("injector", repr(text), _filled(schema, schema, False, text)) for text in INJECTIONS]
-    for number, (kind, what, document) in enumerate(documents):
+    for number, (kind, name, document) in enumerate(documents):
         path = folder / f"{number:03d}.json"
         path.write_text(json.dumps(document), encoding="utf-8")
-        yield kind, what, path
+        yield kind, name, path
 
 
 def _filled(schema: dict[str, Any], part: dict[str, Any], last: bool, text: str | None = None) -> object:

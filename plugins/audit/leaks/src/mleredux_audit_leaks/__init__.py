@@ -4,7 +4,7 @@
 |---|---|
 | `command`, `audit` | `mleredux audit`; the audit of one task |
 | `inventory` | public files, including members of archives |
-| `tables` | tables in files of any format, also of record formats |
+| `tables` | tables in files of any format, including record formats |
 | `truth` | the answers, joined with public tables and files |
 | `checks`, `statistics` | one module per type of leak; predictive skill and permutation tests |
 | `report` | findings by severity |

@@ -98,14 +98,14 @@ def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
     samples = _sample_trees(files)
     tables: list[Table] = []
     damaged: list[str] = []
-    left = TABLE_BYTES
+    remaining = TABLE_BYTES
     # TFRecords are split into many parts, any of which may belong to the test set.
     for file in sorted(files, key=lambda file: (file.size > SMALL_BYTES, len(file.parts), file.name)):
         if crowds[_crowd(file)] > (MOST_SEQUENCES if "tfrec" in file.name else 12):
             continue
         if _tree(file) in samples:
             continue
-        if len(tables) >= MOST_TABLES or left <= 0:
+        if len(tables) >= MOST_TABLES or remaining <= 0:
             notes.append(f"Only {len(tables)} tables were read.")
             break
         try:
@@ -114,7 +114,7 @@ def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
             damaged.append(f"{file.name} ({type(error).__name__})")
             continue
         if readable:
-            left -= file.size
+            remaining -= file.size
             tables += readable
             notes += [f"Only the beginning of {table.name} was read." for table in readable if table.cut]
     if damaged:

@@ -127,10 +127,10 @@ def check_files(truth: Truth, files: list[PublicFile], known: list[Known], notes
 
 def _matches(sides: dict[str, list[PublicFile]], notes: list[str]) -> dict[str, list[str]]:
     """Return the training files with the same content, by test file."""
-    left, by_digest = HASHED_BYTES, defaultdict(list)
+    remaining, by_digest = HASHED_BYTES, defaultdict(list)
     for file in sides["train"] + sides["test"]:
-        left -= file.size
-        if left < 0:
+        remaining -= file.size
+        if remaining < 0:
             notes.append(f"Only {HASHED_BYTES >> 30} GB of files were compared by content.")
             break
         digest = hashlib.blake2b(file.read(file.size + 1), digest_size=16).digest()

@@ -66,7 +66,7 @@ def _ids(truth: Truth, checked_orders: set[bytes], seed: int) -> Iterator[AuditF
         tokens |= {"the length of the ids": chosen.str.len().astype(str)}
     else:
         whole = pd.Series(numbers[picked])
-        tokens |= {f"the ids modulo {by}": (whole % by).astype(str) for by in (2, 3, 4, 5, 7, 10)}
+        tokens |= {f"the ids modulo {divisor}": (whole % divisor).astype(str) for divisor in (2, 3, 4, 5, 7, 10)}
     for target in truth.targets:
         labels = target.labels.take(picked)
         if labels.kind == "text":
@@ -96,8 +96,8 @@ def _nearest(truth: Truth, known: list[Known], seed: int) -> Iterator[AuditFindi
             continue
         order = np.argsort(ids, kind="stable")
         places = np.clip(np.searchsorted(ids[order], test_ids), 1, len(ids) - 1)
-        left, right = ids[order][places - 1], ids[order][places]
-        nearest = order[np.where(test_ids - left <= right - test_ids, places - 1, places)]
+        below, above = ids[order][places - 1], ids[order][places]
+        nearest = order[np.where(test_ids - below <= above - test_ids, places - 1, places)]
         picked = _spread(len(test_ids))
         truths = train.target.labels.take(picked)
         chosen = nearest[picked]

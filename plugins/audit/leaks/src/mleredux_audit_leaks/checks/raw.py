@@ -38,7 +38,7 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
     content = answers.read_bytes() if answers.stat().st_size <= 1 << 29 else b""
     size, digest = len(content), hashlib.blake2b(content).digest()
     wanted = _lines(truth)
-    left = TEXT_BYTES
+    remaining = TEXT_BYTES
     for file in files:
         if size and file.size == size and hashlib.blake2b(file.read(size + 1)).digest() == digest:
             figure = Statistic(name="share of lines", value=1.0, baseline=0, threshold=0.02)
@@ -49,11 +49,11 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
             continue
         if file.name.lower().endswith(_BINARY) or truth.is_sample(file.name):
             continue
-        if left <= 0:
+        if remaining <= 0:
             notes.append(f"Only {TEXT_BYTES >> 30} GB of texts were searched for lines of the answers.")
             return
         data = file.read(LARGEST_TEXT)
-        left -= len(data)
+        remaining -= len(data)
         if b"\x00" in data[:4096]:
             continue
         met = wanted.intersection(line.strip() for line in data.splitlines())
