@@ -23,8 +23,8 @@ def write_solution(
     imports: dict[str, None] = {}
     bodies = []
     for name in MODULES:
-        found, body = split_source(resources.files(PACKAGE).joinpath(f"{name}.py").read_text(encoding="utf-8"))
-        imports.update(dict.fromkeys(found))
+        imported, body = split_source(resources.files(PACKAGE).joinpath(f"{name}.py").read_text(encoding="utf-8"))
+        imports.update(dict.fromkeys(imported))
         bodies.append(f"# --- {name}\n\n{body}")
     chosen = [[(choice.candidate, choice.weight) for choice in head] for head in choices]
     text = "\n".join(

@@ -105,7 +105,7 @@ def select(predictions: dict[str, Array], y: Array, metric: Metric, *, labels: b
         tried = {
             name: blend_loss(metric, y, (total + predictions[name]) / (len(chosen) + 1), labels=labels) for name in pool
         }
-        name = min(pool, key=lambda one: tried[one])
+        name = min(pool, key=lambda name: tried[name])
         if not tried[name] < best - 1e-12:
             break
         chosen.append(name)

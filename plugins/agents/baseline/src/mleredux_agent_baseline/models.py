@@ -35,19 +35,19 @@ class Candidate:
     joint: bool = True
 
 
-def estimator(path: str, *given: str, **options: Any) -> Callable[[int, int], Any]:
+def estimator(path: str, *names: str, **options: Any) -> Callable[[int, int], Any]:
     """Return a factory for a scikit-learn estimator.
 
     Args:
         path: Its module and class below `sklearn`, such as `svm.SVR`.
-        given: Names of its parameters that depend on the run: `random_state` and `n_jobs`.
+        names: Names of its parameters that depend on the run: `random_state` and `n_jobs`.
         options: Its other parameters.
     """
 
     def make(seed: int, threads: int) -> Any:
         module, _, name = path.rpartition(".")
         of_run = {"random_state": seed, "n_jobs": threads}
-        return getattr(import_module(f"sklearn.{module}"), name)(**options, **{part: of_run[part] for part in given})
+        return getattr(import_module(f"sklearn.{module}"), name)(**options, **{part: of_run[part] for part in names})
 
     return make
 
@@ -190,5 +190,5 @@ REGRESSORS = (
 )
 """Candidates for numbers."""
 
-BY_NAME = {True: {one.name: one for one in CLASSIFIERS}, False: {one.name: one for one in REGRESSORS}}
+BY_NAME = {True: {family.name: family for family in CLASSIFIERS}, False: {family.name: family for family in REGRESSORS}}
 """Candidates by whether the target has classes, and by name."""

@@ -73,7 +73,7 @@ class Tree:
         """Read the output of `dump`.
 
         Raises:
-            StoreError: The bytes are not a tree, or have paths that lead out of it.
+            StoreError: The bytes are not a tree, or have paths that point outside it.
         """
         try:
             files, folders, links = json.loads(zlib.decompress(content))

@@ -127,8 +127,8 @@ class StoredRuns:
         except NotFound:
             self.forget(run_id)
             raise
-        for one in self._superfluous():
-            self.forget(one)
+        for superfluous in self._superfluous():
+            self.forget(superfluous)
         return known.replica
 
     def _superfluous(self) -> list[str]:

@@ -80,9 +80,9 @@ def voc_average_precision(rows: list[tuple[Array, Array]], iou: float) -> float:
     hits = []
     for true, predicted in rows:
         order = np.argsort(-predicted[:, 0], kind="stable")
-        found = np.zeros(len(predicted), dtype=bool)
-        found[order] = first_hits(box_iou(predicted[order, 1:], true), iou)
-        hits.append(found)
+        matched = np.zeros(len(predicted), dtype=bool)
+        matched[order] = first_hits(box_iou(predicted[order, 1:], true), iou)
+        hits.append(matched)
     scores = np.concatenate([predicted[:, 0] for _, predicted in rows])
     return area_under_envelope(np.concatenate(hits), scores, sum(len(true) for true, _ in rows))
 

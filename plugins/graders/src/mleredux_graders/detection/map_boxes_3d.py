@@ -171,17 +171,17 @@ def _sample(true: Boxes, predicted: Boxes, thresholds: Array, absent_classes_cou
 
 def _read(rows: Rows, options: Boxes3dOptions) -> list[Boxes]:
     """Return the boxes of each row. Boxes of classes absent from a row may be malformed here; validation checks all."""
-    (target,), found = rows.targets, []
+    (target,), samples = rows.targets, []
     true = None if rows.form or options.absent_classes_count else _true(rows)
     cells = texts(rows.predicted(target), target, missing="blank")
     for place, (row, cell) in enumerate(zip(rows.submission_rows, cells, strict=True)):
         try:
             boxes = parse(cell)
             _check(boxes.numbers if true is None else boxes.numbers[np.isin(boxes.classes, true[place].classes)])
-            found.append(boxes)
+            samples.append(boxes)
         except ValueError as error:
             raise InvalidSubmission(f"Column {target!r}, row {int(row) + 1}: the text {error}.") from None
-    return found
+    return samples
 
 
 def _true(rows: Rows) -> list[Boxes]:

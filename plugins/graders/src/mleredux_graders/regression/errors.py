@@ -1,4 +1,4 @@
-"""Errors of predicted numbers, also of groups of rows and of several columns, and the coefficient of determination."""
+"""Errors of predicted numbers, including those of groups of rows and several columns; coefficient of determination."""
 
 from __future__ import annotations
 

@@ -160,10 +160,10 @@ def word_jaccard(y_true: Utf8, y_pred: Utf8) -> Array:
         0 to 1; NaN if neither has any words, shape (rows,).
     """
     true, predicted = (split_words(texts.lowered()) for texts in (y_true, y_pred))
-    found = overlap(true, predicted)
-    words, wanted = predicted.rows[found.predicted], true.rows[found.true]
+    pairs = overlap(true, predicted)
+    words, wanted = predicted.rows[pairs.predicted], true.rows[pairs.true]
     common, distinct_given, distinct_wanted = (
-        np.bincount(rows, minlength=len(y_true)) for rows in (words[found.hits], words, wanted)
+        np.bincount(rows, minlength=len(y_true)) for rows in (words[pairs.hits], words, wanted)
     )
     union = distinct_wanted + distinct_given - common
     return np.where(union > 0, common / np.maximum(union, 1), np.nan)

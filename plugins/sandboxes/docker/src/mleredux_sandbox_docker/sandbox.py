@@ -81,14 +81,14 @@ class DockerSandbox(FiltersHosts):
         created: str | None = None
         try:
             with engine_errors("The container can't be started", hint=_START_HINT):
-                made = make_container(
+                declared = make_container(
                     launch,
                     image,
                     user=user,
                     cpus=int(info["NCPU"]),
                     listed=lambda image: list_files(client, image.id, user),
                 )
-                settings = container.settings(made, runtime=self.runtime, userns_remapped="userns" in options)
+                settings = container.settings(declared, runtime=self.runtime, userns_remapped="userns" in options)
                 settings["host_config"] = client.create_host_config(**settings["host_config"])
                 created = client.create_container(**settings)["Id"]
                 note(container.control_file(launch.control_dir), str(created), offset)

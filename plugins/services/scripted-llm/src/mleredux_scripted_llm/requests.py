@@ -96,30 +96,30 @@ class Conversation:
     """Messages of earlier responses by id, from which the responses protocol can continue."""
 
 
-def choose(scenario: Scenario, conversation: Conversation, asked: Asked) -> tuple[Rule, Answer] | None:
+def choose(scenario: Scenario, conversation: Conversation, request: Asked) -> tuple[Rule, Answer] | None:
     """Return the first matching rule, counted as used, and its reply; None if none matches."""
     number = conversation.calls
     conversation.calls += 1
     used = {rule.name for index, rule in enumerate(scenario.rules) if conversation.uses[index]}
     for index, rule in enumerate(scenario.rules):
         reply = rule.reply_at(conversation.uses[index])
-        groups = _fits(rule.when, asked, used, number) if reply is not None else None
+        groups = _fits(rule.when, request, used, number) if reply is not None else None
         if reply is None or groups is None:
             continue
-        if rule.unless is not None and _fits(rule.unless, asked, used, number) is not None:
+        if rule.unless is not None and _fits(rule.unless, request, used, number) is not None:
             continue
         conversation.uses[index] += 1
-        return rule, _answer(reply, groups, scenario.files, asked, number)
+        return rule, _answer(reply, groups, scenario.files, request, number)
     return None
 
 
-def _fits(when: When, asked: Asked, used: set[str], number: int) -> dict[str, str] | None:
+def _fits(when: When, request: Asked, used: set[str], number: int) -> dict[str, str] | None:
     """Return the named groups of all patterns, or None if any does not match."""
     plain = (
-        set(when.tools) <= set(asked.tools)
-        and when.has_tools in (None, bool(asked.tools))
-        and when.protocol in (None, asked.protocol)
-        and when.stream in (None, asked.stream)
+        set(when.tools) <= set(request.tools)
+        and when.has_tools in (None, bool(request.tools))
+        and when.protocol in (None, request.protocol)
+        and when.stream in (None, request.stream)
         and when.calls in (None, number)
         and set(when.after) <= used
         and not set(when.before) & used
@@ -128,10 +128,10 @@ def _fits(when: When, asked: Asked, used: set[str], number: int) -> dict[str, st
         return None
     groups: dict[str, str] = {}
     for patterns, text in (
-        (when.last, asked.last),
-        (when.any, asked.any),
-        (when.system, asked.system),
-        (when.model, asked.model),
+        (when.last, request.last),
+        (when.any, request.any),
+        (when.system, request.system),
+        (when.model, request.model),
     ):
         for pattern in patterns:
             match = re.search(pattern, text, _FLAGS)
@@ -141,7 +141,7 @@ def _fits(when: When, asked: Asked, used: set[str], number: int) -> dict[str, st
     return groups
 
 
-def _answer(reply: Reply, groups: dict[str, str], files: dict[str, str], asked: Asked, number: int) -> Answer:
+def _answer(reply: Reply, groups: dict[str, str], files: dict[str, str], request: Asked, number: int) -> Answer:
     text = None if reply.text is None else str(fill(reply.text, groups, files))
     tools = tuple((call.name, _arguments(call, groups, files)) for call in reply.tools)
     written = (text or "") + "".join(name + arguments for name, arguments in tools)
@@ -151,7 +151,7 @@ def _answer(reply: Reply, groups: dict[str, str], files: dict[str, str], asked: 
         text=text,
         tools=tools,
         finish=reply.finish or ("tools" if tools else "stop"),
-        prompt=tokens_in(asked.any) if usage.prompt is None else usage.prompt,
+        prompt=tokens_in(request.any) if usage.prompt is None else usage.prompt,
         cached=usage.cached,
         completion=tokens_in(written) if usage.completion is None else usage.completion,
         reasoning=usage.reasoning,
@@ -197,17 +197,17 @@ def identity(answer: Answer) -> str:
     return f"resp_scripted_{answer.number}"
 
 
-def response_of(answer: Answer, asked: Asked) -> dict[str, Any]:
+def response_of(answer: Answer, request: Asked) -> dict[str, Any]:
     """Return the non-streaming response to a request."""
-    build = {"chat": _chat, "responses": _responses, "messages": _messages, "generate": _generate}[asked.kind]
-    return build(answer, asked)
+    build = {"chat": _chat, "responses": _responses, "messages": _messages, "generate": _generate}[request.kind]
+    return build(answer, request)
 
 
-def _chat(answer: Answer, asked: Asked) -> dict[str, Any]:
+def _chat(answer: Answer, request: Asked) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
     finish = FINISHES["chat"][answer.finish]
     functions = [{"name": name, "arguments": arguments} for name, arguments in answer.tools]
-    if functions and asked.body.get("functions") and not asked.body.get("tools"):  # the format that preceded tools
+    if functions and request.body.get("functions") and not request.body.get("tools"):  # the format that preceded tools
         message["function_call"] = functions[0]
         finish = "function_call" if answer.finish == "tools" else finish
     elif functions:
@@ -217,13 +217,13 @@ def _chat(answer: Answer, asked: Asked) -> dict[str, Any]:
         ]
     choices = [
         {"index": index, "message": message, "logprobs": None, "finish_reason": finish}
-        for index in range(1 if asked.stream else asked.body.get("n") or 1)
+        for index in range(1 if request.stream else request.body.get("n") or 1)
     ]
     return {
         "id": f"chatcmpl-scripted-{answer.number}",
         "object": "chat.completion",
         "created": _CREATED + answer.number,
-        "model": asked.model,
+        "model": request.model,
         "system_fingerprint": "scripted",
         "choices": choices,
         "usage": {
@@ -236,8 +236,8 @@ def _chat(answer: Answer, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _responses(answer: Answer, asked: Asked) -> dict[str, Any]:
-    reason, body = FINISHES["responses"].get(answer.finish), asked.body
+def _responses(answer: Answer, request: Asked) -> dict[str, Any]:
+    reason, body = FINISHES["responses"].get(answer.finish), request.body
     parts: list[dict[str, Any]] = [{"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}]
     message = {"id": f"msg_{answer.number}", "type": "message", "role": "assistant", "status": "completed"}
     calls = [
@@ -259,7 +259,7 @@ def _responses(answer: Answer, asked: Asked) -> dict[str, Any]:
         "background": False,
         "error": None,
         "incomplete_details": {"reason": reason} if reason else None,
-        "model": asked.model,
+        "model": request.model,
         "output": [*([] if answer.text is None else [{**message, "content": parts}]), *calls],
         "parallel_tool_calls": True,
         "reasoning": {"effort": None, "summary": None},
@@ -281,14 +281,14 @@ def _responses(answer: Answer, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _messages(answer: Answer, asked: Asked) -> dict[str, Any]:
+def _messages(answer: Answer, request: Asked) -> dict[str, Any]:
     content: list[dict[str, Any]] = [] if answer.text is None else [{"type": "text", "text": answer.text}]
     content += [
         {
             "type": "tool_use",
             "id": f"toolu_{answer.number}_{index}",
             "name": name,
-            "input": arguments if asked.stream else _parsed(arguments),  # only streams can contain arbitrary text
+            "input": arguments if request.stream else _parsed(arguments),  # only streams can contain arbitrary text
         }
         for index, (name, arguments) in enumerate(answer.tools)
     ]
@@ -296,7 +296,7 @@ def _messages(answer: Answer, asked: Asked) -> dict[str, Any]:
         "id": f"msg_scripted_{answer.number}",
         "type": "message",
         "role": "assistant",
-        "model": asked.model,
+        "model": request.model,
         "content": content,
         "stop_reason": FINISHES["messages"][answer.finish],
         "stop_sequence": None,
@@ -309,7 +309,7 @@ def _messages(answer: Answer, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _generate(answer: Answer, asked: Asked) -> dict[str, Any]:
+def _generate(answer: Answer, request: Asked) -> dict[str, Any]:
     parts: list[dict[str, Any]] = [] if answer.text is None else [{"text": answer.text}]
     parts += [
         {"functionCall": {"id": _call_id(answer, index), "name": name, "args": _parsed(arguments)}}
@@ -326,7 +326,7 @@ def _generate(answer: Answer, asked: Asked) -> dict[str, Any]:
     return {
         "candidates": [{"content": {"role": "model", "parts": parts}, "index": 0, "finishReason": finish}],
         "usageMetadata": usage,
-        "modelVersion": asked.model,
+        "modelVersion": request.model,
         "responseId": f"scripted-{answer.number}",
     }
 

@@ -225,10 +225,10 @@ def fill(value: Any, groups: Mapping[str, str], files: Mapping[str, str]) -> Any
 
 def _as_number(text: str) -> Any:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except ValueError:
         return text
-    return found if isinstance(found, int | float) else text
+    return value if isinstance(value, int | float) else text
 
 
 def _all_text(scenario: Scenario) -> str:

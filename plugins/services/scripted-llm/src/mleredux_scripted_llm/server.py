@@ -43,8 +43,8 @@ class Noted:
 
     def line(self) -> str:
         """Return the call as one log line."""
-        said = " ".join(self.last.split())
-        shown = said if len(said) <= _SHOWN else f"{said[: _SHOWN // 2]} … {said[-_SHOWN // 2 :]}"
+        words = " ".join(self.last.split())
+        shown = words if len(words) <= _SHOWN else f"{words[: _SHOWN // 2]} … {words[-_SHOWN // 2 :]}"
         what = f"rule {self.rule}" if self.rule is not None else "NO RULE MATCHES"
         return f"{self.status} {self.protocol} {self.model} [{what}] {shown}"
 
@@ -104,38 +104,38 @@ class Server:
         return _error(family, 404, f"{request.method} {request.path} not found.")
 
     async def _answer(
-        self, request: web.Request, conversation: str, state: Conversation, asked: Asked
+        self, request: web.Request, conversation: str, state: Conversation, call: Asked
     ) -> web.StreamResponse:
-        chosen = choose(self._scenario, state, asked)
+        chosen = choose(self._scenario, state, call)
         if chosen is None:
-            self._note(Noted(conversation, asked.protocol, asked.model, None, 400, asked.last, asked.body))
-            tools = ", ".join(asked.tools) or "none"
-            said = asked.last[-_SHOWN:]
+            self._note(Noted(conversation, call.protocol, call.model, None, 400, call.last, call.body))
+            tools = ", ".join(call.tools) or "none"
+            end = call.last[-_SHOWN:]
             return _error(
-                routes.family_of(asked.kind),
+                routes.family_of(call.kind),
                 400,
-                f"No rule of the scenario matches this request (tools: {tools}; it ends: {said!r}).",
+                f"No rule of the scenario matches this request (tools: {tools}; it ends: {end!r}).",
             )
         rule, answer = chosen
         named = rule.name or f"#{self._scenario.rules.index(rule) + 1}"
         reply = answer.reply
         status = reply.error.status if reply.error else 200
-        self._note(Noted(conversation, asked.protocol, asked.model, named, status, asked.last, asked.body))
+        self._note(Noted(conversation, call.protocol, call.model, named, status, call.last, call.body))
         await asyncio.sleep(reply.latency)
         if reply.error is not None:
             return _error(
-                routes.family_of(asked.kind), status, reply.error.message, reply.error.type, reply.error.retry_after
+                routes.family_of(call.kind), status, reply.error.message, reply.error.type, reply.error.retry_after
             )
-        response = response_of(answer, asked)
-        if asked.kind == "responses":
+        response = response_of(answer, call)
+        if call.kind == "responses":
             actions = tuple(Action("", name, arguments) for name, arguments in answer.tools)
-            rest = tuple(turn for turn in asked.turns if turn.role != "system")
+            rest = tuple(turn for turn in call.turns if turn.role != "system")
             state.kept[identity(answer)] = (*rest, Turn("assistant", (answer.text or "",), actions=actions))
         if reply.malformed in ("html", "empty", "other-json"):
             return _malformed(reply.malformed)
-        if asked.stream:
-            usage = bool((asked.body.get("stream_options") or {}).get("include_usage"))
-            frames = frames_of(asked.kind, response, usage=usage, size=reply.chunk)
+        if call.stream:
+            usage = bool((call.body.get("stream_options") or {}).get("include_usage"))
+            frames = frames_of(call.kind, response, usage=usage, size=reply.chunk)
             return await _stream(request, list(frames), answer)
         data = json.dumps(response, ensure_ascii=False).encode()
         if reply.malformed == "truncated":

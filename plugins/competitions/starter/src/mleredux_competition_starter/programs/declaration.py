@@ -64,11 +64,11 @@ def solution(target: str, answers: str, task: Task, private: Path) -> bytes:
 
 
 def _packed(files: dict[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in files.items():
             archive.writestr(zipfile.ZipInfo(name, _DATE), content)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def program_task(
