@@ -55,10 +55,15 @@ PLAIN = {
     r"what (?:broke|replaced|remains of|lies|stands|there is to)": "name the thing",
     r"(?:say|says|said) (?:so|why|how|whether)": "state this, the reason, …",
     r"(?:counts?|counted) with \d": "count as",
+    r"as far as": "if",
+    r"leads? out of": "points outside",
+    r"one after the other": "one by one",
+    r"(?:ends?|ended|exit) by (?:itself|themselves)": "on its own",
+    r"again that": "again, even if …",
 }
 """Patterns that read as translated, in texts for users; inside `…` are names."""
 VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
-MOST_VAGUE = 1075
+MOST_VAGUE = 470
 """Variables and parameters with a vague name; the number may only fall."""
 BRITISH = re.compile(
     r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|(?:metre|litre)s?\b|favour|honour)"

@@ -51,7 +51,7 @@ PROJECT = "mleredux"
 
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
-"""Mark a function of a plugin as the implementation of the hook of that name."""
+"""Mark a function of a plugin as the implementation of the hook with that name."""
 
 
 # The stages of a run

@@ -62,7 +62,7 @@ def find_beside(script: Path) -> Beside:
 
     These are modules and packages that it imports, directly or indirectly; programs and small files whose names occur
     in its text; small folders whose name occurs there, and the name of a file in them; and `requirements.txt`. If it
-    may choose modules at run time, all modules and packages next to it belong to it. Links that lead out of the folder
+    may choose modules at run time, all modules and packages next to it belong to it. Links out of the folder
     count only if they lead to programs or packages. Nothing is executed.
     """
     present = {path.name: path for path in script.parent.iterdir() if path.name not in LEFT_OUT}

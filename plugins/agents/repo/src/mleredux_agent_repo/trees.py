@@ -185,7 +185,7 @@ def check(tree: Path, shown: str) -> None:
             except (OSError, RuntimeError):  # a cycle of links
                 inside = False
             if not inside or entry.link.startswith("/"):
-                raise MlereduxError(f"{entry.name} in {shown} is a link that leads out of it.", hint="Remove it.")
+                raise MlereduxError(f"{entry.name} in {shown} is a link that points outside.", hint="Remove it.")
         size += entry.size
         _refuse_too_much(shown, files, size)
 

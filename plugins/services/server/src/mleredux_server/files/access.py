@@ -90,7 +90,7 @@ def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
         cover: How to read it, if it may hold secrets.
 
     Raises:
-        OSError: There is no regular file of that name, or a part of the path is a link.
+        OSError: There is no regular file with that name, or a part of the path is a link.
     """
     file = open_below(root.parent, f"{root.name}/{os.fsdecode(path)}").detach()
     status = os.fstat(file.fileno())

@@ -104,7 +104,7 @@ def artifact_of(run: SeenRun, manifests: Manifests, path: str, cover: Cover | No
     """Open one file of a run, read as `cover` requires.
 
     Raises:
-        Problem: There is no file of that path, or it is not public.
+        Problem: There is no file with that path, or it is not public.
     """
     missing = Problem(
         "not-found", f"Run {run.id} has no artifact {path[:200]!r}.", hint="See the list of its artifacts."

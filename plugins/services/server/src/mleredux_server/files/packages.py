@@ -136,7 +136,7 @@ def _link(member: tarfile.TarInfo, target: Path, packed: Packed) -> None:
     name, link = _checked(member.name), member.linkname
     place = target / name
     if not link or link.startswith("/") or not _fits(link):
-        raise _refused(f"has a link that leads out of it: {name}")
+        raise _refused(f"contains a link that points outside: {name}")
     if any((target / parent).is_symlink() for parent in PurePosixPath(name).parents):
         raise _refused(f"has a file below a link: {name}")
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -172,7 +172,7 @@ def _check_links(target: Path) -> None:
                 inside = False
             if not inside:
                 shutil.rmtree(target, ignore_errors=True)
-                raise _refused(f"has a link that leads out of it: {path.relative_to(target)}")
+                raise _refused(f"contains a link that points outside: {path.relative_to(target)}")
 
 
 def _refused(what: str) -> Problem:

@@ -68,7 +68,7 @@ class SeenRun:
             cover: How to read it, if it may hold secrets.
 
         Raises:
-            OSError: There is no regular file of that name, or a part of the path is a link.
+            OSError: There is no regular file with that name, or a part of the path is a link.
             StoreError: It is not on this machine, and the object store does not respond, or has a damaged object.
         """
         file = self._open(path, cover)

@@ -142,7 +142,7 @@ class OfColumns(OnRows[Treatments]):
     """Treatments of columns: imputations, encodings or scalers."""
 
     kind: Literal["imputation", "encoding", "scaler"]
-    """The field of `Preprocessing` that the choices set, also of the columns in documents."""
+    """The field of `Preprocessing` that the choices set, including that of the columns in documents."""
     columns = "features"
     """The field of documents that lists columns."""
 
