@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -102,8 +102,15 @@ class OpenEnvEpisode:
 class VerifiersEpisode:
     """A rollout of the taskset; commands are sent as its tools send them."""
 
+    _loop: asyncio.AbstractEventLoop | None = None
+    """The event loop of all rollouts, as in verifiers."""
+
     def __init__(self, places: dict[str, Any]) -> None:
         from mleredux_bridge_verifiers.taskset import MlereduxTaskConfig
+
+        if VerifiersEpisode._loop is None:
+            VerifiersEpisode._loop = asyncio.new_event_loop()
+            threading.Thread(target=VerifiersEpisode._loop.run_forever, daemon=True).start()
 
         fields = {name: str(places[name]) for name in ("sandbox", "runs_dir", "data_dir")}
         self._config = MlereduxTaskConfig(concurrent=places["concurrent"], **fields)
@@ -115,7 +122,7 @@ class VerifiersEpisode:
 
         self._task = MlereduxTask(MlereduxData(name="wine", prompt="", task="wine", seed=seed), self._config)
         self._trace = SimpleNamespace(id=f"{id(self)}-{seed}", state=SimpleNamespace(run=""), info={})
-        asyncio.run(self._task.setup(self._trace, SimpleNamespace(name=self._trace.id)))
+        self._run(self._task.setup(self._trace, SimpleNamespace(name=self._trace.id)))
 
     def step(self, command: str) -> str:
         """Execute a shell command; return its output."""
@@ -126,8 +133,8 @@ class VerifiersEpisode:
 
     def end(self) -> bool:
         """Submit; return whether the submission was valid and its reward positive."""
-        asyncio.run(self._task.finalize(self._trace, SimpleNamespace(name=self._trace.id)))
-        return asyncio.run(self._task.reward(self._trace)) > 0
+        self._run(self._task.finalize(self._trace, SimpleNamespace(name=self._trace.id)))
+        return bool(self._run(self._task.reward(self._trace)) > 0)
 
     def close(self) -> None:
         """Cancel the run, unless it has ended."""
@@ -135,6 +142,10 @@ class VerifiersEpisode:
 
         if self._trace is not None and (session := taskset._open.pop(self._trace.id, None)) is not None:
             session.close()
+
+    def _run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        assert self._loop is not None
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 MAKERS: dict[str, Callable[[dict[str, Any]], Episode]] = {

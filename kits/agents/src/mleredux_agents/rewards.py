@@ -33,11 +33,6 @@ def _percentile(report: Report) -> float | None:
     return None if report.percentile is None else report.percentile / 100
 
 
-def _valid(report: Report) -> float | None:
-    """Return 1, the reward of every valid submission."""
-    return 1.0
-
-
 def _standing(report: Report) -> float | None:
     """Return the distance from the leaderboard's median in units of the distance to gold, squashed to the range 0.1 to
     1.
@@ -83,7 +78,7 @@ REWARDS: dict[str, Callable[[Report], float | None]] = {
     "standing": _standing,
     "percentile": _percentile,
     "score": _score,
-    "valid": _valid,
+    "valid": lambda _report: 1.0,
 }
 """Rewards of valid submissions by name; the first is the default of all bridges."""
 

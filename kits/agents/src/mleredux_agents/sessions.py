@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -24,6 +24,8 @@ from mleredux_agentkit.wire import NoSession, ask
 from mleredux_agentkit.workspace import Completed
 
 _POLL, _LONGEST_POLL = 0.05, 1.0
+_turns = threading.BoundedSemaphore(4 * (os.cpu_count() or 1))
+"""Limits how many sessions are opened at once: hundreds of threads that compete for the interpreter slow each other."""
 _lock = threading.Lock()
 _open = set["OpenSession"]()
 stirred = WeakValueDictionary[str, threading.Event]()
@@ -204,7 +206,7 @@ class Attached:
         return answer
 
 
-class OpenSession(Attached):
+class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
     """A session opened by this process. As a context manager, it is closed at the end of the block."""
 
     def __init__(self, run: Run, execute: Callable[[Run], object]) -> None:
@@ -216,10 +218,7 @@ class OpenSession(Attached):
         self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
         self._thread.start()
 
-    def __enter__(self) -> OpenSession:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_error: object) -> None:
         self.close()
 
     def finish(self) -> Run:
@@ -237,11 +236,12 @@ class OpenSession(Attached):
                 event.set()
         self._join()
 
-    def wait_until_open(self, slot_timeout: float | None = None) -> None:
+    def wait_until_open(self, slot_timeout: float | None = None, on_delay: Callable[[], object] = lambda: None) -> None:
         """Wait until the sandbox is ready.
 
         Args:
             slot_timeout: Seconds to wait for resources held by other runs; None: no limit.
+            on_delay: Called if this takes longer than a second or two.
 
         Raises:
             MlereduxError: The run ended before, or did not get a slot in time.
@@ -252,6 +252,8 @@ class OpenSession(Attached):
                 self._started.clear()
                 self._asks, pause = True, _POLL / 2
             pause = min(2 * pause, _LONGEST_POLL)
+            if pause == _LONGEST_POLL:
+                on_delay()
             if self._asks and self.open:
                 return
             if slot_timeout is not None and self.run.state is State.RUNNING and not self.run.log.state.attempts.started:
@@ -362,18 +364,20 @@ def open_session(
     store, data = RunStore(runs_dir), DataStore(data_dir)
     changed = {**(limits or {}), **({} if time_limit is None else {"time_limit": time_limit})}
     request = Request.single(task, agent, sandbox=sandbox, seed=seed, limits=changed, context=context)
-    [planned] = plan(request, current(), own_machine=True)
-    run = store.create(planned, data.path)
-    if detached:
-        session = OpenSession(run, _execute_apart)
-    else:
-        with _lock:
-            execute = _executor(store.path, data.path, current())
-        session = OpenSession(run, execute)
-        _open.add(session)
-    try:
-        session.wait_until_open(slot_timeout)
-    except BaseException:
-        session.close()
-        raise
+    with contextlib.ExitStack() as turn:
+        turn.enter_context(_turns)
+        [planned] = plan(request, current(), own_machine=True)
+        run = store.create(planned, data.path)
+        if detached:
+            session = OpenSession(run, _execute_apart)
+        else:
+            with _lock:
+                execute = _executor(store.path, data.path, current())
+            session = OpenSession(run, execute)
+            _open.add(session)
+        try:
+            session.wait_until_open(slot_timeout, turn.close)
+        except BaseException:
+            session.close()
+            raise
     return session

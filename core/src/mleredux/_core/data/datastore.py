@@ -9,6 +9,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -313,7 +314,7 @@ class DataStore:
             raise TaskBroken(f"No plugin can prepare {task.id}.", hint="Declare its `prepare` function.")
 
     def _record(self, task: Task) -> dict[str, Any] | None:
-        for folder in (self.home(task) / "prepared", self._record_cache(task)):
+        for folder in chain([self.home(task) / "prepared"], map(self._record_cache, [task])):
             with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
                 record: dict[str, Any] = json.loads((folder / "prepared.json").read_bytes())
                 return {**record, "schema": folder / "schema"}

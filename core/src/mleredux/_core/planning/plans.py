@@ -176,13 +176,11 @@ def _limits(default: Limits, requested: PlanLimits) -> Limits:
     """Apply requested limits to the agent's limits; only defaults are reduced to the machine's resources."""
     from mleredux._core.sandboxes.slots import machine  # needs psutil
 
-    has = machine()
-    fitting = {
-        "cpus": min(default.cpus, has.cpus),
-        "memory_mb": min(default.memory_mb, has.memory_mb),
-        **requested.model_dump(exclude_none=True),
-    }
-    return checked_limits(Limits, {**default.model_dump(), **fitting})
+    limits = requested.model_dump(exclude_none=True)
+    if not limits.keys() >= {"cpus", "memory_mb"}:
+        has = machine()
+        limits = {"cpus": min(default.cpus, has.cpus), "memory_mb": min(default.memory_mb, has.memory_mb), **limits}
+    return checked_limits(Limits, {**default.model_dump(), **limits})
 
 
 def choose_here(

@@ -20,7 +20,7 @@ from mleredux.models.formats import plain
 _POLL = 0.1
 _QUICK_POLL = 0.02
 _LOOK_SECONDS = 1.0
-_SHARE = 0.1
+_SHARE = 0.05
 """Share of a processor that measuring all agents of this program may take."""
 _watched: set[int] = set()
 

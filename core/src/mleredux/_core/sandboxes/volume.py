@@ -227,7 +227,7 @@ def open_disk(path: Path, megabytes: int, *, going_on: bool) -> RunDisk:
         return here
     try:
         if not (path / _IMAGE).exists():
-            make_image(path / _IMAGE, megabytes)
+            make_image(path / _IMAGE, megabytes, folders=(*_SHOWN, *_HIDDEN))
         elif not os.path.ismount(path / _PLACE):
             subprocess.run(["e2fsck", "-p", "-f", path / _IMAGE], capture_output=True)
         _mount(path)
@@ -266,16 +266,15 @@ def drop_disk(path: Path) -> None:
     _unmount_shown(path)
     for name in (_PLACE, _DATA):
         unmount(path / name)
-    (path / _IMAGE).unlink(missing_ok=True)
-    for name in (_CLOSING, _REFUSED):
+    for name in (_IMAGE, _CLOSING, _REFUSED):
         (path / name).unlink(missing_ok=True)
     _remove_links(path / _DATA)
     for name in (_PLACE, *_HIDDEN):
         _remove(path / name)
 
 
-def make_image(image: Path, megabytes: int, most_files: int = MAX_FILES) -> None:
-    """Create a sparse file with an empty file system that has this much room, excluding its own tables.
+def make_image(image: Path, megabytes: int, most_files: int = MAX_FILES, folders: tuple[str, ...] = ()) -> None:
+    """Create a sparse file with a file system of empty folders that has this much room, excluding its own tables.
 
     Raises:
         OSError: The file can't be written, or `mkfs.ext4` is not installed.
@@ -285,16 +284,18 @@ def make_image(image: Path, megabytes: int, most_files: int = MAX_FILES) -> None
     files = max(_FEWEST_FILES, min(size // _BYTES_PER_FILE, most_files))
     length = size + size // 256 + files * _INODE + (256 << 10)
     with image.open("wb") as file:
-        copy(_empty_image(length, files), file.fileno(), length)
+        copy(_empty_image(length, files, folders), file.fileno(), length)
 
 
 @cache
-def _empty_image(size: int, files: int) -> int:
-    """Return a nameless file with an empty file system: copying it is faster than creating one for each run."""
+def _empty_image(size: int, files: int, folders: tuple[str, ...]) -> int:
+    """Return a nameless file with a file system of empty folders, which is faster to copy than to create."""
     options = ("-b4096", "-m0", "-O^has_journal,^resize_inode", f"-N{files}", "-Elazy_itable_init=1,nodiscard")
-    with tempfile.NamedTemporaryFile(prefix="mleredux-disk-") as file:
+    with tempfile.NamedTemporaryFile(prefix="mleredux-disk-") as file, tempfile.TemporaryDirectory() as root:
+        for name in folders:
+            Path(root, name).mkdir()
         file.truncate(size)
-        subprocess.run(["mkfs.ext4", "-F", "-q", *options, file.name], check=True, capture_output=True)
+        subprocess.run(["mkfs.ext4", "-F", "-q", "-d", root, *options, file.name], check=True, capture_output=True)
         return os.dup(file.fileno())
 
 

@@ -290,7 +290,8 @@ def make_launch(
         public: The task's public files.
         more: Other fields of the launch.
     """
-    task, control = run.path / "task", run.path / ".control"
+    path = run.path.resolve()
+    task, control = path / "task", path / ".control"
     for folder in (task, control, disk.scratch):
         folder.mkdir(exist_ok=True)
     return Launch(
@@ -299,11 +300,11 @@ def make_launch(
         command=agent.command,
         limits=run.spec.limits,
         network=run.spec.network,
-        task_dir=task.resolve(),
+        task_dir=task,
         data_dir=public.resolve(),
-        output_dir=run.output_dir.resolve(),
+        output_dir=path / "output",
         scratch_dir=disk.scratch.resolve(),
-        control_dir=control.resolve(),
+        control_dir=control,
         staging_dir=disk.staging.resolve(),
         log=run.agent_log.resolve(),
         validate_socket=endpoint.socket,

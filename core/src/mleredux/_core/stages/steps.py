@@ -70,10 +70,10 @@ def _refuse_copies(context: StageContext) -> None:
     Raises:
         AgentBroken: A file is such a copy, or an archive with one.
     """
-    run, build, prepared = context.run, context.agent.build, context.data.find(context.task)
+    run, build = context.run, context.agent.build
     tools = find_tools(context.catalogue, run.spec.grants.tools)
     folders = {build.context, build.folder and build.folder.path, *(tool.folder for tool in tools)} - {None}
-    if prepared is None or not folders:
+    if not folders or (prepared := context.data.find(context.task)) is None:
         return
     search = Search(prepared.private)
     for folder in folders:
