@@ -99,8 +99,8 @@ def test_grade_shows_each_question_and_validate_names_all_problems(
     assert question in shown
     assert max(map(len, shown.splitlines())) <= 60
     path.write_text(json.dumps({name: value for name, value in GOOD.items() if name not in ("target", "groups")}))
-    told = run("validate", str(path), "cv@wine", code=1)
-    assert "target: Field required; groups: Field required." in told
+    message = run("validate", str(path), "cv@wine", code=3)
+    assert "target: Field required; groups: Field required." in message
 
 
 def test_each_student_has_a_seed_of_their_own(tmp_path: Path) -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx
 import pytest
+from mleredux.errors import MlereduxError
+from mleredux.models import Grants, Limits
+from mleredux.plugin.artifact import RunStore
+from mleredux.plugin.experiment import RunPlan
+from mleredux_view import local
 from mleredux_view.forms import refilled
+from mleredux_view.source import Launch
 from mleredux_view.texts import in_order
 
 PAGES = (
@@ -154,3 +161,65 @@ def test_only_the_form_that_was_sent_is_filled_and_no_secret_is() -> None:
     assert "secret" not in shown and 'value="z"' not in shown and 'name="h" value="1"' in shown
     assert re.findall(r'value="(\d)" checked', shown) == ["2"]
     assert "\n\n&lt;/textarea&gt;&lt;b&gt;</textarea>" in shown
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Commands of the processes that would execute runs."""
+    commands = list[list[str]]()
+    monkeypatch.setattr(local.subprocess, "Popen", lambda command, **_how: commands.append(command))
+    return commands
+
+
+def test_a_run_that_is_requested_again_differs_in_nothing_but_its_experiment(
+    tmp_path: Path, started: list[list[str]]
+) -> None:
+    store = RunStore(tmp_path / "runs")
+    first = store.create(
+        RunPlan(
+            task="digits", agent="dummy", sandbox="process", seed=7, network="gateway", options={"depth": 3},
+            limits=Limits(memory_mb=99, llm_calls=2, llm_cost_usd=0.5, on_budget="stop", retries={"agent_crashed": 1}),
+            grants=Grants(variables=("A",), hosts=("pypi.org",), llm_models=("m",)), obfuscated=True, context="more",
+            verify=True, experiment="trees", arm="few",
+        ),
+        tmp_path / "data",
+    )  # fmt: skip
+    [sentence] = local.LocalSource(store).retry([first.id])
+    [again] = [store.get(name) for name in store.ids() if name != first.id]
+    assert again.id in sentence and [again.id in command for command in started] == [True]
+    own = {"id", "created_at", "experiment", "arm"}
+    assert again.spec.model_dump(exclude=own) == first.spec.model_dump(exclude=own)
+    assert (again.spec.experiment, again.spec.arm) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"sandbox": "no-such"}, "no-such"),
+        ({"agent": "no-such"}, "no-such"),
+        ({"agent": "aide", "sandbox": "process"}, "isolation"),
+        ({"options": {"no-such": 1}}, "no-such"),
+        ({"seeds": (-1,)}, "seed"),
+    ],
+)
+def test_a_run_that_cannot_start_is_refused_in_the_form(
+    tmp_path: Path, started: list[list[str]], wrong: dict[str, Any], sentence: str
+) -> None:
+    source = local.LocalSource(RunStore(tmp_path / "runs"), str(tmp_path / "data"))
+    with pytest.raises(MlereduxError, match=sentence):
+        list(source.launch(Launch(**{"task": "digits", "agent": "dummy", **wrong})))
+    assert not started and not list(source.store.ids())
+
+
+@pytest.mark.parametrize("seeds", ["5", "5 6"])
+def test_one_requested_run_is_shown_and_several_are_listed(
+    visitor: httpx.Client, started: list[list[str]], seeds: str
+) -> None:
+    page = visitor.get("/new").text
+    assert re.search('<option value="aide" label="[^"]*language model[^"]*isolated', page)
+    form = {"csrf": hidden(page, "csrf"), "back": hidden(page, "back"), "task": "digits", "agent": "dummy"}
+    to = visitor.post("/actions/launch", data={**form, "seeds": seeds, "sandbox": "process"}).headers["location"]
+    ids = [command[command.index("--resume") + 1] for command in started]
+    assert to == (f"/runs/{ids[0]}" if len(ids) == 1 else "/") and len(ids) == len(seeds.split())
+    page = visitor.get(to).text
+    assert all(f"Requested {one}." in page for one in ids)

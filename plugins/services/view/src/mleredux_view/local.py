@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Run, RunStore
-from mleredux.plugin.command import Record, current
+from mleredux.plugin.command import DataStore, Record, current
+from mleredux.plugin.experiment import Request, RunPlan, plan
 from mleredux.plugin.files import write_atomically
 
 from mleredux_view.source import Launch, RunQuery, RunTable
@@ -133,30 +133,30 @@ class LocalSource:
                 yield f"{run.id} is not being executed."
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Start the same runs again, each in its own process that outlives this one."""
+        """Start the same runs again, outside their experiments, each in its own process that outlives this one."""
         chosen = list(map(self.run, run_ids))
         if len(chosen) > _MOST_STARTED:
             hint = f"Select at most {_MOST_STARTED}."
             raise MlereduxError(f"{len(chosen):,} runs can't be started at once on this machine.", hint=hint)
         for run in chosen:
-            _start(self.again(run))
-            yield f"Requested {run.spec.task} with {run.spec.agent}, seed {run.spec.seed}, again."
+            repeated = run.spec.model_copy(update={"experiment": None, "arm": None})
+            yield f"Requested {run.id} again: {self._start(repeated, self._data_dir or run.spec.data_dir)}."
 
     def launch(self, asked: Launch) -> Iterator[str]:
         """Start runs, each in its own process that outlives this one.
 
         Raises:
-            NotFound: The task or agent does not exist.
+            MlereduxError: The task or agent does not exist, its data is missing, or the agent can't run like this.
         """
-        current().task(asked.task)
         current().agent(asked.agent, asked.options)
-        for seed in asked.seeds:
-            words = ["run", asked.task, "--agent", asked.agent, "--seed", str(seed), "--runs-dir", str(self.store.path)]
-            words += ["--sandbox", asked.sandbox] if asked.sandbox else []
-            words += ["--time-limit", f"{plain(asked.time_limit)}s"] if asked.time_limit else []
-            words += ["--data-dir", self._data_dir] if self._data_dir else []
-            _start([*words, *_options(asked.options)])
-            yield f"Requested {asked.task} with {asked.agent}, seed {seed}."
+        data = DataStore(self._data_dir)
+        data.check_raw(current().task(asked.task))
+        limits = {"time_limit": asked.time_limit} if asked.time_limit else {}
+        how: dict[str, Any] = {"sandbox": asked.sandbox, "options": dict(asked.options), "limits": limits}
+        for planned in plan(
+            Request.matrix([asked.task], [asked.agent], asked.seeds, **how), current(), own_machine=True
+        ):
+            yield self._start(planned, data.path.absolute())
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
         """Write a label into the file of all labels in the directory."""
@@ -171,13 +171,17 @@ class LocalSource:
             write_atomically(self.store.path / LABELS, json.dumps(labels, indent=1) + "\n")
             self._looked = -1e9
 
-    def again(self, run: Run) -> list[str]:
-        """Return the arguments of `mleredux` that request the same run."""
-        spec = run.spec
-        words = ["run", spec.task, "--agent", spec.agent, "--seed", str(spec.seed), "--sandbox", spec.sandbox]
-        words += ["--time-limit", f"{plain(spec.limits.time_limit)}s", "--runs-dir", str(self.store.path)]
-        words += ["--data-dir", self._data_dir or spec.data_dir]
-        return [*words, *_options(spec.options)]
+    def _start(self, planned: RunPlan, data_dir: Path | str) -> str:
+        """Create a run, let a process execute it, and return its id."""
+        run = self.store.create(planned, data_dir)
+        subprocess.Popen(
+            [sys.executable, "-m", "mleredux", "run", "--resume", run.id, "--runs-dir", str(self.store.path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        return run.id
 
     def columns(self) -> Mapping[str, Any]:
         """Return the description of the directory and no user, since users do not sign in here."""
@@ -275,21 +279,6 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return -1
-
-
-def _start(command: list[str]) -> None:
-    subprocess.Popen(
-        [sys.executable, "-m", "mleredux", *command],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-
-
-def _options(options: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in options.items():
-        yield from ("-O", f"{name}={value if isinstance(value, str) else json.dumps(value)}")
 
 
 def _labels_in(folder: Path) -> dict[str, dict[str, str]]:

@@ -124,7 +124,7 @@ class Source(Protocol):
         """Request the same runs once more, yielding a sentence on each."""
 
     def launch(self, asked: Launch) -> Iterator[str]:
-        """Request runs, yielding a sentence on each."""
+        """Request runs, yielding the id of each."""
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
         """Set a label of runs, or remove it if the value is empty, yielding a sentence on each."""

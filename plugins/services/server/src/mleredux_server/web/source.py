@@ -134,7 +134,7 @@ class ServerSource:
             requests = [RunRequest(**how, agent=agent, seed=seed, limits=limits) for seed in asked.seeds]
             planned = [plan_run(self.service, one) for one in requests]
             for row in make_runs(self.service, self.caller, planned, requests[0]):
-                yield f"Requested {row.id}."
+                yield row.id
         except ValidationError as error:
             field, message, _ = first_problem(error)
             raise MlereduxError(f"{field}: {message}.", hint="Change it.") from error

@@ -25,7 +25,10 @@ def new(visit: Visit) -> Shown:
     """Show the form."""
     if visit.static:
         raise missing("form in an export")
-    known = {kind: list(current().entries(kind)) for kind in ("tasks", "agents", "sandboxes")}
+    known = {
+        kind: {name: _label(entry.ref.summary) for name, entry in current().entries(kind).items()}
+        for kind in ("tasks", "agents", "sandboxes")
+    }
     near = [
         (name, other)
         for name in ("task", "agent")
@@ -35,11 +38,24 @@ def new(visit: Visit) -> Shown:
     return Shown("new.html.j2", {**known, "near": near})
 
 
+def _label(summary: Mapping[str, Any]) -> str:
+    """Return the title of a task or an agent, and its requirements."""
+    size, needs = summary.get("size_gb"), summary.get("needs") or {}
+    required = (
+        f"{size:g} GB of data" if size else "",
+        "needs a language model" if summary.get("network") == "gateway" else "",
+        "needs an isolated sandbox" if needs.get("isolated") else "",
+    )
+    return "; ".join(filter(None, (summary.get("title"), *required)))
+
+
 @action("/actions/launch")
 def launch(visit: Visit) -> Response:
-    """Request the runs specified in the form."""
+    """Request the runs specified in the form; show the run if it is the only one."""
     typed = {name: values[-1].strip() for name, values in visit.form.items()}
-    return finish(visit, visit.source.launch(_launch(typed)), visit.link())
+    runs = list(visit.source.launch(_launch(typed)))
+    to = visit.link("runs", runs[0]) if len(runs) == 1 else visit.link()
+    return finish(visit, (f"Requested {run}." for run in runs), to)
 
 
 @action("/actions/label")
