@@ -16,7 +16,7 @@ MOST_STYLE = 2**31
 
 
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Keep numbers of the competition, add some predictive ones, and draw a script and its faults."""
+    """Keep numeric columns of the competition, add predictive ones, and draw a script and its faults."""
     data = clean(dataset, "debugging", rng)
     style = int(rng.integers(MOST_STYLE))
     places = mutants(script(data, style).plain)

@@ -102,7 +102,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     With --server, Ctrl-C stops waiting; the runs continue.
 
     \b
-    Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed, ran out of time or left no valid submission
+    Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed, ran out of time or had no valid submission
                 4 the environment or a task failed · 130 cancelled, or stopped waiting
     """
     if parameters["detach"] and parameters["follow"]:
