@@ -103,6 +103,15 @@ def test_what_tests_need_stays_out_of_product_wheels(folder: Path) -> None:
             assert not [name for name in modules if re.match(r"(pytest|unittest|mleredux_testing)\b", name)], path
 
 
+@pytest.mark.parametrize("folder", [named(folder) for folder in PRODUCTS])
+def test_a_distribution_has_types_a_readme_and_addresses(folder: Path) -> None:
+    (package,) = (path for path in (folder / "src").iterdir() if path.is_dir())
+    described = project(folder)
+    assert (package / "py.typed").exists() and (folder / described["readme"]).exists()
+    assert described["urls"].keys() == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+    assert described["urls"]["Source"].endswith(f"/tree/main/{folder.relative_to(ROOT).as_posix()}")
+
+
 @pytest.mark.parametrize("folder", [named(folder) for folder in WRITTEN])
 def test_dependencies_between_distributions_are_bounded(folder: Path) -> None:
     if folder.parent.name != "examples":
