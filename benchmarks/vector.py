@@ -31,8 +31,6 @@ from mleredux_agents import fair_share
 
 BRIDGES = ("gymnasium", "openenv", "verifiers")
 SIZES = (1, 16, 64, 128, 256, 512)
-IDLE_SECONDS = 28.0
-"""After this time, an episode is idle: the process that started its commands has ended."""
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
 HEAD = ("bridge", "episodes", "resets/s", "CPU ms/reset", "steps/s", "CPU ms/step", "p50 ms", "p99 ms", "MB each")
 
@@ -191,6 +189,13 @@ def settled() -> None:
         time.sleep(1.2)
 
 
+def idle() -> None:
+    """Wait until the processes that start episodes' commands have ended; these are children of the servers."""
+    until = time.monotonic() + 300
+    while len(family()) > 1 + len(psutil.Process().children()) and time.monotonic() < until:
+        time.sleep(0.5)
+
+
 def at_once(episodes: Sequence[Episode], call: Callable[[int, Episode], object]) -> tuple[float, float, list[float]]:
     """Call a function for all episodes at once; return wall and CPU seconds, and sorted latencies."""
 
@@ -246,7 +251,7 @@ def measured(bridge: str, size: int, folder: str) -> dict[str, Any]:
     episodes, rounds = made(bridge, size, folder), max(2, 64 // size)
     wall, used, _ = at_once(episodes, lambda number, episode: episode.reset(number))
     at_once(episodes, lambda _, episode: episode.step("true"))
-    time.sleep(IDLE_SECONDS)
+    idle()
     each = (memory() - base) / size
     at_once(episodes, lambda _, episode: episode.step("true"))  # forks the process that starts an episode's commands
     steps = [at_once(episodes, lambda _, episode: episode.step("true")) for _ in range(rounds)]
@@ -361,6 +366,7 @@ def main() -> None:
     if asked.inner:
         folder = tempfile.mkdtemp()
         atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after the episodes are closed
+        tempfile.tempdir = folder  # other programs' folders are not counted as leaked
         for size in asked.sizes:
             words = (*asked.bridge, size, folder)
             line = soaked(*words, asked.soak) if asked.soak else measured(*words)

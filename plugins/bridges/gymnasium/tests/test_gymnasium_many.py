@@ -17,7 +17,7 @@ from mleredux._core.store import RunStore
 from mleredux_bridge_gymnasium.environment import PYTHON, SHELL, TaskEnvironment
 
 VECTOR = Path(__file__).parents[4] / "benchmarks" / "vector.py"
-EPISODES = 128
+EPISODES, MEASURED = 128, 32
 
 
 @pytest.fixture
@@ -35,15 +35,15 @@ def step(env: TaskEnvironment, text: str, kind: int = SHELL) -> str:
     return str(env.step({"kind": kind, "text": text})[0]["text"])
 
 
-def measured(*words: str) -> dict[str, Any]:
-    words = (sys.executable, str(VECTOR), "--inner", "--bridge", "gymnasium", "--sizes", str(EPISODES), *words)
+def measured(episodes: int, *words: str) -> dict[str, Any]:
+    words = (sys.executable, str(VECTOR), "--inner", "--bridge", "gymnasium", "--sizes", str(episodes), *words)
     said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
     found: dict[str, Any] = json.loads(said)
     return found
 
 
 def test_many_episodes_lose_and_leak_nothing() -> None:
-    found = measured("--soak", "25")
+    found = measured(EPISODES, "--soak", "5")
     assert found["lost"] == 0, found["why"]
     assert found["played"] >= EPISODES and max(found["leaked"].values()) <= 4, found
 
@@ -54,7 +54,7 @@ def test_a_reset_and_a_step_cost_about_as_much_as_an_interpreter() -> None:
         subprocess.run([sys.executable, "-c", "import json"], check=True)
     after = psutil.Process().cpu_times()
     interpreter = 1e3 * sum(after[at] - before[at] for at in (2, 3)) / 20
-    found = measured()
+    found = measured(MEASURED)
     assert found["CPU ms/reset"] < 5 * interpreter and found["CPU ms/step"] < 2 * interpreter, (found, interpreter)
     assert found["MB each"] < 2
 
