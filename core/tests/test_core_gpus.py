@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 from mleredux._core.checks.machine import PROBE, faults
+from mleredux._core.sandboxes.slots import Slots
+from mleredux.errors import SandboxError
+from mleredux.models import Limits
 from mleredux_support.commands import mleredux
 
 FRAMEWORKS = {
@@ -28,6 +31,7 @@ class ones:
 
 
 OTHERS = r"""
+import os
 from dataclasses import replace
 from mleredux.errors import SandboxError
 from mleredux.plugin import hookimpl
@@ -37,6 +41,12 @@ from mleredux._core.sandboxes.process import ProcessSandbox
 class Without(ProcessSandbox):
     id = "without"
     capabilities = Capabilities()
+
+class Busy(ProcessSandbox):
+    id = "busy"
+
+    def start(self, launch):
+        return super().start(replace(launch, env={**launch.env, "PYTHONPATH": os.environ["FRAMEWORKS"]}))
 
 class Broken(ProcessSandbox):
     id = "broken"
@@ -48,7 +58,7 @@ class Broken(ProcessSandbox):
 
 @hookimpl
 def mleredux_register_sandboxes():
-    return [Without(), Broken()]
+    return [Without(), Busy(), Broken()]
 """
 
 
@@ -161,6 +171,38 @@ def test_a_probe_that_fails_is_one_harmless_sentence(
     monkeypatch.setenv("MLEREDUX_GPUS", gpu)
     found = mleredux("-p", str(tmp_path / "others.py"), "doctor", "--gpu", "--sandbox", "broken")
     assert found.code == 3 and f"! broken: {message}\n" in found.out and "\x1b" not in found.out, found.out
+
+
+def test_a_busy_device_is_a_warning_with_the_frameworks_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "others.py").write_text(OTHERS)
+    (tmp_path / "torch.py").write_text(f"BROKEN = True\n{FRAMEWORKS['torch']}")
+    monkeypatch.setenv("FRAMEWORKS", str(tmp_path))
+    monkeypatch.setenv("MLEREDUX_GPUS", "1")
+    found = mleredux("-p", str(tmp_path / "others.py"), "doctor", "--gpu", "--sandbox", "busy")
+    assert found.code == 3 and "torch fails (CUDA error: device busy more)" in found.out, found.out
+
+
+@pytest.mark.parametrize(
+    ("now", "gpus", "why"),
+    [
+        ("true", 1, "1 GPU of 0."),
+        ("echo GPU-1-a", 2, "2 GPUs of 1."),
+        ("echo Driver/library version mismatch; exit 18", 1, "1 GPU of 0 (No GPU is used: nvidia-smi fails (Driver/"),
+    ],
+    ids=["gone", "one-of-two-gone", "driver-updated"],
+)
+def test_a_gpu_that_the_driver_has_lost_is_given_to_no_run(
+    now: str, gpus: int, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In every sandbox, as slots are taken before an agent starts."""
+    tool(tmp_path, "echo GPU-1-a; echo GPU-2-b", monkeypatch)
+    slots, limits = Slots(tmp_path / "runs"), Limits(cpus=0.1, memory_mb=16, gpus=gpus)
+    with slots.hold("first", limits, lambda: False) as slot:
+        assert slot is not None and slot.gpus == ("GPU-1-a", "GPU-2-b")[:gpus]
+    tool(tmp_path, now, monkeypatch)
+    with pytest.raises(SandboxError) as refused, slots.hold("second", limits, lambda: False):
+        pass
+    assert why in str(refused.value)
 
 
 def test_a_missing_sandbox_and_one_without_gpus_are_warnings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

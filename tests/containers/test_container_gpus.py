@@ -48,10 +48,15 @@ def driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def specify(folder: Path, library: Path, nodes: dict[str, dict[str, str]]) -> None:
-    """Write a CDI specification of devices, by name, with a library of the driver."""
+def specify(folder: Path, library: Path, nodes: dict[str, dict[str, str]], torch: str = "") -> None:
+    """Write a CDI specification of devices, by name, with a library of the driver, and optionally a framework."""
     devices = [{"name": name, "containerEdits": {"deviceNodes": [node]}} for name, node in nodes.items()]
     mounts = [{"hostPath": str(library), "containerPath": f"/usr/lib/{library.name}"}]
+    if torch:
+        (folder / "torch.py").write_text(torch)
+        mounts.append(
+            {"hostPath": str(folder / "torch.py"), "containerPath": "/usr/lib/python3/dist-packages/torch.py"}
+        )
     content = {"kind": "nvidia.com/gpu", "devices": devices, "containerEdits": {"mounts": mounts}}
     (folder / "cdi").mkdir()
     (folder / "cdi" / "nvidia.json").write_text(json.dumps(content))
@@ -154,6 +159,18 @@ def test_the_doctor_shows_what_an_agent_would_see(engine: str, driver: Path, mon
     _, found, none = [diagnosis.finding for diagnosis in diagnose_gpus(current(), [engine])]
     assert not found.ok and found.message.startswith("MIG slice MIG-2 is not known to") and not none.ok
     assert "nvidia-ctk cdi generate" in (found.remedy or "")
+
+
+@pytest.mark.engines("docker", "apptainer")  # Podman looks names up in the machine's own specification
+def test_the_doctor_says_why_a_framework_cannot_use_a_busy_device(
+    engine: str, driver: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = "class cuda:\n    def device_count(): raise RuntimeError('CUDA error: device busy')\n"
+    node = {"path": "/dev/nvidia0" if engine == "docker" else "/dev/fuse"}
+    specify(driver, driver / "libcuda.so.550.54", {"GPU-a": {**node, "hostPath": "/dev/fuse"}}, busy)
+    monkeypatch.setenv("MLEREDUX_GPUS", "GPU-a")
+    _, found, *_ = [diagnosis.finding for diagnosis in diagnose_gpus(current(), [engine])]
+    assert not found.ok and "torch fails (CUDA error: device busy)" in found.message, found.message
 
 
 @pytest.mark.engines("docker")

@@ -113,7 +113,7 @@ class Slots:
 
     def __init__(self, folder: Path, has: Machine | None = None) -> None:
         self.folder = folder
-        self.has = has or machine()
+        self.has, self._fixed = has or machine(), has is not None
         self._known: tuple[bytes, list[Slot]] = b"", []  # the ledger as it was written last, and its slots
 
     def fit(self, limits: Limits) -> Limits:
@@ -122,6 +122,8 @@ class Slots:
         Raises:
             SandboxError: The machine can never provide these resources.
         """
+        if limits.gpus and not self._fixed:  # the driver may have lost some since
+            self.has = machine()
         lacking = []
         if limits.cpus > self.has.cpus:
             lacking.append(f"{plain(limits.cpus)} CPUs of {plain(self.has.cpus)}")
