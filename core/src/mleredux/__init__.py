@@ -5,9 +5,10 @@ The names exported here are the stable API; each is imported on first use.
 
 from __future__ import annotations
 
-import importlib
 import os
 from typing import TYPE_CHECKING, Any
+
+from mleredux.models.imports import on_first_use
 
 if os.path.expanduser("~") == "~":  # noqa: PTH111 - the user has no entry in the password database, as in containers
     os.environ["HOME"] = "/"
@@ -41,20 +42,17 @@ if TYPE_CHECKING:
     from mleredux.models import Task as Task
     from mleredux.models import Thresholds as Thresholds
 
-_HOME = {
-    "mleredux._core.api": ("experiment", "grade", "prepare", "run", "tasks", "validate"),
-    "mleredux.errors": ("InvalidSubmission", "MlereduxError"),
-    "mleredux.hookspecs": ("CONTRACT_VERSION", "hookimpl"),
-    "mleredux._core.plugins": ("Ref",),
-    "mleredux._core.store": ("Run",),
-    "mleredux.models": (
-        *("Agent", "Artifact", "Build", "Competition", "Grader", "GradingInput", "Limits", "Metric", "Report"),
-        *("Resources", "Score", "Submission", "Task", "Thresholds"),
-    ),
+_HOMES = {
+    "mleredux._core.api": "experiment grade prepare run tasks validate",
+    "mleredux._core.plugins": "Ref",
+    "mleredux._core.store": "Run",
+    "mleredux.errors": "InvalidSubmission MlereduxError",
+    "mleredux.hookspecs": "CONTRACT_VERSION hookimpl",
+    "mleredux.models": "Agent Artifact Build Competition Grader GradingInput Limits Metric Report Resources Score "
+    "Submission Task Thresholds",
 }
-_WHERE = {name: module for module, names in _HOME.items() for name in names}
-"""Module of each exported name."""
-__all__ = sorted((*_WHERE, "__version__"))
+_find, _names = on_first_use(__name__, _HOMES)
+__all__ = [*_names, "__version__"]
 
 
 def __getattr__(name: str) -> Any:
@@ -62,9 +60,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return globals().setdefault(name, version("mleredux"))
-    if name not in _WHERE:
-        raise AttributeError(f"module 'mleredux' has no attribute {name!r}")
-    return getattr(importlib.import_module(_WHERE[name]), name)
+    return _find(name)
 
 
 def __dir__() -> list[str]:

@@ -10,7 +10,7 @@ capabilities::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mleredux._core.disuse import note_use as note_use
 from mleredux._core.plugins.capabilities import Capabilities as Capabilities
@@ -27,17 +27,13 @@ from mleredux._core.protocols import Launch as Launch
 from mleredux._core.protocols import Layout as Layout
 from mleredux._core.protocols import Sandbox as Sandbox
 from mleredux._core.protocols import Usage as Usage
+from mleredux.models.imports import on_first_use as _on_first_use
 
 if TYPE_CHECKING:
     from mleredux._core.sandboxes.launched import attach_launcher as attach_launcher
     from mleredux._core.sandboxes.launched import start_launcher as start_launcher
     from mleredux._core.sandboxes.launched import sweep_launchers as sweep_launchers
 
-
-def __getattr__(name: str) -> Any:
-    """Import launcher names on first use, because they need psutil."""
-    if name not in ("attach_launcher", "start_launcher", "sweep_launchers"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mleredux._core.sandboxes import launched
-
-    return getattr(launched, name)
+_LAUNCHED = {"mleredux._core.sandboxes.launched": "attach_launcher start_launcher sweep_launchers"}
+"""Names by module; each is imported on first use, because they need psutil."""
+__getattr__ = _on_first_use(__name__, _LAUNCHED)[0]

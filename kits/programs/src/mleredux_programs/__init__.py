@@ -18,20 +18,17 @@ A task declares how programs are executed; `run_confined` executes untrusted cod
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mleredux.models.imports import on_first_use
 
 if TYPE_CHECKING:
-    from mleredux_programs.confined import Confined, run_confined
-    from mleredux_programs.declaration import Environment, Execution
-    from mleredux_programs.returns import MEAN_RETURN
+    from mleredux_programs.confined import Confined as Confined
+    from mleredux_programs.confined import run_confined as run_confined
+    from mleredux_programs.declaration import Environment as Environment
+    from mleredux_programs.declaration import Execution as Execution
+    from mleredux_programs.returns import MEAN_RETURN as MEAN_RETURN
 
-__all__ = ["MEAN_RETURN", "Confined", "Environment", "Execution", "run_confined"]
-_HOME = {"Confined": "confined", "run_confined": "confined", "Environment": "declaration", "Execution": "declaration"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name on first use, because declarations of tasks do not need execution."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME.get(name, 'returns')}"), name)
+_HOMES = {".confined": "Confined run_confined", ".declaration": "Environment Execution", ".returns": "MEAN_RETURN"}
+"""Names by module; each is imported on first use, because declarations of tasks do not need execution."""
+__getattr__, __all__ = on_first_use(__name__, _HOMES)
