@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import tempfile
@@ -12,10 +11,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import Protocol
 
 from mleredux.errors import AgentBroken, BuildFailed, SandboxError
 from mleredux.models.formats import plain
+from mleredux.plugin.files import FileLock
 from mleredux.plugin.sandbox import BuildRequest, Built, Finding, note_use
 
 from mleredux_containers import host, layers, recipe
@@ -322,18 +322,13 @@ def _lock(name: str, log: BuildLog) -> Iterator[None]:
     if folder.is_symlink() or folder.stat().st_uid != os.getuid():
         raise SandboxError(f"{folder} belongs to another user.", hint="Set TMPDIR to your own folder.")
     plain = re.sub(r"[^\w.-]", "_", name)
-    with (folder / f"{plain}.lock").open("w") as file:
-        if not _locked(file):
-            log.request.progress("waiting for the same image to be built by another process")
-            while not _locked(file):
-                log.request.check_cancelled()
-                time.sleep(0.2)
-        yield
-
-
-def _locked(file: IO[str]) -> bool:
+    lock = FileLock(folder / f"{plain}.lock")
+    if not lock.acquire():
+        log.request.progress("waiting for the same image to be built by another process")
+        while not lock.acquire():
+            log.request.check_cancelled()
+            time.sleep(0.2)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
+        yield
+    finally:
+        lock.release()

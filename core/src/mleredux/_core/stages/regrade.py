@@ -122,10 +122,9 @@ def verify_run(
 @contextlib.contextmanager
 def _alone(run: Run) -> Iterator[None]:
     """Hold the lock of a run, which no process may be executing."""
-    if not run.lock.acquire():
-        raise MlereduxError(f"Run {run.id} is being executed.", hint="Wait until it has ended.")
-    with contextlib.ExitStack() as stack:
-        stack.callback(run.lock.release)
+    with run.lock.attempt() as acquired:
+        if not acquired:
+            raise MlereduxError(f"Run {run.id} is being executed.", hint="Wait until it has ended.")
         yield
 
 

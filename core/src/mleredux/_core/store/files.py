@@ -5,6 +5,8 @@ from __future__ import annotations
 import fcntl
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -54,6 +56,16 @@ class FileLock:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    @contextmanager
+    def attempt(self) -> Iterator[bool]:
+        """Take the lock for a block if no other holder has it; yield whether it was taken."""
+        acquired = self.acquire()
+        try:
+            yield acquired
+        finally:
+            if acquired:
+                self.release()
 
     def held_elsewhere(self) -> bool:
         """Return whether another process or another lock object holds it."""

@@ -168,16 +168,12 @@ class Run:
         Raises:
             OSError: The event can't be written.
         """
-        if not self.lock.acquire():
-            return False
-        try:
-            if not self.state.final:
+        with self.lock.attempt() as acquired:
+            if acquired and not self.state.final:
                 if self.state is not State.QUEUED:
                     self.enter(State.PRODUCING)
                 self.enter(final_state(cause), cause=cause, message=message)
-        finally:
-            self.lock.release()
-        return True
+        return acquired
 
     @property
     def ticket(self) -> dict[str, Any]:

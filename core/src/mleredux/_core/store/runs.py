@@ -253,14 +253,13 @@ class RunStore:
         from mleredux._core.sandboxes.volume import INNER, close_disk, left_disks
 
         for path in left_disks(self.path):
-            lock = FileLock(path / ".lock")
-            if alive(path.name) or not lock.acquire():
-                continue
-            for name in INNER:
-                remove_tree(path / name)
-            with contextlib.suppress(OSError):  # it stays unchanged until the run is resumed or deleted
-                close_disk(path)
-            lock.release()
+            with FileLock(path / ".lock").attempt() as acquired:
+                if alive(path.name) or not acquired:
+                    continue
+                for name in INNER:
+                    remove_tree(path / name)
+                with contextlib.suppress(OSError):  # it stays unchanged until the run is resumed or deleted
+                    close_disk(path)
 
     def is_alive(self, run_id: str) -> bool:
         """Return whether a process is executing the run with this id."""

@@ -162,14 +162,11 @@ class Execution:
         Raises:
             MlereduxError: Another process is executing or changing it.
         """
-        lock = FileLock(self.folder / ".lock")
-        if not lock.acquire():
-            message = f"Experiment {self.record.name} is being executed by another process."
-            raise MlereduxError(message, hint="Wait for it, or stop it.")
-        try:
+        with FileLock(self.folder / ".lock").attempt() as acquired:
+            if not acquired:
+                message = f"Experiment {self.record.name} is being executed by another process."
+                raise MlereduxError(message, hint="Wait for it, or stop it.")
             yield
-        finally:
-            lock.release()
 
     def _run(self, jobs: int, broken: bool, only: Callable[[Cell], bool]) -> None:
         places = [place for place in self.places() if only(place.cell)]

@@ -191,14 +191,12 @@ def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
     aside = trash / f"{run_id}-{secrets.token_hex(4)}"
     try:
         run = run_at(service.store, run_id)
-        if not run.lock.acquire():
-            raise Problem("conflict", f"Run {run_id} is running.", hint="Cancel it first, and wait until it ends.")
-        try:
+        with run.lock.attempt() as acquired:
+            if not acquired:
+                raise Problem("conflict", f"Run {run_id} is running.", hint="Cancel it first, and wait until it ends.")
             _check_deletable(service, run_id)  # it may have been pinned or retried in the meantime
             _delete_objects(service, path)
             path.rename(aside)  # atomic: a kill leaves no partial directory
-        finally:
-            run.lock.release()
     except Problem:
         raise
     except (FileNotFoundError, MlereduxError):  # damaged, or not here: it can't be running
@@ -258,15 +256,13 @@ def _queue_again(service: Service, caller: Caller, run: Run, claim: Claim, how: 
         )
     if most is not None and (waiting or 0) >= most:
         raise Problem("quota-exceeded", f"The quota of project {project.name} allows {most} queued runs.")
-    if not run.lock.acquire():
-        raise Problem("conflict", f"Run {run.id} is running.", hint="Wait until it ends, or cancel it first.")
-    try:
+    with run.lock.attempt() as acquired:
+        if not acquired:
+            raise Problem("conflict", f"Run {run.id} is running.", hint="Wait until it ends, or cancel it first.")
         run.forget_cancel()
         if run.state.final:
             run.enter(State.QUEUED)
         facts = facts_of(run)
-    finally:
-        run.lock.release()
     with service.database.writing() as session:
         claim.take(session)
         job = session.get_one(Job, run.id)

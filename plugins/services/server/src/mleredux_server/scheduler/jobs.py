@@ -350,13 +350,10 @@ def end_damaged(session: Session, run_id: str, reason: str) -> None:
 
 def _reopened(run: Run) -> bool:
     """Reopen a failed run so that it continues where it failed; return False if another process has the run."""
-    if not run.lock.acquire():
-        return False
-    try:
-        run.enter(State.QUEUED)
-    finally:
-        run.lock.release()
-    return True
+    with run.lock.attempt() as acquired:
+        if acquired:
+            run.enter(State.QUEUED)
+    return acquired
 
 
 def _died(job: Started, attempts: int) -> str:

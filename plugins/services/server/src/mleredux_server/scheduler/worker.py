@@ -132,16 +132,11 @@ class Worker:
     def _other(self, job: dict[str, Any], lease: Lease) -> dict[str, Any]:
         """Execute a job whose result is a file, unless the file exists."""
         folder = Path(job["folder"])
-        lock = FileLock(folder / LOCK_FILE)
-        if not lock.acquire():
-            return {}
-        try:
-            if not (folder / RESULT_FILE).exists():
+        with FileLock(folder / LOCK_FILE).attempt() as acquired:
+            if acquired and not (folder / RESULT_FILE).exists():
                 answer = self._answer(job, folder, lease)
                 lease.check()
                 write_atomically(folder / RESULT_FILE, json.dumps(answer))
-        finally:
-            lock.release()
         return {}
 
     def _answer(self, job: dict[str, Any], folder: Path, lease: Lease) -> dict[str, Any]:
