@@ -148,9 +148,9 @@ class LocalSource:
         Raises:
             MlereduxError: The task or agent does not exist, its data is missing, or the agent can't run like this.
         """
+        data, task = DataStore(self._data_dir), current().task(asked.task)
         current().agent(asked.agent, asked.options)
-        data = DataStore(self._data_dir)
-        data.check_raw(current().task(asked.task))
+        data.check_raw(task)
         limits = {"time_limit": asked.time_limit} if asked.time_limit else {}
         how: dict[str, Any] = {"sandbox": asked.sandbox, "options": dict(asked.options), "limits": limits}
         for planned in plan(
