@@ -7,6 +7,7 @@ import io
 import os
 import re
 from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from mleredux._core.cli.commands.runs import print_runs
 from mleredux._core.cli.output import print_facts, print_table
 from mleredux._core.cli.run_table import closing_table
 from mleredux.models import Report
-from mleredux.models.formats import Shown, counted, facts, plain, text
+from mleredux.models.formats import Shown, counted, facts, number, plain, score, text
 
 
 class Richer(Report):
@@ -82,10 +83,23 @@ def test_tables_fit_the_terminal_and_keep_what_matters(
     closing_table([view(Report(**GRADED)), view(None, status="failed", seed=1)])
     table = capsys.readouterr().out
     for told in (listed, table):
-        assert max(map(len, told.splitlines())) <= width
+        assert max(len(line) for line in told.splitlines() if ": runs/" not in line) <= width
         assert "failed" in told and "0.98765" in told
     assert "c0ffee" in listed, "an id can be named by its end"
     assert "seed" in table and "silver" in table
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("folder", ["runs", "My Documents/runs (2)", "a/rather/long/folder/of/the/runs/of/a/team"])
+def test_paths_of_runs_are_never_broken(
+    width: int, count: int, folder: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    run = replace(view(Report(**GRADED)), artifacts=f"{folder}/{ID}", page=f"{folder}/{ID}/report.html")
+    closing_table([run] * count)
+    shown = capsys.readouterr().out
+    assert shown.count(run.artifacts) == 2 and (count > 1 or str(run.page) in shown), shown
 
 
 @pytest.mark.parametrize(("paused", "working"), [(None, None), (0.0, None), (900.0, "45 min"), (3590.0, "10.0 s")])
@@ -168,6 +182,15 @@ def test_numbers_in_sentences_have_no_exponent(value: float, digits: int) -> Non
     assert "e" not in text(value)
 
 
+@given(st.floats(allow_nan=True, allow_infinity=True))
+def test_a_score_has_five_decimals_in_a_column_and_no_zeros_at_its_end_in_a_sentence(value: float) -> None:
+    column, sentence = score(value), number(value)
+    assert column.startswith(sentence)
+    if abs(value) < 1e12:
+        assert len(column.partition(".")[2]) == 5 and not sentence.endswith(".")
+        assert float(sentence.replace("−", "-").replace(",", "")) == pytest.approx(value, abs=1e-5)
+
+
 @pytest.mark.parametrize(
     ("value", "shown"), [(5e-05, "0.00005"), (2592000.0, "2592000"), (1e6, "1000000"), (0.1, "0.1"), (30, "30")]
 )
@@ -211,11 +234,11 @@ def test_messages_count_with_the_number_of_their_noun() -> None:
     for path in Path(mleredux.__file__).parents[3].glob("*/**/src/*/**/*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             parts = node.values if isinstance(node, ast.JoinedStr) else []
-            for before, number, noun in zip([None, *parts], parts, parts[1:], strict=False):
+            for before, value, noun in zip([None, *parts], parts, parts[1:], strict=False):
                 share = isinstance(before, ast.Constant) and str(before.value).endswith((" of ", " all "))
-                if share or not isinstance(number, ast.FormattedValue) or not isinstance(noun, ast.Constant):
+                if share or not isinstance(value, ast.FormattedValue) or not isinstance(noun, ast.Constant):
                     continue
-                match = re.fullmatch(r"len\((.*)\)", ast.unparse(number.value))
+                match = re.fullmatch(r"len\((.*)\)", ast.unparse(value.value))
                 if match and match[1] not in SEVERAL and COUNTS.match(str(noun.value)):
                     wrong.append(f"{path}:{node.lineno} {match[0]}{noun.value}")
     assert not wrong, "use `counted`: " + "\n".join(wrong)

@@ -124,14 +124,19 @@ def megabytes(count: float) -> str:
     return f"{count:.0f} MB" if count < 1024 else f"{count / 1024:.3g} GB"
 
 
-def number(value: float | None) -> str:
-    """Format a score with up to five decimals, as rounded in reports."""
+def score(value: float | None) -> str:
+    """Format a score in a column with five decimals, as rounded in reports."""
     if value is None:
         return "–"
     if not math.isfinite(value):
         return "not a number" if math.isnan(value) else f"{'' if value > 0 else '−'}∞"
-    digits = f"{value:,.5f}".rstrip("0").rstrip(".") if abs(value) < 1e12 else f"{value:.5g}"
-    return digits.replace("-", "−")
+    return (f"{value:,.5f}" if abs(value) < 1e12 else f"{value:.5g}").replace("-", "−")
+
+
+def number(value: float | None) -> str:
+    """Format a score in a sentence with up to five decimals, without zeros at the end."""
+    text = score(value)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
 def plain(value: float, digits: int = 12, *, grouped: bool = False, signed: bool = False) -> str:

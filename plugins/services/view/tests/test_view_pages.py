@@ -99,6 +99,8 @@ def test_runs_are_found_by_facets_search_and_sorting_and_the_address_has_it_all(
     watched.open("/?sort=score")
     scores = [float(text) for text in texts(page, "#rows .score") if text != "–"]
     assert scores == sorted(scores, reverse=True)
+    decimals = {len(text.partition(".")[2]) for text in texts(page, "#rows .score") if text != "–"}
+    assert decimals == {5}, "scores of a column are aligned"
 
 
 def test_the_clock_of_a_run_whose_process_was_killed_stands_still(watched: Any) -> None:

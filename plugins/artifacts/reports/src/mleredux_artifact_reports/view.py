@@ -19,6 +19,7 @@ from mleredux.models.formats import (
     number,
     ordinal,
     plain,
+    score,
     short_reference,
     size,
 )
@@ -272,7 +273,7 @@ def _submissions(
                 size=size(version.size),
                 link=link_to(version.path.relative_to(run.path).as_posix()),
                 graded=version.number == graded,
-                score=number(fact.score) if fact and fact.valid else "",
+                score=score(fact.score) if fact and fact.valid else "",
                 own=_own(*validated[version.number], report) if version.number in validated else "",
                 why=(fact.message or "") if fact else "",
             )

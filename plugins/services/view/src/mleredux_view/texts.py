@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from markupsafe import Markup, escape
-from mleredux.models.formats import TONES, counted, duration, moment, number, short_reference, size
+from mleredux.models.formats import TONES, counted, duration, moment, number, score, short_reference, size
 
 _SPARK = (84, 22, 3)
 _QUANTITY = re.compile(r"([+-]?[\d,]+(?:\.\d+)?(?:e[+-]?\d+)?)(?: ?([kMG]?B))?(?![\w.:-])")
@@ -115,6 +115,7 @@ FILTERS = {
     "spark": spark,
     "seconds": seconds,
     "number": number,
+    "score": score,
     "size": size,
     "thousands": thousands,
 }

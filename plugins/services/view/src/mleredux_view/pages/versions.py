@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mleredux.models.formats import duration, number, plain, size
+from mleredux.models.formats import duration, plain, score, size
 from mleredux.plugin.artifact import Run, SubmissionVersion, VersionScore
 
 from mleredux_view.diffs import FileDiff, diff_folders
@@ -74,7 +74,7 @@ def _rows(run: Run) -> list[Row]:
                 after=duration(max(0.0, kept.time.timestamp() - state.agent_started)) if state.agent_started else "–",
                 size=size(kept.size),
                 path=kept.path.relative_to(run.path).as_posix(),
-                score=number(fact.score) if fact and fact.score is not None else "",
+                score=score(fact.score) if fact and fact.score is not None else "",
                 why=(fact.message or "no score") if fact else "not graded",
                 medal=fact.medal if fact else None,
                 change=change,
