@@ -20,10 +20,14 @@ from mleredux.models.formats import TONES, duration, facts, short_reference
 
 STYLES = {state: {"good": "green", "warn": "yellow", "bad": "red"}[tone] for state, tone in TONES.items()}
 _MEDALS = {"gold": "bold yellow", "silver": "bold white", "bronze": "bold dark_orange3"}
-_BELOW = ("above median", "percentile", "verdict", "artifacts", "report")
+_YIELDING = ("above median", "percentile", "verdict")
 _WIDE = 120
-"""Width of a terminal below which `_BELOW` is omitted from the table of several runs."""
-_FOLDED = ("task", "agent", "artifacts", "report")
+"""Width of a terminal below which `_YIELDING` is omitted from the table of several runs."""
+_PATHS = ("artifacts", "report")
+"""Paths, which are never broken: below the table if there are several runs or if they do not fit."""
+_BESIDE = 20
+"""Width of a table of one run beside its values."""
+_FOLDED = ("task", "agent")
 """Columns that are shortened if space is limited."""
 
 
@@ -33,14 +37,16 @@ def closing_table(runs: Sequence[RunView]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    console, narrow = Console(), False
+    console = Console()
     if len(runs) == 1:
         table = Table(
             show_header=False, title=Text(safe(f"{short_reference(runs[0].agent)} on {runs[0].task}"), "bold")
         )
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
-        for name, value in _row(runs[0]).items():
+        row = _row(runs[0])
+        paths = [(name, row.pop(name)) for name in _PATHS if len(row.get(name, "")) > console.width - _BESIDE]
+        for name, value in row.items():
             table.add_row(name, value)
     else:
         table = Table(header_style="bold")
@@ -54,17 +60,17 @@ def closing_table(runs: Sequence[RunView]) -> None:
             }
             for run in runs
         ]
-        narrow = console.width < _WIDE
+        paths = [(f"{run.task} · {short_reference(run.agent)}", run.artifacts) for run in runs]
+        left_out = (*_PATHS, *(_YIELDING if console.width < _WIDE else ()))
         known = dict.fromkeys(name for row in sorted(rows, key=len, reverse=True) for name in row)
-        names = [name for name in known if not (narrow and name in _BELOW)]
+        names = [name for name in known if name not in left_out]
         for name in names:
             table.add_column(name, overflow="fold", no_wrap=name not in _FOLDED)
         for row in rows:
             table.add_row(*(row.get(name, "-") for name in names))
     console.print(table)
-    if narrow:
-        for run in runs:
-            console.print(Text(safe(f"{run.task} · {short_reference(run.agent)}: {run.artifacts}"), style="dim"))
+    for name, path in paths:
+        console.print(Text(safe(f"{name}: {path}"), style="dim"), soft_wrap=True)
     tasks: dict[str, list[str]] = {}
     for run in runs:
         for sentence in _sentences(run):
