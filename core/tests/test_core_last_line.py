@@ -46,7 +46,7 @@ def test_a_missing_package_says_how_to_declare_it(tmp_path: Path, module: str) -
     path = tmp_path / "agent.log"
     path.write_text(f"Traceback (most recent call last):\n  x\nModuleNotFoundError: No module named '{module}'\n")
     told = failure_line(path, Mask([]))
-    assert told is not None and f"'{module}'. An isolated sandbox has only the packages that" in told
+    assert told is not None and f"'{module}'. Declare the packages that the agent needs" in told
     assert "dependencies" in told and "requirements.txt" in told
 
 

@@ -50,8 +50,8 @@ _MISSING = re.compile(r"FileNotFoundError|No such file or directory")
 _TOLD = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
 _UNDECLARED = re.compile(r"No module named")
 _PACKAGES = (
-    'An isolated sandbox has only the packages that an agent declares: `# dependencies = ["NAME"]` at the top of a '
-    "script (PEP 723), requirements.txt next to it, or the manifest of its folder."
+    'Declare the packages that the agent needs: `# dependencies = ["NAME"]` at the top of a script (PEP 723), or a '
+    "line of requirements.txt next to it or of the manifest of its folder; an isolated sandbox has no others."
 )
 _WHERE = (
     "The data is in the folder $MLEREDUX_DATA_DIR, and files of a script's own folder are in $MLEREDUX_AGENT_DIR; "
