@@ -32,6 +32,7 @@ PAGES = (
     "/runs/{hostile}",
     "/runs/{hostile}/steps",
     "/runs/{done}/steps?error=1",
+    "/runs/{long}/steps?page=60",
     "/runs/{done}/versions",
     "/runs/{hostile}/versions/1",
     "/runs/{done}/versions/2",
@@ -47,6 +48,13 @@ PAGES = (
     "/pairs/{hostile}/{done}",
     "/compare?run={hostile}&run={done}",
 )
+ASKEW = """() => {
+  const box = (one) => one.getBoundingClientRect(), lines = (one) => box(one).height / parseFloat(getComputedStyle(one).lineHeight);
+  const beside = (table) => table.tHead?.offsetParent && table.tBodies[0] && box(table.tHead).bottom > box(table.tBodies[0]).top + 1;
+  const tables = [...document.querySelectorAll("table")].filter(beside), numbers = [...document.querySelectorAll(".step .n")];
+  return [...tables, ...numbers.filter((one) => lines(one) > 1.5)].map((one) => one.outerHTML.slice(0, 200));
+}"""  # noqa: E501
+"""Tables whose headings are not above their rows, and numbers of steps that are broken across lines."""
 ELSEWHERE = {"/experiments/{name}": "test_view_experiments.py"}
 """Pages that another file opens in the same way."""
 
@@ -73,6 +81,7 @@ def test_no_page_has_a_violation_and_none_executes_what_agents_wrote(watched: An
     for width, scheme in ((1280, "dark"), (400, "light")):
         page.set_viewport_size({"width": width, "height": 900})
         page.emulate_media(color_scheme=scheme)
+        assert page.evaluate(ASKEW) == []
         # Beside the page's policy, as a debugger's code: the policy allows no other scripts.
         page.context.new_cdp_session(page).send("Runtime.evaluate", {"expression": AXE})
         found = page.evaluate("axe.run({resultTypes: ['violations']}).then((result) => result.violations)")
