@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -25,6 +26,8 @@ from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_i
 from mleredux._core.stages.prepare import prepare
 from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux.models import Ledger, Limits, NotSubmitted, Report
+from mleredux_support.commands import mleredux
+from mleredux_support.toy import TOY
 
 MLE_BENCH_FIELDS = (
     "competition_id", "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold",
@@ -210,6 +213,18 @@ def test_a_broken_task_costs_no_other_line(toy: Any, tmp_path: Path) -> None:
     (tmp_path / "listed.jsonl").write_text("\n".join(map(json.dumps, lines)))
     report, _ = grade_jsonl(tmp_path / "listed.jsonl", data_dir=toy.data.path)
     assert [one["valid_submission"] for one in report["competition_reports"]] == [False, True]
+
+
+@pytest.mark.parametrize(("lines", "code", "scores"), [(0, 3, []), (1, 0, ["0.50000"]), (2, 0, ["0.50000"] * 2)])
+def test_the_command_lists_scores_as_reports_do_and_refuses_a_file_without_lines(
+    toy: Any, tmp_path: Path, lines: int, code: int, scores: list[str]
+) -> None:
+    _, _, path = copy_of_sample(toy, "toy", tmp_path)
+    line = json.dumps({"competition_id": "toy", "submission_path": str(path)})
+    (tmp_path / "listed.jsonl").write_text(f"{line}\n" * lines)
+    graded = ("grade", "--jsonl", str(tmp_path / "listed.jsonl"), "--data-dir", str(toy.data.path))
+    told = mleredux("-p", str(TOY), *graded)
+    assert (told.code, re.findall(r"\d\.\d+", told.out.partition(" valid,")[0])) == (code, scores), told.err
 
 
 def test_a_grader_is_ended_with_the_program_that_asked_it(

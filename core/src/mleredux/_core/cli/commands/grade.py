@@ -53,7 +53,7 @@ def command(
     A submission that can't be scored also gets a report, with `valid_submission: false` and the reason.
 
     \b
-    Exit codes: 0 scored · 1 error · 2 usage · 3 not valid; with --jsonl, any line
+    Exit codes: 0 scored · 1 error · 2 usage · 3 not valid; with --jsonl, any line, or no line
     """
     if metric is not None:
         if submission is None or task is None or jsonl is not None:
@@ -77,7 +77,7 @@ def command(
             click.echo(f"medals: {total['total_medals']}, above median: {total['total_above_median']}.")
         if path is not None:
             echo(f"Report: {path}", err=True)
-        ctx.exit(0 if total["total_valid_submissions"] == total["total_runs"] else 3)
+        ctx.exit(0 if total["total_valid_submissions"] == total["total_runs"] > 0 else 3)
     if submission is None or task is None:
         raise click.UsageError("Specify a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
     check_order(ctx, submission, task)
@@ -96,4 +96,5 @@ def _line(report: dict[str, Any]) -> dict[str, Any]:
     remarks = " ".join(filter(None, (report["message"], report["note"])))
     medal = next((name for name in ("gold", "silver", "bronze") if report[f"{name}_medal"]), None)
     row = {"submission": report["submission_path"], "task": report["competition_id"], "remark": remarks or None}
-    return {**row, "valid": report["valid_submission"], "score": report["score"], "medal": medal}
+    shown = None if report["score"] is None else f"{report['score']:.5f}"
+    return {**row, "valid": report["valid_submission"], "score": shown, "medal": medal}
