@@ -212,6 +212,8 @@ def _verdict(report: Report | None) -> list[Fact]:
     if verdict.status != "not checked":
         words = f"{verdict.status.capitalize()}: {verdict.why}"
         marks.append(Fact("verdict", words, "good" if verdict.trusted else "bad"))
+    elif report.ledger and report.ledger.answers_exposed:
+        marks.append(Fact("verdict", "Unverified: the answers were accessible to the agent", "bad"))
     if not verdict.trusted:
         return marks
     if report.gold_threshold is not None:
@@ -219,11 +221,8 @@ def _verdict(report: Report | None) -> list[Fact]:
             Fact("medal", f"{report.medal.capitalize()} medal" if report.medal else "No medal", report.medal or "")
         )
     if report.median_threshold is not None:
-        marks.append(
-            Fact("median", "Above the median", "good")
-            if report.above_median
-            else Fact("median", "Not above the median")
-        )
+        words = "Above the median" if report.above_median else "Not above the median"
+        marks.append(Fact("median", words, "good" if report.above_median else ""))
     if report.percentile is not None:
         entries = f" of {counted(report.teams, 'entry')}" if report.teams else ""
         words = f"{ordinal(report.percentile)} percentile{entries}"
