@@ -182,3 +182,6 @@ def test_a_metric_that_cannot_be_computed_is_found_before_an_agent_starts() -> N
     assert error.value.hint == "Install it: `pip install 'odd-metrics[all]'`."
     with pytest.raises(NotFound, match="there is no such grader"):
         check_metric(Catalogue(), toy_task.model_copy(update={"metric": Metric(grader="no-such-grader")}))
+    with pytest.raises(NotFound) as error:
+        check_metric(Catalogue(), toy_task.model_copy(update={"metric": Metric(grader="rmsee")}))
+    assert str(error.value.hint).startswith("Did you mean rmse")

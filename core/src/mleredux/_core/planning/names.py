@@ -67,9 +67,9 @@ def check_metric(catalogue: Catalogue, task: Task) -> None:
     elif entry := catalogue.entries("graders").get(grader):
         requires = entry.ref.summary.get("requires", {})
     else:
-        from mleredux._core.plugins.directory import installing
+        from mleredux._core.plugins.directory import suggestion
 
-        hint = installing("graders", grader) or "See `mleredux list graders`."
+        hint = suggestion("graders", grader, list(catalogue.entries("graders")), catalogue.plugins)
         raise NotFound(f"Task {task.id} is graded with {grader!r}, but there is no such grader.", hint=hint)
     for module, package in requires.items():
         if find_spec(module) is None:
