@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -50,6 +51,9 @@ def test_scores_come_first_then_the_sentence_and_the_keys_are_as_promised(
     assert table.splitlines()[2].split("  ")[:2] == ["task00", "* 0.95000 ± 0.00000 (3)"]
     text = rest.splitlines()[0]
     assert text.startswith("v2 wins 7 and loses 2 of 22 tasks; +22.7 points, 95 % ")
+    kinds = [re.split(r"[:;,]", line)[0] for line in rest.partition("\n\n")[2].partition("\n\n")[0].splitlines()]
+    assert len(kinds) == len(set(kinds)), "one sentence of each kind"
+    assert "do not depend on the seed: v1, v2." in rest
     assert "undecided; 22 tasks detect 4" in text and text.endswith(" points with a power of 80 %.")
     found = json.loads(mleredux("compare", "v1", "v2", "--measure", "any_medal", "--json").output)
     keys = ("difference", "low", "high", "p", "wins", "ties", "losses", "verdict", "detectable", "sentence")

@@ -95,8 +95,8 @@ def _show(shown: Comparison) -> None:
     )
     if shown.equivalence is not None:
         click.echo(f"Equivalence within ± {shown.exactly(shown.margin)}: p = {plain(shown.equivalence, 3)}.")
-    for name in shown.deterministic:
-        click.echo(f"{name} is deterministic: its scores do not depend on the seed.")
+    if names := shown.deterministic:
+        click.echo(f"Deterministic, so that scores do not depend on the seed: {', '.join(names)}.")
     if shown.bounds is not None:
         worst, best = map(shown.amount, shown.bounds[:2])
         click.echo(f"Runs are missing: with all of them, the difference would be from {worst} to {best}.")

@@ -174,13 +174,9 @@ class LocalSource:
     def _start(self, planned: RunPlan, data_dir: Path | str) -> str:
         """Create a run, let a process execute it, and return its id."""
         run = self.store.create(planned, data_dir)
-        subprocess.Popen(
-            [sys.executable, "-m", "mleredux", "run", "--resume", run.id, "--runs-dir", str(self.store.path)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        command = [sys.executable, "-m", "mleredux", "run", "--resume", run.id, "--runs-dir", str(self.store.path)]
+        nothing = subprocess.DEVNULL
+        subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing, start_new_session=True)
         return run.id
 
     def columns(self) -> Mapping[str, Any]:
