@@ -16,7 +16,6 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from mleredux._core.store import Run
 from mleredux.models import Artifact, Ledger
-from mleredux.models.verdict import ResultVerdict
 from mleredux_artifact_reports import mleredux_produce_artifacts, produce_page, shared, view
 from mleredux_artifact_reports.charts import curve_of, progress_of, scale_of
 from mleredux_rollout import (
@@ -102,15 +101,6 @@ def test_a_graded_run_shows_score_medal_and_percentile(make_run: Any) -> None:
         assert words in page.sections["result"]
     for words in ("Gold 0.98", "Silver 0.97", "Bronze 0.95", "Median 0.93"):
         assert words in " ".join(page.sections["result"].split())
-
-
-@pytest.mark.parametrize("exposed", [True, False])
-@pytest.mark.parametrize("status", ["verified", "not reproducible", "not checked"])
-def test_doubts_about_a_score_are_stated_beside_it(make_run: Any, exposed: bool, status: str) -> None:
-    verdict = ResultVerdict(status=status, why="the reason")
-    shown = page_of(make_run(report={"ledger": Ledger(answers_exposed=exposed), "verdict": verdict})).sections["result"]
-    assert ("Unverified" in shown) == (exposed and status == "not checked")
-    assert (f"{status.capitalize()}: the reason" in shown) == (status != "not checked")
 
 
 def test_all_sections_show_the_data_of_the_run(make_run: Any) -> None:

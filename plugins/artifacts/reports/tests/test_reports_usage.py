@@ -1,4 +1,4 @@
-"""What models used: the steps of any trace add up to the totals of the gateway, whatever the agent claims."""
+"""What models used, whatever the agent claims, and whether a score can be trusted."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mleredux.models import Ledger
+from mleredux.models.verdict import ResultVerdict
 from mleredux.plugin.artifact import LlmUse
+from mleredux_artifact_reports import mleredux_produce_artifacts, produce_page
 from mleredux_artifact_reports.rollouts import with_measured_usage
 from mleredux_rollout import AgentInfo, Metrics, Step, Trajectory, dump_rollout, parse_rollout
 
@@ -97,3 +100,14 @@ def test_calls_belong_to_the_step_that_ended_after_them() -> None:
     recorded = [step(n, ("agent", end, Metrics(prompt_tokens=1), None)) for n, end in enumerate(ends, start=1)]
     made = with_measured_usage(trace(steps), LlmUse(calls=4, prompt_tokens=4), trace(recorded))
     assert [one.metrics and one.metrics.prompt_tokens for one in made.steps] == [None, 3, 1]
+
+
+@pytest.mark.parametrize("exposed", [True, False])
+@pytest.mark.parametrize("status", ["verified", "not reproducible", "not checked"])
+def test_doubts_about_a_score_are_stated_beside_it(make_run: Any, exposed: bool, status: str) -> None:
+    verdict = ResultVerdict(status=status, why="the reason")
+    run = make_run(report={"ledger": Ledger(answers_exposed=exposed), "verdict": verdict})
+    produce_page(run, tuple(mleredux_produce_artifacts(run)))
+    shown = (run.path / "report.html").read_text(encoding="utf-8").partition('class="verdict"')[2].partition("</ul>")[0]
+    assert ("Unverified" in shown) == (exposed and status == "not checked")
+    assert (f"{status.capitalize()}: the reason" in shown) == (status != "not checked")
