@@ -29,7 +29,7 @@ class Clock:
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
-        signal.signal(signal.SIGTERM, self._asked)
+        signal.signal(signal.SIGTERM, self._on_sigterm)
         signal.signal(signal.SIGALRM, self._over)
         # Solutions may run in forked processes, which must be stoppable like any other.
         os.register_at_fork(after_in_child=_forget)
@@ -45,7 +45,7 @@ class Clock:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
-    def _asked(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_sigterm(self, _number: int, _frame: FrameType | None) -> None:
         self.close()
         raise Stopped("asked to end")
 

@@ -278,7 +278,7 @@ def _readable(status: os.stat_result, user: tuple[int, int]) -> bool:
 
 FIND = ("/bin/sh", "-c", "command -v find >/dev/null || exit 127; find / -xdev -type f 2>/dev/null; exit 0")
 """The command that lists an image's files from inside a container."""
-_found: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+_known_files: dict[tuple[str, tuple[str, ...]], list[str]] = {}
 
 
 def withheld_binds(launch: Launch, image: str, layers: Sequence[Path], listed: Callable[[], str]) -> Iterator[Bind]:
@@ -296,10 +296,10 @@ def withheld_binds(launch: Launch, image: str, layers: Sequence[Path], listed: C
     empty.touch()
     empty.chmod(0)
     key = image, launch.known_answers
-    if key not in _found:
+    if key not in _known_files:
         shown = {path for layer in _shown(layers) for path in tree_files(layer)}
-        _found[key] = KnownFiles(launch.known_answers).within(shown or listed().splitlines())
-    for path in _found[key]:
+        _known_files[key] = KnownFiles(launch.known_answers).within(shown or listed().splitlines())
+    for path in _known_files[key]:
         yield Bind(empty, path)
 
 

@@ -106,8 +106,8 @@ def main(path: str) -> None:
     for name in request["outputs"]:
         keep(name, job, results, request["output_bytes"])
     code = None if watch.status is None or watch.limit else os.waitstatus_to_exitcode(watch.status)
-    told_of = {"code": 128 - code if code is not None and code < 0 else code, "limit": watch.limit}
-    os.write(report, json.dumps(told_of).encode())
+    outcome = {"code": 128 - code if code is not None and code < 0 else code, "limit": watch.limit}
+    os.write(report, json.dumps(outcome).encode())
 
 
 def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int, devices: tuple[str, ...]) -> int:

@@ -182,7 +182,7 @@ def problems_of(document: Any) -> list[Problem]:
 
 def problem_of(error: ValidationError) -> Problem:
     """Return the first problem of a failed validation."""
-    return next(_told(error, ""))
+    return next(_validation_problems(error, ""))
 
 
 def _problems(document: Any, at: str) -> Iterator[Problem]:
@@ -216,10 +216,10 @@ def _validate(model: type[BaseModel], value: Any, at: str) -> Iterator[Problem]:
     try:
         model.model_validate(value)
     except ValidationError as error:
-        yield from _told(error, at)
+        yield from _validation_problems(error, at)
 
 
-def _told(error: ValidationError, at: str) -> Iterator[Problem]:
+def _validation_problems(error: ValidationError, at: str) -> Iterator[Problem]:
     for details in error.errors(include_url=False):
         loc = details["loc"]
         places = [part for part in loc[:-1] if part not in BRANCHES] + [*loc[-1:]]

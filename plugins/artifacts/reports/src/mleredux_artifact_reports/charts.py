@@ -132,7 +132,7 @@ class Timeline:
     total: str
 
 
-_TOLD = {
+_MARKED = {
     "submission": ("submission", "submission version {number}"),
     "validation": ("validation", "validation: {message}"),
     "notice": ("notice", "time notice"),
@@ -176,9 +176,9 @@ def timeline_of(
         for state, spans in spent.items()
     ]
     ticks = [
-        Tick(_TOLD[event.type][0], x(event.time), f"{duration((event.time - start).total_seconds())}: {_say(event)}")
+        Tick(_MARKED[event.type][0], x(event.time), f"{duration((event.time - start).total_seconds())}: {_say(event)}")
         for event in events
-        if event.type in _TOLD
+        if event.type in _MARKED
     ]
     began = [event for event in events if event.type == "agent"]
     offset = (began[0].time - start).total_seconds() if began else 0.0
@@ -395,4 +395,4 @@ def curve_of(
 
 def _say(event: Event) -> str:
     data = {name: event.data.get(name, "") for name in ("number", "message", "limit", "signal", "stage")}
-    return _TOLD[event.type][1].format(**data)[:200]
+    return _MARKED[event.type][1].format(**data)[:200]

@@ -54,7 +54,7 @@ def write_bundle(
                     raise MlereduxError(f"Run {run.id} is {run.state}.", hint="Wait until it has ended.")
                 entry = _add_run(archive, run, submissions=submissions)
                 subjects += entry
-                entries.append(_told(run, entry))
+                entries.append(_described(run, entry))
             statement = {
                 "_type": STATEMENT_TYPE,
                 "subject": subjects,
@@ -98,7 +98,7 @@ def _add_run(archive: zipfile.ZipFile, run: Run, *, submissions: bool) -> list[d
     return files
 
 
-def _told(run: Run, subjects: list[dict[str, Any]]) -> dict[str, Any]:
+def _described(run: Run, subjects: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the part of the predicate for a run."""
     report = run.report
     submission = next((each for each in subjects if not each["name"].endswith(".json")), None)

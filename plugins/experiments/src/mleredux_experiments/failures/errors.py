@@ -19,15 +19,15 @@ def filled(text: str, fragments: Mapping[str, str]) -> str:
     return text
 
 
-_TOLD = tomllib.loads(files(__package__).joinpath("lines.toml").read_text("utf-8"))
+_LINES = tomllib.loads(files(__package__).joinpath("lines.toml").read_text("utf-8"))
 PATTERNS = {
-    name: re.compile(filled("|".join(each), _TOLD["fragments"]), re.MULTILINE)
-    for name, each in _TOLD["patterns"].items()
+    name: re.compile(filled("|".join(each), _LINES["fragments"]), re.MULTILINE)
+    for name, each in _LINES["patterns"].items()
 }
 """Patterns by purpose."""
-WORDS = _TOLD["words"].split("|")
+WORDS = _LINES["words"].split("|")
 """Words in lower case; each error contains at least one."""
-INVALID = {name: re.compile(each, re.IGNORECASE) for name, each in _TOLD["invalid"].items()}
+INVALID = {name: re.compile(each, re.IGNORECASE) for name, each in _LINES["invalid"].items()}
 """Messages about invalid submissions, by kind."""
 FRAME = " \t|│┃⎿>╎"
 """Characters that consoles and agents print before lines of output."""
@@ -56,7 +56,7 @@ def kind_of(line: str) -> str:
 def measurements(metric: str, text: str) -> list[float]:
     """Return the values of a metric that programs print; only those labeled as measured on held-out rows if there are
     any, else all."""
-    known = (each for name, each in _TOLD["metrics"].items() if name in metric.lower())
+    known = (each for name, each in _LINES["metrics"].items() if name in metric.lower())
     names = next(known, re.sub(r"[\W_]+", ".?", metric))
     value = r"(-?\d+\.?\d*(?:e-?\d+)?)(?=[\s,;)%|±+]|$)"
     name = rf"(?im)(?:^|[\s_(/-])(?:{names}|(?:cv|oof|val\w*|mean|best).score)\b(?: \([^)\n]{{0,40}}\))?"

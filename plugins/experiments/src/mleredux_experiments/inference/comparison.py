@@ -121,18 +121,18 @@ def _paired(
     tainted = sum(row.verdict in ("tainted", "not reproducible") for row in both.rows)
     if tainted:
         left_out["not trusted, counted as failures"] = tainted
-    found_a, found_b = (cells(rows, what, key) for rows in (a, b))
-    common = sorted(set(found_a) & set(found_b))
+    of_a, of_b = (cells(rows, what, key) for rows in (a, b))
+    common = sorted(set(of_a) & set(of_b))
     names = a[0].arm, b[0].arm
     if not common:
         raise MlereduxError(
             f"{names[0]} and {names[1]} have no common task with a known {what.name!r}.",
             hint="Run both on the same tasks; runs that failed through no fault of the agent do not count.",
         )
-    if alone := len(set(found_a) ^ set(found_b)):
+    if alone := len(set(of_a) ^ set(of_b)):
         left_out["tasks of one arm only"] = alone
     check_metrics(what, [row for row in both.rows if key(row) in common])
-    return {task: (found_a[task], found_b[task]) for task in common}, left_out
+    return {task: (of_a[task], of_b[task]) for task in common}, left_out
 
 
 def _record_of(differences: Array) -> dict[str, int]:

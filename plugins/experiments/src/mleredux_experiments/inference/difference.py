@@ -126,7 +126,7 @@ class Comparison:
         count = len(self.tasks)
         head = f"{self.b} wins {self.wins} and loses {self.losses} of {counted(count, 'task')}; "
         head += f"{self.amount(self.difference, plus=True)} {self.shown_unit[0]}, {self.between(self.interval)}"
-        return f"{head}: {self._told()}."
+        return f"{head}: {self._answer()}."
 
     @property
     def medals(self) -> str:
@@ -163,7 +163,7 @@ class Comparison:
         capped = interval.level < 1 - self.alpha - 1e-9
         return f"{text}, the most that {len(self.tasks)} tasks allow" if capped else text
 
-    def _told(self) -> str:
+    def _answer(self) -> str:
         match self.verdict:
             case "better" | "worse":
                 p = plain(self.p, 2) if self.adjusted is None else f"{plain(self.adjusted, 2)}, adjusted for all arms"

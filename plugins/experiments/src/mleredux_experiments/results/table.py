@@ -270,7 +270,7 @@ class Results:
                 raise WrongUsage(f"{condition!r} is not a condition.", hint="Write FIELD=VALUE, such as seed=0.")
             wanted.append((key.strip(), value.strip()))
             if self.rows and all(self._field(row, key.strip()) is _ABSENT for row in self.rows):
-                known = ", ".join((*_TOLD, "failure", "split", "category"))
+                known = ", ".join((*_COLUMNS, "failure", "split", "category"))
                 hint = f"The fields are {known}, and options and limits by name."
                 raise WrongUsage(f"No run has the field {key!r}.", hint=hint)
 
@@ -359,7 +359,7 @@ class Results:
             fact = self.fact(row.task)
             failures = dict.fromkeys(finding.category for finding in row.findings or () if not finding.overcome)
             yield {
-                **{name: getattr(row, name) for name in _TOLD},
+                **{name: getattr(row, name) for name in _COLUMNS},
                 "failure": row.failure,
                 "failures": ",".join(failures) or None,
                 "counts": row.counts,
@@ -374,7 +374,7 @@ class Results:
 
 
 _ABSENT: Any = object()
-_TOLD = tuple(item.name for item in fields(Row) if item.name not in ("versions", "setup", "findings"))
+_COLUMNS = tuple(item.name for item in fields(Row) if item.name not in ("versions", "setup", "findings"))
 """Fields of a row that become columns of a table."""
 
 

@@ -130,7 +130,7 @@ class Meter:
         self, limits: Limits, exhausted: Callable[[str], None], overrun: Callable[[str], None] = lambda _said: None
     ) -> None:
         self._limits = limits
-        self._told, self._told_overrun = exhausted, overrun
+        self._notify, self._notify_overrun = exhausted, overrun
         self._observes: dict[str, bool] = {}
         self._open: set[Ticket] = set()
         self._sum = _Totals()
@@ -207,7 +207,7 @@ class Meter:
                 self._observes.setdefault(ticket.host, True)
         elif self._observes.get(ticket.host) is not False:
             self._observes[ticket.host] = False
-            self._told_overrun(
+            self._notify_overrun(
                 f"{ticket.host or 'The provider'} wrote {counted(excess, 'token')} more than the maximum of an answer, "
                 "on which the budget relies: from now on, calls are forwarded to it one at a time."
             )
@@ -281,7 +281,7 @@ class Meter:
         self._sum.refused += 1
         if self._sum.exhausted is None:
             self._sum.exhausted = budget
-            self._told(budget)
+            self._notify(budget)
         amount = plain(getattr(self._limits, budget), grouped=True)
         amount = f"${amount}" if budget == "llm_cost_usd" else f"{amount} {budget.removeprefix('llm_')}"
         raise Refused(budget, f"The run's budget of {amount} for language models ({budget}) {why}.")

@@ -192,13 +192,13 @@ class Proxy:
             await asyncio.shield(self._finish(call))
 
     async def _exchange(self, request: web.Request, call: Call) -> web.StreamResponse:
-        body, asked_usage = self._outgoing(call)
+        body, usage_requested = self._outgoing(call)
         async with self._sender.post(call.headers, call.upstream, _path(call), body) as answer:
             call.status = answer.status
             headers = {name: answer.headers[name] for name in _TO_AGENT if name in answer.headers}
             headers["X-Mleredux-Call"] = str(call.number)
             if answer.status == 200 and answer.content_type == "text/event-stream":
-                return await self._stream(request, call, answer, headers, drop_usage=not asked_usage)
+                return await self._stream(request, call, answer, headers, drop_usage=not usage_requested)
             data = await read_whole(answer)
             call.first_byte = call.wait()
             try:

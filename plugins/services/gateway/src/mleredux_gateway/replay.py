@@ -40,7 +40,7 @@ class Replay:
         mask: Callable[[str], str],
     ) -> None:
         self.source, self.repeated, self.differences = source, 0, list[str]()
-        self._renamed, self._mask, self._asked = renamed, mask, 0
+        self._renamed, self._mask, self._number = renamed, mask, 0
         answered = [call for call in calls if isinstance(call.get("request"), dict) and call.get("status")]
         self._calls = [self._here(call) for call in sorted(answered, key=lambda call: int(call["call"]))]
         self._forms = [self._form(call["request"]) for call in self._calls]
@@ -58,7 +58,7 @@ class Replay:
 
     def answer(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any] | str:
         """Return the recorded call with the same request, or a sentence on why there is none."""
-        self._asked += 1
+        self._number += 1
         form = self._form(json.loads(self._mask(json.dumps(body))))
         for number in self._left:
             if self._forms[number] == form and self._calls[number].get("kind") == kind:
@@ -66,11 +66,11 @@ class Replay:
                 return self._repeated(self._calls[number])
         nearest = next((number for number in self._left if self._calls[number].get("kind") == kind), None)
         if nearest is None:
-            sentence = f"Call {self._asked} has no counterpart: all calls of {self.source} were repeated."
+            sentence = f"Call {self._number} has no counterpart: all calls of {self.source} were repeated."
         else:
             place, before, now = difference(json.loads(self._forms[nearest]), json.loads(form))
             sentence = (
-                f"Call {self._asked} differs from call {self._calls[nearest]['call']} of {self.source} at {place}: "
+                f"Call {self._number} differs from call {self._calls[nearest]['call']} of {self.source} at {place}: "
                 f"it was {before}, and is now {now}."
             )
         self.differences.append(sentence)
@@ -78,7 +78,7 @@ class Replay:
 
     def _repeated(self, call: dict[str, Any]) -> dict[str, Any] | str:
         if call.get("response") is None and int(call["status"]) == 200:
-            self.differences.append(f"Call {self._asked} can't be repeated: {self.source} received no answer to it.")
+            self.differences.append(f"Call {self._number} can't be repeated: {self.source} received no answer to it.")
             return self.differences[-1]
         self.repeated += 1
         return call

@@ -54,8 +54,8 @@ def check_id_parts(truth: Truth, joined: list[Joined], tables: list[Table]) -> I
             mine = table.frame[name].astype(str)
             for count, begins in _beginnings(test_ids):
                 groups = set(mine.str.extract(f"^{begins}")[0].dropna())
-                asked_groups = test_ids.str.extract(f"^{begins}")[0]
-                shared = float(asked_groups.isin(groups).mean())
+                test_groups = test_ids.str.extract(f"^{begins}")[0]
+                shared = float(test_groups.isin(groups).mean())
                 if FEWEST_GROUPS <= len(groups) <= 0.5 * len(mine) and shared >= 0.2:
                     yield AuditFinding(
                         kind="groups",

@@ -15,7 +15,7 @@ from mleredux_client._async.work import AsyncSubmission
 from mleredux_client.answers import parse
 from mleredux_client.models.run import Report
 
-_ASKED_TO_WAIT = 20.0
+_WAIT_SECONDS = 20.0
 """Seconds for which the server may wait for the grade before it responds; after that, the client polls."""
 
 
@@ -53,7 +53,7 @@ class AsyncGrades:
             WorkFailed: The server or the task is at fault, not the submission.
         """
         form = {"task": task, "project": project or self.project}
-        call = calls.upload("/v1/submissions", submission, form, prefer_wait=_ASKED_TO_WAIT if wait else 0)
+        call = calls.upload("/v1/submissions", submission, form, prefer_wait=_WAIT_SECONDS if wait else 0)
         created = AsyncSubmission._of(self._http, await self._http.json(call))
         if not wait:
             return created

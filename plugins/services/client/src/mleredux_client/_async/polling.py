@@ -18,14 +18,14 @@ _FIRST, _LONGEST, _GROWTH = 0.1, 3.0, 1.4
 
 
 async def wait_until(
-    http: AsyncHttp, path: str, seen: Callable[[Any], bool], *, timeout: float | None, what: str
+    http: AsyncHttp, path: str, is_final: Callable[[Any], bool], *, timeout: float | None, what: str
 ) -> None:
     """Poll a resource at growing intervals until it is final; an unchanged state is not sent again.
 
     Args:
         http: The server.
         path: Path of the resource.
-        seen: Called with each new state; returns whether it is final.
+        is_final: Called with each new state; returns whether it is final.
         timeout: Seconds to wait; None: no limit.
         what: Name of the resource in the error.
 
@@ -38,7 +38,7 @@ async def wait_until(
         response = await http.send(calls.Call("GET", path, headers={"If-None-Match": tag} if tag else {}))
         if response.status_code != 304:
             tag = response.headers.get("ETag")
-            if seen(document_of(response)):
+            if is_final(document_of(response)):
                 return
         remaining = None if until is None else until - time.monotonic()
         if remaining is not None and remaining <= 0:

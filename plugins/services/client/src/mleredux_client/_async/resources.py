@@ -46,7 +46,7 @@ class AsyncResource(Facts[Record]):
             WaitTimeout: It took longer; the work continues.
         """
 
-        def seen(document: Any) -> bool:
+        def is_final(document: Any) -> bool:
             before = self.describe()
             now = self._update(document).describe()
             if progress is not None and now != before:
@@ -57,5 +57,5 @@ class AsyncResource(Facts[Record]):
             progress(self, self.describe())
         what = f"{self._kind.capitalize()} {self.id}"
         longest = None if timeout is None else seconds(timeout)
-        await wait_until(self._http, self._path, seen, timeout=longest, what=what)
+        await wait_until(self._http, self._path, is_final, timeout=longest, what=what)
         return self

@@ -78,9 +78,9 @@ def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_j
     body = {
         "name": name,
         "scopes": list(scopes or _SCOPES[:3]),
-        "project": _found(remote, "project", fields["project"])["id"] if fields["project"] else None,
+        "project": _find(remote, "project", fields["project"])["id"] if fields["project"] else None,
         "expires_in": int(expires) if expires is not None else None,
-        "user": _found(remote, "user", fields["user"])["id"] if fields["user"] else None,
+        "user": _find(remote, "user", fields["user"])["id"] if fields["user"] else None,
     }
     token = remote.json(create("/v1/tokens", known(body)))
     if as_json:
@@ -183,7 +183,7 @@ _lists(user, "user", ("id", "name", "admin"), "List users.")
 def delete_user(ctx: click.Context, name: str, yes: bool) -> None:
     """Remove a user by name or id."""
     remote = service(ctx)
-    user = _found(remote, "user", name)
+    user = _find(remote, "user", name)
     if not yes:
         if not sys.stdin.isatty():
             raise click.UsageError("Deleting without a terminal requires --yes.")
@@ -313,7 +313,7 @@ def _print_usage(projects: list[dict[str, Any]]) -> None:
 
 
 def _project_path(remote: Service, name: str) -> str:
-    return f"/v1/projects/{segment(_found(remote, 'project', name)['id'])}"
+    return f"/v1/projects/{segment(_find(remote, 'project', name)['id'])}"
 
 
 def _member_path(remote: Service, name: str, user: str) -> str:
@@ -324,11 +324,11 @@ def _user_id(remote: Service, name: str) -> str:
     """Return a user's id; the user may be given by name if the caller may look up names."""
     if not remote.get("/v1/me")["user"]["admin"]:
         return name
-    user_id: str = _found(remote, "user", name)["id"]
+    user_id: str = _find(remote, "user", name)["id"]
     return user_id
 
 
-def _found(remote: Service, kind: str, name: str) -> dict[str, Any]:
+def _find(remote: Service, kind: str, name: str) -> dict[str, Any]:
     """Return a project or a user by name or id; only administrators may look up users."""
     from mleredux_client.errors import NotFound
 
