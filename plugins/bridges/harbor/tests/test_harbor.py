@@ -36,8 +36,9 @@ findings = lint_task(pathlib.Path(sys.argv[1]), selected_rules=set(LintRule))
 print(json.dumps({"config": read.config.model_dump(mode="json"), "findings": sorted({f.rule for f in findings})}))
 """
 KINDS = (
-    "digits", "cell-nuclei", "synthetic-easy-5", "wine+planted-3", "wine+shadow", "digits-code", "breast-cancer-model",
-    "wine-service", "wine-tasting", "eda@wine", "leakage@synthetic-micro-public-3", "debugging+planted-public-1@wine",
+    "digits", "cell-nuclei", "synthetic-easy-5", "wine+planted-3", "wine+shadow", "wine+dev", "digits-code",
+    "breast-cancer-model", "wine-service", "wine-tasting", "eda@wine", "leakage@synthetic-micro-public-3",
+    "debugging+planted-public-1@wine",
 )  # fmt: skip
 """Tasks of each kind."""
 

@@ -18,9 +18,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux_bridge_harbor.packages import graders_of
-from mleredux_bridge_harbor.publish import problems
+from mleredux_bridge_harbor.publish import plan, problems
 from mleredux_testing.pytest_plugin import validator
 from packaging.requirements import Requirement
 
@@ -163,7 +164,7 @@ def test_an_interrupted_folder_is_completed(folder: Path, tmp_path: Path) -> Non
     """With the same bytes: of a task half written, of one missing, and of one that is no longer wanted."""
     copy, data = tmp_path / "Micro set", folder.parent / "data"
     shutil.copytree(folder, copy)
-    (copy / "SHA256SUMS").unlink()
+    (copy / "SHA256SUMS").rename(copy / ".unfinished")
     missing, half = (copy / rows(copy, part)[0]["path"] for part in ("train", "evaluation"))
     shutil.rmtree(missing)
     half.rename(half.with_name(f".{half.name}"))
@@ -204,6 +205,37 @@ def test_the_parts_are_disjoint_and_what_differs_is_named(folder: Path, tmp_path
     sentences = list(problems(copy))
     assert f"Both parts contain {count} rows of tables." in sentences
     assert sum("differs from the published file" in sentence for sentence in sentences) == 2 and len(sentences) == 3
+
+
+def test_each_task_is_once_in_the_part_of_its_seed() -> None:
+    tasks = [
+        "wine", "wine", "synthetic-micro-public-1", "synthetic-micro-7", "synthetic-micro-SEED", "eda+planted-7@wine",
+        "wine+planted-public-2", "tabular-playground-series-dec-2021",
+    ]  # fmt: skip
+    train = ["wine", "synthetic-micro-public-1", "wine+planted-public-2", "tabular-playground-series-dec-2021"]
+    evaluation = ["synthetic-micro-7", "synthetic-micro-2", "eda+planted-7@wine"]
+    assert plan(tasks, "Set 1.0", range(1, 3), 0.5).parts == {"train": train, "evaluation": evaluation}
+
+
+@pytest.mark.parametrize("name", ["\u00dcn\u00ef", "1st", 'x"', "x\ny", "json", "Verifiers", "", " x", "x-", "$name"])
+def test_names_that_packages_cannot_have_are_refused(name: str) -> None:
+    with pytest.raises(MlereduxError, match="can't be the name of a package"):
+        plan(["wine"], name, range(0), 0)
+
+
+def test_a_folder_with_other_files_is_not_changed(tmp_path: Path) -> None:
+    mine = tmp_path / "tasks" / "train" / "mine" / "notes.txt"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("mine")
+    code, output = called("wine", "-o", str(tmp_path), "--name", "x", "--data-dir", str(tmp_path / "data"))
+    assert code == 1 and "can't be created: File exists." in output
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [mine]
+
+
+def test_a_set_without_tasks_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+    words = ["--certify", "0", "-o", str(tmp_path / "set"), "--data-dir", str(tmp_path / "data")]
+    code, output = called("cv@synthetic-micro-public-3", *words)
+    assert code == 1 and "All tasks are left out." in output and not (tmp_path / "set").exists()
 
 
 def test_mistakes_are_sentences(folder: Path, tmp_path: Path) -> None:

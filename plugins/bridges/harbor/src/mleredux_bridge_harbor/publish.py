@@ -28,8 +28,11 @@ from mleredux_bridge_harbor.directory import origin, write_task
 from mleredux_bridge_harbor.packages import PACKED, graders_of, pack_packages
 
 PARTS = ("train", "evaluation")
-CERTIFICATE, SUMS = "certificate.json", "SHA256SUMS"
+CERTIFICATE, SUMS, UNFINISHED = "certificate.json", "SHA256SUMS", ".unfinished"
 _VERSION = "1.0.0"
+_GENERATED = re.compile(r"(?:synthetic|planted)(?:-[a-z]+)*?-(public-)?[0-9]+(?=@|$)")
+_RESERVED = {*sys.stdlib_module_names, "mleredux", "verifiers"}
+"""Modules that a package for verifiers would hide, or that would hide it."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +57,28 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
         evaluation: Share of the seeds in the evaluation part.
 
     Raises:
-        MlereduxError: A task does not exist, or there is a `SEED` but no seeds.
+        MlereduxError: A task does not exist, there is a `SEED` but no seeds, or packages can't have the name.
     """
+    module = Plan(name, {}).words["module"]
+    if module in _RESERVED or not re.fullmatch("[A-Za-z](?:[A-Za-z0-9 ._-]*[A-Za-z0-9])?", name):
+        raise MlereduxError(f"{name!r} can't be the name of a package.", hint="Use --name with letters and digits.")
     cut = len(seeds) - round(len(seeds) * evaluation)
     parts: dict[str, list[str]] = {part: [] for part in PARTS}
     for task in tasks:
         if "SEED" not in task:
-            parts["train"].append(task)
+            parts[_part(task)].append(task)
             continue
         if not seeds:
             raise MlereduxError(f"{task} needs seeds.", hint="Specify a range, such as --seeds 1..100.")
         parts["train"] += [task.replace("SEED", f"public-{seed}") for seed in seeds[:cut]]
         parts["evaluation"] += [task.replace("SEED", str(seed)) for seed in seeds[cut:]]
-    return Plan(name, {part: [task for task in names if _applies(task)] for part, names in parts.items()})
+    return Plan(name, {part: [*filter(_applies, dict.fromkeys(names))] for part, names in parts.items()})
+
+
+def _part(task: str) -> str:
+    """Return the part of a task: `train`, unless it is generated with the secret."""
+    generated = _GENERATED.search(task)
+    return PARTS[generated is not None and not generated[1]]
 
 
 def _applies(task: str) -> bool:
@@ -85,10 +97,12 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
         certified: Number of generated tasks per part to certify, evenly spread.
 
     Raises:
-        MlereduxError: The folder is complete, a package is missing, or a task can't be exported.
+        MlereduxError: The folder exists and is not an unfinished one, a package is missing, a task can't be exported,
+            or all are omitted.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=not (folder / SUMS).exists())
+        folder.mkdir(parents=True, exist_ok=(folder / UNFINISHED).exists() or not any(folder.glob("*")))
+        (folder / UNFINISHED).touch()
     except OSError as error:
         raise MlereduxError(f"{folder} can't be created: {error.strerror}.", hint="Choose a new folder.") from error
     facts = dict[str, Any]()
@@ -118,15 +132,18 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
             )
         (folder / f"{part}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
         wanted.parts[part] = [row["task"] for row in rows]
-        for path in (folder / "tasks" / part).glob("*"):
-            if path.relative_to(folder).as_posix() not in {row["path"] for row in rows}:
-                shutil.rmtree(path)
+        for path in {*(folder / "tasks" / part).glob("*")} - {folder / row["path"] for row in rows}:
+            shutil.rmtree(path)
         facts[part] = _facts(rows, names, certificates)
+    if not any(wanted.parts.values()):
+        shutil.rmtree(folder)
+        raise MlereduxError("All tasks are left out.", hint="`mleredux export-task` shows the rewards of solutions.")
     shutil.rmtree(folder / "certificates", ignore_errors=True)
     _write_packages(wanted, folder)
     _write_registry(wanted, folder)
     (folder / "README.md").write_text(_card(wanted, facts), encoding="utf-8")
     (folder / "parts.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    (folder / UNFINISHED).unlink()
     lines = [f"{digest}  {path}\n" for path, digest in _sums(folder)]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
     return facts
@@ -167,8 +184,7 @@ def problems(folder: Path) -> Iterator[str]:
     for part in PARTS:
         for row in rows[part]:
             secret = facts["evaluation"]["commitment"] or ""
-            generated = re.search(r"-(public-)?[0-9]+(?=@|$)", row["task"])
-            if generated and bool(generated[1]) != (part == "train"):
+            if _part(row["task"]) != part:
                 yield f"{row['task']} is in part {part}, but its seed is not."
             if part == "evaluation" and secret.removeprefix("sha256:")[:12] not in row["version"]:
                 yield f"{row['task']} was not generated with the committed secret."
@@ -239,23 +255,15 @@ def _card(wanted: Plan, facts: dict[str, Any]) -> str:
         seeds = "secret" if part == "evaluation" else "public"
         lines.append(f"| {part} | {counts} | {spread} | {ordered} | {seeds} |")
     licenses = {origin(current().task(name)).license or "other" for names in wanted.parts.values() for name in names}
+    files = [{"split": part, "path": f"{part}.jsonl"} for part in PARTS if facts[part]["tasks"]]
     data = DatasetCardData(
         license=sorted(name.lower() for name in licenses),
         pretty_name=wanted.name,
         tags=["harbor", "machine-learning", "agents", "synthetic"],
-        configs=[
-            {
-                "config_name": "default",
-                "data_files": [{"split": part, "path": f"{part}.jsonl"} for part in PARTS if facts[part]["tasks"]],
-            }
-        ],
+        configs=[{"config_name": "default", "data_files": files}],
     )
-    words = {
-        "title": wanted.name,
-        "count": sum(content["tasks"] for content in facts.values()),
-        "rows": "\n".join(lines),
-    }
-    return str(DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{_filled('card', wanted, **words)}"))
+    text = _filled("card", wanted, count=sum(map(len, wanted.parts.values())), rows="\n".join(lines))
+    return str(DatasetCard(f"---\n{data.to_yaml()}\n---\n\n{text}"))
 
 
 def _write_packages(wanted: Plan, folder: Path) -> None:
@@ -263,6 +271,8 @@ def _write_packages(wanted: Plan, folder: Path) -> None:
     module, space = folder / "verifiers" / words["module"], folder / "openenv"
     for written in (module.parent, space):
         shutil.rmtree(written, ignore_errors=True)
+    if not train:
+        return
     module.mkdir(parents=True)
     space.mkdir()
     owners = {owner for name in train for owner in graders_of(current().task(name))}
