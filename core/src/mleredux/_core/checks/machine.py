@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import platform
@@ -23,6 +22,7 @@ from mleredux._core.protocols import BuildRequest, Finding, Launch, Sandbox
 from mleredux._core.sandboxes.slots import DEVICES_VARIABLE, GPUS_VARIABLE, gpu_uuids, machine
 from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux._core.store import RunStore
+from mleredux._core.store.files import read_record
 from mleredux.errors import MlereduxError, one_line
 from mleredux.models import Agent, Limits
 from mleredux.models.formats import counted, plain
@@ -171,13 +171,8 @@ def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
 
 def _prepared(data: DataStore) -> Diagnosis:
     """Check whether the inodes of prepared files reveal anything."""
-    older = []
-    for folder in sorted(data.path.glob("*/prepared/public")):
-        record = {}
-        with contextlib.suppress(OSError, ValueError):
-            record = json.loads((folder.parent / "prepared.json").read_bytes())
-        if not record.get("neutral"):
-            older.append(folder.parts[-3])
+    folders = sorted(data.path.glob("*/prepared/public"))
+    older = [path.parts[-3] for path in folders if not read_record(path.parent / "prepared.json").get("neutral")]
     some = f"{', '.join(older[:3])}{' and others' if older[3:] else ''}"
     message = f"The inodes of {some} may reveal classes, because they were prepared by another program or version."
     remedy = "Prepare them again: `mleredux prepare TASK --force`."

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mleredux._core.store.files import write_atomically
+from mleredux._core.store.files import read_record, write_atomically
 from mleredux.errors import DataError
 from mleredux.models import Task
 
@@ -139,12 +139,7 @@ def _identity(path: Path) -> list[Any]:
 
 
 def _remembered(memory: Path | None) -> dict[str, list[Any]]:
-    try:
-        content = json.loads(memory.read_bytes()) if memory else {}
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(content, dict):
-        return {}
+    content = read_record(memory) if memory else {}
     return {name: entry for name, entry in content.items() if isinstance(entry, list) and len(entry) == 4}
 
 

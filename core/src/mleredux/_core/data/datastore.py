@@ -28,7 +28,7 @@ from mleredux._core.data.neutral import inodes, renew, settle_time, settle_times
 from mleredux._core.data.progress import tell
 from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.plain import recorded_path
-from mleredux._core.store.files import write_atomically
+from mleredux._core.store.files import read_record, write_atomically
 from mleredux._core.submissions.schema import is_current, write_schema
 from mleredux.errors import DataError, NotApplicable, TaskBroken, file_errors, foreign_code
 from mleredux.models import Task
@@ -111,10 +111,8 @@ class DataStore:
 
     def refusal(self, task: Task) -> str | None:
         """Return why a technique does not apply to the task's data, as determined during preparation, or None."""
-        with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-            kept = json.loads((self.home(task) / REFUSAL_FILE).read_bytes())
-            return str(kept["message"]) if kept["task_version"] == task.version else None
-        return None
+        kept = read_record(self.home(task) / REFUSAL_FILE)
+        return str(kept.get("message")) if kept.get("task_version") == task.version else None
 
     def find(self, task: Task) -> Prepared | None:
         """Return the task's prepared files if they are complete and belong to its version, else None.

@@ -18,7 +18,7 @@ import psutil
 
 from mleredux._core.protocols import Exit, Handle, Launch, Usage
 from mleredux._core.sandboxes.processes import birth, contained, end_family, family, living, members, proportional
-from mleredux._core.store.files import write_atomically
+from mleredux._core.store.files import read_record, write_atomically
 from mleredux.errors import SandboxError
 
 _LAUNCHER = Path(__file__).parents[1] / "launcher.py"
@@ -80,9 +80,8 @@ def start_launcher(
 
 def attach_launcher(launch: Launch) -> Handle | None:
     """Return the agent if its launcher is alive or has recorded how the agent ended."""
-    try:
-        noted = json.loads((launch.control_dir / "process.json").read_bytes())
-    except (FileNotFoundError, ValueError):
+    noted = read_record(launch.control_dir / "process.json")
+    if not noted:
         return None
     handle = _ProcessHandle(launch, noted, None)
     # Without either, the launcher was killed externally (by a sweep or a reboot), not by the agent.
@@ -125,9 +124,8 @@ class _ProcessHandle:
         """Return how the agent ended, as recorded by the launcher."""
         if self.alive():
             return None
-        try:
-            ended = json.loads(self._exit_path.read_bytes())
-        except (FileNotFoundError, ValueError):
+        ended = read_record(self._exit_path)
+        if not ended:
             return Exit(None, signal.SIGKILL)  # the launcher itself was killed
         # The init of a container exits with 128 + N if signal N ended the agent, as a shell does.
         if self._contained and 128 < (code := ended["code"] or 0) <= 128 + signal.NSIG:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 from mleredux._core.data.datastore import LEADERBOARD_FILE, OTHER_DATA_NOTE, DataStore, Prepared
 from mleredux._core.data.medals import read_leaderboard
 from mleredux._core.plugins import Catalogue
+from mleredux._core.store.files import read_record
 from mleredux.errors import DataError, disk_full
 from mleredux.models import Task
 
@@ -92,7 +91,6 @@ def as_prepared(task: Task, prepared: Path) -> Task:
     boards = [prepared.parent / LEADERBOARD_FILE, prepared / "private" / LEADERBOARD_FILE]
     leaderboard = next((path for path in (boards if task.leaderboard is None else boards[:1]) if path.is_file()), None)
     changes: dict[str, Any] = {"leaderboard": leaderboard} if leaderboard else {}
-    with contextlib.suppress(FileNotFoundError, NotADirectoryError, ValueError):
-        if json.loads((prepared / "prepared.json").read_bytes()).get("differences"):
-            changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))
+    if read_record(prepared / "prepared.json").get("differences"):
+        changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))
     return task.model_copy(update=changes) if changes else task

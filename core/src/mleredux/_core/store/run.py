@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mleredux._core.plugins.discovery import entry_points
 from mleredux._core.store.events import EventLog
-from mleredux._core.store.files import FileLock, write_atomically
+from mleredux._core.store.files import FileLock, read_record, write_atomically
 from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import (
@@ -359,11 +359,7 @@ TICKET_FILE = ".ticket"
 
 def read_ticket(folder: Path) -> dict[str, Any]:
     """Return the ticket of a run: `nonce`, `executor`, `job`, and how to execute it; empty if there is none."""
-    try:
-        ticket = json.loads((folder / TICKET_FILE).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return ticket if isinstance(ticket, dict) else {}
+    return read_record(folder / TICKET_FILE)
 
 
 def write_ticket(folder: Path, ticket: dict[str, Any]) -> None:
