@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mleredux._core.checks.machine import Diagnosis
+from mleredux._core.checks.machine import Diagnosis, checked
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.data.space import check as check_space
 from mleredux._core.planning.names import check_metric
@@ -54,10 +54,7 @@ def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str |
         return [Diagnosis("agent", Finding(name, False, error.message, error.hint), required=True)]
     chosen = planned.sandbox
     diagnoses = [Diagnosis("agent", Finding(name, True, f"It runs in sandbox {chosen}."))]
-    try:
-        findings = list(catalogue.sandbox(chosen).check())
-    except MlereduxError as error:
-        findings = [Finding(chosen, False, error.message, error.hint)]
+    [findings] = checked([chosen], lambda name: catalogue.sandbox(name).check())
     works = any(finding.ok for finding in findings)
     diagnoses += [Diagnosis("sandbox", finding, required=not works) for finding in findings]
     lacking = [key for key in (*declared.secrets, *declared.pass_env) if key not in os.environ]
