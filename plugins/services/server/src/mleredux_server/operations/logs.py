@@ -11,17 +11,13 @@ import re
 import sys
 import threading
 import traceback
-from collections.abc import Mapping, MutableMapping
-from contextvars import ContextVar
+from collections.abc import MutableMapping
 from typing import Any, Literal, TextIO
 
 import structlog
 
 LEVELS = ("debug", "info", "warning", "error")
 Format = Literal["text", "json"]
-
-request_state: ContextVar[Mapping[str, Any] | None] = ContextVar("request_state", default=None)
-"""State of the current request: its `id` is in each of its log lines."""
 
 _EventDict = MutableMapping[str, Any]
 _FIRST = ("time", "level", "event")
@@ -46,7 +42,7 @@ def configure(form: Format = "text", level: str = "info", stream: TextIO | None 
     shared: list[structlog.typing.Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", key="time"),
-        _add_request,
+        structlog.contextvars.merge_contextvars,
     ]
     structlog.configure(
         processors=[
@@ -129,13 +125,6 @@ def _masked_value(value: Any) -> Any:
     if isinstance(value, int | float):
         return value
     return masked(str(value)[:_LONGEST])
-
-
-def _add_request(_logger: Any, _method: str, event: _EventDict) -> _EventDict:
-    state = request_state.get()
-    if state is not None and "request_id" not in event and state.get("id") is not None:
-        event["request_id"] = state["id"]
-    return event
 
 
 def _show_exception(_logger: Any, _method: str, event: _EventDict) -> _EventDict:

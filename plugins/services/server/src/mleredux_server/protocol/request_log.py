@@ -10,7 +10,6 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mleredux_server.accounts.identity import new_id
-from mleredux_server.operations.logs import request_state
 from mleredux_server.operations.metrics import Metrics
 from mleredux_server.protocol.middleware import request_id
 
@@ -50,8 +49,8 @@ class Observing:
                     self.metrics.followers.inc()
             await send(message)
 
-        # Never reset: each request has its own context, and errors are logged by an outer layer.
-        request_state.set(state)
+        # Never unbound: each request has its own context, and errors are logged by an outer layer.
+        structlog.contextvars.bind_contextvars(request_id=state["id"])
         self.metrics.in_flight.inc()
         try:
             await self.app(scope, receive, sending)
