@@ -6,41 +6,22 @@ import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Depends, Request
 from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import Catalogue, DataStore
-from mleredux.plugin.host import Machine
 from mleredux_executor_nodes.shared import StoredRuns
 
+from mleredux_server.accounts.vault import Vault
 from mleredux_server.database import Database
 from mleredux_server.protocol.idempotency import Claim
 from mleredux_server.scheduler.forecast import Forecasts
-from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
 
 if TYPE_CHECKING:
     from mleredux_server.operations.traces import Tracing
-from mleredux_server.accounts.vault import Vault
-
-
-class Scheduler(Protocol):
-    """Executes the jobs of a service, from the application's start to its end."""
-
-    tally: Tally
-
-    def start(self) -> None:
-        """Find jobs that are still running, then start."""
-
-    def stop(self) -> None:
-        """Stop assigning jobs; those that are running continue."""
-
-    def alive(self) -> bool:
-        """Return whether it is running."""
-
-    def largest(self) -> Machine | None:
-        """Return the largest machine that a run can use; None if it is this machine."""
+    from mleredux_server.scheduler.dispatcher import Dispatcher
 
 
 @dataclass
@@ -62,7 +43,7 @@ class Service:
     store: RunStore
     data: DataStore
     wake: threading.Event = field(default_factory=threading.Event)
-    scheduler: Scheduler | None = None
+    scheduler: Dispatcher | None = None
     tracing: Tracing | None = None
     cancelling: set[str] = field(default_factory=set)
     left: list[tuple[list[str], Claim]] = field(default_factory=list)

@@ -227,7 +227,7 @@ class Dispatcher:
                 job.id,
                 job.user_id,
                 job.project_id,
-                _demand(job),
+                Demand(job.cpus, job.memory_mb, job.gpus),
                 (job.started_at or job.created_at).timestamp(),
                 job.preemptible,
                 leaving=job.id in self._jobs.started and self._jobs.started[job.id].leaving,
@@ -332,10 +332,6 @@ class Dispatcher:
         return Demand(
             sum(slot.cpus for slot in held), sum(slot.memory_mb for slot in held), sum(len(slot.gpus) for slot in held)
         )
-
-
-def _demand(job: Job) -> Demand:
-    return Demand(job.cpus, job.memory_mb, job.gpus)
 
 
 def _allowance(quota: Quota) -> Allowance:
