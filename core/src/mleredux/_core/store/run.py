@@ -295,6 +295,23 @@ class Run:
         every = -(-len(points) // _CURVE_POINTS) or 1
         return points[::-every][::-1]
 
+    def results(self) -> dict[str, Any]:
+        """Return the results that lists of runs show; those that are not known yet are None."""
+        report, outcome = self.report, self.outcome
+        llm = report.ledger.llm if report and report.ledger else None
+        return {
+            "score": report.score if report else None,
+            "medal": report.medal if report else None,
+            "percentile": report.percentile if report else None,
+            "verdict": report.verdict.status if report else None,
+            "seconds": outcome.seconds if outcome else None,
+            "paused_seconds": outcome.paused_seconds if outcome else None,
+            "tokens": llm.prompt_tokens + llm.completion_tokens if llm else None,
+            "cost_usd": llm.cost_usd if llm else None,
+            "message": self.message or (report.message if report else None),
+            "curve": self.curve,
+        }
+
     def resources(self) -> list[Sample]:
         """Return the resource use of the agent over time."""
         from mleredux._core.sandboxes.timeline import TIMELINE_FILE, read_timeline

@@ -27,6 +27,7 @@ _COLUMNS = (
     "id, task, agent, seed, sandbox, status, cause, score, medal, verdict, created_at, updated_at, experiment, arm, "
     "percentile, started_at, seconds, paused_seconds, tokens, cost_usd, message, curve"
 )
+_PLANNED = ("task", "agent", "seed", "sandbox", "experiment", "arm")
 _ALL_COLUMNS = f"{_COLUMNS}, log_bytes"
 _SCHEMA = f"CREATE TABLE IF NOT EXISTS runs ({_ALL_COLUMNS.replace('id,', 'id TEXT PRIMARY KEY,', 1)}) WITHOUT ROWID"
 OBFUSCATED = "task"
@@ -321,38 +322,21 @@ class RunStore:
     def _row(self, name: str, run: Run | None = None) -> tuple[Any, ...]:
         """Return the row of a run for the index; for a run that can't be read, the row states only that."""
         log_bytes, now = self._log_bytes(name), datetime.now(UTC).isoformat()  # read first: newer events make it stale
+        row = dict.fromkeys(_ALL_COLUMNS.split(", ")) | {"id": name, "updated_at": now, "log_bytes": log_bytes}
         try:
             run = run or Run(self.path / name)
-            report, cause, outcome, began = run.report, run.cause, run.outcome, run.log.state.began
-            llm = report.ledger.llm if report and report.ledger else None
-            return (
-                name,
-                run.spec.task,
-                run.spec.agent,
-                run.spec.seed,
-                run.spec.sandbox,
-                str(run.state),
-                str(cause) if cause else None,
-                report.score if report else None,
-                report.medal if report else None,
-                report.verdict.status if report else None,
-                run.spec.created_at.isoformat(),
-                now,
-                run.spec.experiment,
-                run.spec.arm,
-                report.percentile if report else None,
-                began.isoformat() if began else None,
-                outcome.seconds if outcome else None,
-                outcome.paused_seconds if outcome else None,
-                llm.prompt_tokens + llm.completion_tokens if llm else None,
-                llm.cost_usd if llm else None,
-                run.message or (report.message if report else None),
-                json.dumps(curve) if (curve := run.curve) else None,
-                log_bytes,
-            )
+            row |= {field: getattr(run.spec, field) for field in _PLANNED}
+            cause, began, results = run.cause, run.log.state.began, run.results()
+            row |= results | {
+                "status": str(run.state),
+                "cause": str(cause) if cause else None,
+                "created_at": run.spec.created_at.isoformat(),
+                "started_at": began.isoformat() if began else None,
+                "curve": json.dumps(results["curve"]) if results["curve"] else None,
+            }
         except (MlereduxError, ValueError, OSError) as error:
-            known = [getattr(run and run.spec, field, None) for field in ("task", "agent", "seed", "sandbox")]
-            return (name, *known, _UNREADABLE, *[None] * 5, now, *[None] * 8, str(error), None, log_bytes)
+            row |= {"status": _UNREADABLE, "message": str(error)}
+        return tuple(row.values())
 
 
 def _begin(database: sqlite3.Connection) -> None:

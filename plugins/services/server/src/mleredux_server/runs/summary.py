@@ -88,24 +88,15 @@ def facts_of(run: Run) -> Facts:
     events = run.events()
     told = run.log.state
     llm = told.llm or LlmUse()
-    report = run.report
-    spent = report.ledger.llm if report and report.ledger else None
+    report, results = run.report, run.results()
+    del results["tokens"]  # of the last attempt; quotas count those of all attempts
+    results["message"] = without_places(results["message"], run.path.parent, Path(run.spec.data_dir))
     return Facts(
+        **results,
         log_bytes=size,
         state=told.state,
         cause=told.cause,
-        message=without_places(
-            told.message or (report.message if report else None), run.path.parent, Path(run.spec.data_dir)
-        ),
-        score=report.score if report else None,
-        medal=report.medal if report else None,
-        percentile=report.percentile if report else None,
-        verdict=report.verdict.status if report else None,
         valid=report.valid_submission if report else None,
-        seconds=told.outcome.seconds if told.outcome else None,
-        paused_seconds=told.outcome.paused_seconds if told.outcome else None,
-        cost_usd=spent.cost_usd if spent else None,
-        curve=run.curve,
         started_at=told.began,
         ended_at=told.entered if told.state.final else None,
         changed_at=events[-1].time if events else None,
