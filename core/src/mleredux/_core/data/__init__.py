@@ -12,18 +12,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from mleredux.models.imports import on_first_use
 
 if TYPE_CHECKING:
-    from mleredux._core.data.datastore import DataStore, Prepared
+    from mleredux._core.data.datastore import DataStore as DataStore
+    from mleredux._core.data.datastore import Prepared as Prepared
 
-__all__ = ["DataStore", "Prepared"]
-
-
-def __getattr__(name: str) -> Any:
-    """Import the store of data on first use, as lists of tasks need only the names of samples."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mleredux._core.data import datastore
-
-    return getattr(datastore, name)
+__getattr__, __all__ = on_first_use(__name__, {".datastore": "DataStore Prepared"})
+"""The store of data is imported on first use, as lists of tasks need only the names of samples."""
