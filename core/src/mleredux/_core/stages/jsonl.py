@@ -23,8 +23,6 @@ class Listed(Model):
 
     competition_id: str
     submission_path: str | None
-    logs_path: str | None = None
-    code_path: str | None = None
     problem: str | None = None
     """The reason if the line can't be read."""
 
