@@ -178,15 +178,8 @@ class RunStore:
             _begin(database)
             self._insert(database, run.id, run)
 
-    def rows(
-        self,
-        *,
-        task: str | None = None,
-        agent: str | None = None,
-        status: str | None = None,
-        most: int | None = None,
-    ) -> list[dict[str, Any]]:
-        """Return rows of the index, newest first, filtered.
+    def rows(self, *, most: int | None = None, **wanted: str | None) -> list[dict[str, Any]]:
+        """Return rows of the index, newest first; only those with the wanted values, such as `task="digits"`.
 
         `status` is `interrupted` if a run has not ended and its process is dead. `curve` is the score over time,
         `[[seconds, score], …]`, with at most 24 versions.
@@ -209,9 +202,7 @@ class RunStore:
             if row["status"] in STAGES and not FileLock(self.path / row["id"] / ".lock").held_elsewhere():
                 with contextlib.suppress(MlereduxError, ValueError, OSError):
                     row["status"] = Run(self.path / row["id"]).status
-        wanted = {key: value for key, value in {"task": task, "agent": agent, "status": status}.items() if value}
-        if wanted:
-            rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+        rows = [row for row in rows if all(row[key] == value for key, value in wanted.items() if value)]
         return sorted(rows, key=lambda row: str(row["id"]), reverse=True)
 
     def rebuild(self) -> int:

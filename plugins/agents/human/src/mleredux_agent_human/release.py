@@ -38,6 +38,6 @@ def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
 
 def _waiting(store: Any) -> list[Run]:
     """Return runs that are held back and not in progress."""
-    rows = [row for row in store.rows() if row["status"] == "grading"]
+    rows = store.rows(status="grading")
     runs = [Run(Path(store.path) / row["id"]) for row in rows]
     return [run for run in runs if run.hold_end is not None and not run.alive]

@@ -174,7 +174,7 @@ class Study:
     def rows(self, *, task: str | None = None) -> list[dict[str, Any]]:
         """Return the rows of the technique runs, as `collect` reads them."""
         name = f"{self.plan.experiment.name}.writer"
-        return [row for row in self.store.rows(task=task) if row["experiment"] == name]
+        return self.store.rows(task=task, experiment=name)
 
     def get(self, name: str, /) -> Run:
         """Return a run."""

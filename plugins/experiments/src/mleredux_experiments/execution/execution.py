@@ -107,7 +107,7 @@ class Execution:
 
     def rows(self) -> list[dict[str, Any]]:
         """Return the rows of its runs, the newest first."""
-        return [row for row in self.store.rows() if row["experiment"] == self.record.name]
+        return self.store.rows(experiment=self.record.name)
 
     def ended_rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows of its runs that have ended."""
