@@ -9,7 +9,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.plugin.command import current
 from mleredux.plugin.task import Task
 from mleredux_agents import RewardRule, rule_of
@@ -67,12 +67,9 @@ def write_task(
     why = None if source.license else f"{source.license_source or 'The license of its data is not declared'}."
     if why and source.fetch is None:
         raise MlereduxError(f"{task.id} can't be exported or its data fetched. {why}", hint="Declare its `license`.")
-    try:
+    with file_errors(MlereduxError, f"{output} can't be created", "Choose a folder that you can write to."):
         output.parent.mkdir(parents=True, exist_ok=True)
         temporary = tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}-")
-    except OSError as error:
-        hint = "Choose a folder that you can write to."
-        raise MlereduxError(f"{output} can't be created: {error.strerror}.", hint=hint) from error
     with temporary as temporary_path:
         folder = Path(temporary_path) / "task"
         _write_environment(task, folder / "environment", image)

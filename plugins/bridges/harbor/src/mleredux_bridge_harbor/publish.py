@@ -20,7 +20,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from mleredux.errors import MlereduxError, NotApplicable
+from mleredux.errors import MlereduxError, NotApplicable, file_errors
 from mleredux.models.formats import counted
 from mleredux.plugin.command import current
 
@@ -100,11 +100,9 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
         MlereduxError: The folder exists and is not an unfinished one, a package is missing, a task can't be exported,
             or all are omitted.
     """
-    try:
+    with file_errors(MlereduxError, f"{folder} can't be created", "Choose a new folder."):
         folder.mkdir(parents=True, exist_ok=(folder / UNFINISHED).exists() or not any(folder.glob("*")))
         (folder / UNFINISHED).touch()
-    except OSError as error:
-        raise MlereduxError(f"{folder} can't be created: {error.strerror}.", hint="Choose a new folder.") from error
     facts = dict[str, Any]()
     for part in PARTS:
         names = wanted.parts[part]

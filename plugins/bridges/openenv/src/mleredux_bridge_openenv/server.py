@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 import uvicorn
-from mleredux import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux_agents import fair_share
 from openenv.core.env_server.http_server import create_fastapi_app
 from openenv.core.env_server.types import State
@@ -67,10 +67,7 @@ def serve(
     app.add_middleware(SameOrigin)
     if host in _LOOPBACK:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=_LOOPBACK)
-    try:
+    with file_errors(MlereduxError, f"Port {port} of {host} can't be used", "Choose another one with --port."):
         listening = socket.create_server((host, port))
-    except OSError as error:
-        problem = f"Port {port} of {host} can't be used: {error.strerror}."
-        raise MlereduxError(problem, hint="Choose another one with --port.") from None
     click.echo(f"OpenEnv clients can use {', '.join(tasks)} at http://{host}:{listening.getsockname()[1]}")
     uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import ExecutorError
+from mleredux.errors import ExecutorError, file_errors
 from mleredux.models.formats import counted, plain
 from mleredux.plugin.executor import JobSpec, JobStatus, Node, job_environment
 from mleredux.plugin.sandbox import Finding
@@ -116,13 +116,11 @@ class RayExecutor:
             python = os.environ.get(PYTHON_VARIABLE) or sys.executable
             pipe, env = subprocess.PIPE, {**job_environment(), **_QUIET}
             words = [python, str(_HERE / "driver.py"), address]
-            try:
+            hint = f"{PYTHON_VARIABLE} must contain the path of a Python that has Ray."
+            with file_errors(ExecutorError, f"{python} can't be started", hint):
                 self._driver = subprocess.Popen(
                     words, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=env, start_new_session=True
                 )
-            except OSError as error:
-                hint = f"{PYTHON_VARIABLE} must contain the path of a Python that has Ray."
-                raise ExecutorError(f"{python} can't be started: {error.strerror}.", hint=hint) from error
         return self._driver
 
     def _end(self) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError, NotFound
+from mleredux.errors import MlereduxError, NotFound, file_errors
 from mleredux.plugin.experiment import Plan
 from mleredux.plugin.files import write_atomically
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -63,11 +63,9 @@ class Record(BaseModel):
         Raises:
             MlereduxError: The folder can't be created.
         """
-        try:
+        message = f"The experiment's directory {folder} can't be created"
+        with file_errors(MlereduxError, message, "Choose another with --runs-dir."):
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            message = f"The experiment's directory {folder} can't be created: {error.strerror}."
-            raise MlereduxError(message, hint="Choose another with --runs-dir.") from error
         write_atomically(folder / RECORD_FILE, self.model_dump_json(indent=1) + "\n")
 
     def changed(self, what: str, results: int) -> None:

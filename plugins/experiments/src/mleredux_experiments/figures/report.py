@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.plugin.files import write_atomically
 
 from mleredux_experiments.figures.pictures import Picture, pictures
@@ -64,15 +64,12 @@ def export(analysis: Analysis, form: str, path: Path) -> list[Path]:
     Raises:
         MlereduxError: The file cannot be written, or `parquet` needs a package that is not installed.
     """
-    try:
+    with file_errors(MlereduxError, f"{path} can't be written", "Choose another output with -o."):
         if form == "parquet":
             return [_parquet(analysis, path)]
         if form == "csv":
             return _csv(analysis, path)
         write_atomically(path, _text(analysis, form))
-    except OSError as error:
-        message = f"{path} can't be written: {error.strerror or error}."
-        raise MlereduxError(message, hint="Choose another output with -o.") from error
     return [path]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux_artifact_reports.shared import TEMPLATES as REPORT
 
 from mleredux_view.downloads import SentFile
@@ -23,12 +23,10 @@ def export(source: Source, folder: Path) -> int:
     """
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise MlereduxError(f"{folder} is not empty.", hint="Choose a new folder.")
-    try:
+    with file_errors(MlereduxError, f"Cannot write to {folder}"):
         shutil.copytree(STATIC, folder / "static", ignore=shutil.ignore_patterns("htmx.*"))
         shutil.copy(REPORT / "report.css", folder / "static" / "report.css")
         return _write_pages(source, folder)
-    except OSError as error:
-        raise MlereduxError(f"Cannot write to {folder}: {error.strerror or error}.") from error
 
 
 def _write_pages(source: Source, folder: Path) -> int:

@@ -8,7 +8,7 @@ import webbrowser
 from collections.abc import Callable
 
 import uvicorn
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 
 from mleredux_view.guard import ONCE, Guard
 from mleredux_view.site import make_site
@@ -32,10 +32,8 @@ def serve(source: Source, port: int, *, browser: bool, listening: Callable[[str]
     """
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
+    with file_errors(MlereduxError, f"Can't listen on port {port}", "Choose another --port."):
         listener.bind(("127.0.0.1", port))
-    except OSError as error:
-        raise MlereduxError(f"Can't listen on port {port}: {error.strerror}.", hint="Choose another --port.") from error
     port = listener.getsockname()[1]
     guard = Guard(make_site(lambda _request: source), port)
     address = f"http://127.0.0.1:{port}/?{ONCE}={guard.once}"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.plugin.files import FileLock, write_atomically
 
 from mleredux_tracker_mlflow.masks import masked_text
@@ -60,10 +60,8 @@ def write_sent(folder: Path, uri: str, sent: Sent) -> None:
         MlereduxError: The run's directory cannot be written.
     """
     content = {**_read(folder), _name(uri): asdict(sent)}
-    try:
+    with _writing(folder):
         write_atomically(folder / FILE, json.dumps(content, indent=1) + "\n")
-    except OSError as error:
-        raise _unwritable(folder, error) from error
 
 
 @contextmanager
@@ -74,10 +72,8 @@ def sole_sender(folder: Path) -> Iterator[None]:
         MlereduxError: Another process or thread is sending it, or the run's directory cannot be written.
     """
     lock = FileLock(folder / _LOCK)
-    try:
+    with _writing(folder):
         free = lock.acquire()
-    except OSError as error:
-        raise _unwritable(folder, error) from error
     if not free:
         raise MlereduxError(f"Run {folder.name} is being sent to MLflow by another process.", hint="Try again later.")
     try:
@@ -101,8 +97,6 @@ def _name(uri: str) -> str:
     return shown if len(shown) <= 200 else f"{shown[:180]}…{hashlib.sha256(shown.encode()).hexdigest()[:16]}"
 
 
-def _unwritable(folder: Path, error: OSError) -> MlereduxError:
-    return MlereduxError(
-        f"Cannot write the MLflow record to {folder}: {error.strerror or error}.",
-        hint="Check its permissions.",
-    )
+def _writing(folder: Path) -> AbstractContextManager[None]:
+    """Explain errors of writing to a run's directory."""
+    return file_errors(MlereduxError, f"Cannot write the MLflow record to {folder}", "Check its permissions.")

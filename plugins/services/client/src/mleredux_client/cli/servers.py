@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 
 TOKEN_VARIABLE = "MLEREDUX_TOKEN"
 MAX_TOKEN = 1024
@@ -121,7 +121,7 @@ def _read() -> dict[str, dict[str, Any]]:
 def _write(servers: dict[str, dict[str, Any]]) -> None:
     """Replace the file atomically; it is never readable by others, not even for a moment."""
     path = servers_file()
-    try:
+    with file_errors(MlereduxError, f"{path} can't be written", f"Use {TOKEN_VARIABLE} instead."):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".servers-")  # created with mode 0600
         try:
@@ -135,6 +135,3 @@ def _write(servers: dict[str, dict[str, Any]]) -> None:
             with contextlib.suppress(OSError):
                 Path(name).unlink()
             raise
-    except OSError as error:
-        hint = f"Use {TOKEN_VARIABLE} instead."
-        raise MlereduxError(f"{path} can't be written: {error.strerror or error}.", hint=hint) from error

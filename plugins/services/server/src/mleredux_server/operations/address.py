@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.plugin.files import FileLock, write_atomically
 
 from mleredux_server.settings import Settings
@@ -43,12 +43,9 @@ def bound(settings: Settings) -> socket.socket:
     # Without an explicit protocol, asyncio does not disable Nagle's algorithm, which delays each response by 40 ms.
     server_socket = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
+    with file_errors(MlereduxError, f"Can't listen on {settings.host}:{settings.port}", "Choose another --port."):
         server_socket.bind((settings.host, settings.port))
         server_socket.listen(_BACKLOG)
-    except OSError as error:
-        hint = "Choose another --port."
-        raise MlereduxError(f"Can't listen on {settings.host}:{settings.port}: {error.strerror}.", hint=hint) from error
     return server_socket
 
 
@@ -61,12 +58,10 @@ def alone(settings: Settings) -> Iterator[None]:
     """
     settings.state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = FileLock(settings.state_dir / "server.lock")
-    try:
+    hint = "Mount its file system with locks, or use a --runs-dir on another file system."
+    with file_errors(MlereduxError, f"Files in {settings.runs_dir} can't be locked", hint):
         acquired = lock.acquire()
         works = lock.held_elsewhere()
-    except OSError as error:
-        hint = "Mount its file system with locks, or use a --runs-dir on another file system."
-        raise MlereduxError(f"Files in {settings.runs_dir} can't be locked: {error.strerror}.", hint=hint) from error
     beat = None if works else Heartbeat(settings.state_dir / "server.beat")
     if not acquired or (beat is not None and not beat.start()):
         hint = "Stop it first, or use another --runs-dir."
