@@ -144,8 +144,12 @@ def test_a_token_of_one_project_can_not_create_tokens_for_others(
         assert http.get(f"/v1/projects/{me['default_project']}").status_code == 404
         assert http.get("/v1/runs", params={"project": "ann"}).status_code == 404
         assert {token["project"] for token in http.get("/v1/tokens").json()["items"]} == {team}
-        unbound = make(ann)
+        unbound = make(ann, name="for all projects")
         assert http.delete(f"/v1/tokens/{unbound['id']}").status_code == 404
+    with httpx.Client(base_url=local.url, headers={"Origin": local.url}, timeout=30) as browser:
+        for token, shown in ((unbound, False), (bound, False), (make(ann, scopes=["read", "tokens"]), True)):
+            assert browser.post("/ui/sign-in", data={"token": token["token"]}).status_code == 303
+            assert ("for all projects" in browser.get("/ui/server").text) == shown
     assert make(ann, 404, project="prj_elsewhere")
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from mleredux.errors import MlereduxError
 from mleredux.models import first_problem
 from pydantic import ValidationError
-from sqlalchemy import func, or_, select, update
+from sqlalchemy import Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.identity import SCOPES, hash_of, new_id, new_token
@@ -184,6 +184,15 @@ def disable_user(session: Session, user: User) -> None:
             raise Problem("conflict", f"User {user.name} is the last admin.", hint="Make another user an admin first.")
     user.disabled_at = user.disabled_at or now()
     session.execute(update(Token).where(Token.user_id == user.id, Token.revoked_at.is_(None)).values(revoked_at=now()))
+
+
+def live_tokens(caller: Caller) -> Select[Token, str]:
+    """Select the tokens that a caller may list and that are not revoked, with their users' names: the caller's own, for
+    an admin those of all users."""
+    query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
+    if not caller.all_projects:
+        query = query.where(Token.user_id == caller.user_id)
+    return query if caller.bound_to is None else query.where(Token.project_id == caller.bound_to)
 
 
 def set_quota(project: Project, change: Quota) -> None:

@@ -9,10 +9,9 @@ import secrets
 from datetime import datetime, timedelta
 
 from fastapi import APIRouter, Request, Response
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from mleredux_server.accounts.accounts import find_user, make_token, note, visible_project
+from mleredux_server.accounts.accounts import find_user, live_tokens, make_token, note, visible_project
 from mleredux_server.accounts.identity import TOKEN_PREFIX, hash_of
 from mleredux_server.accounts.security import AnyCaller, Caller, Keeper, bearer_of
 from mleredux_server.database.tables import Member, Token, User, now
@@ -56,13 +55,8 @@ def create_token(asked: TokenRequest, caller: Keeper, request: Request, service:
 @router.get("")
 def list_tokens(caller: Keeper, service: Current, paging: Pages) -> Page[TokenView]:
     """List the caller's tokens that are not revoked; with an admin's token, those of all users."""
-    query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
-    if not caller.all_projects:
-        query = query.where(Token.user_id == caller.user_id)
-    if caller.bound_to is not None:
-        query = query.where(Token.project_id == caller.bound_to)
     with service.database.reading() as session:
-        rows = session.execute(paging.in_order(query, Token.id)).all()
+        rows = session.execute(paging.in_order(live_tokens(caller), Token.id)).all()
     return paging.page(rows, lambda row: row[0].id, lambda row: token_view(*row))
 
 

@@ -11,6 +11,7 @@ from mleredux_view.shared import Visit
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
+from mleredux_server.accounts.accounts import live_tokens
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Audit, Identity, Job, Project, RunRow, Token, User
 from mleredux_server.operations.health import Check, Health
@@ -91,12 +92,9 @@ def _told(value: float | None) -> float | None:
 def _tokens(session: Session, caller: Caller) -> list[TokenView]:
     """Return the records of the user's own tokens, or of all tokens for an admin; the tokens themselves are not
     stored."""
-    query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
-    if not caller.all_projects:
-        if not caller.may("tokens"):
-            return []
-        query = query.where(Token.user_id == caller.user_id)
-    rows = session.execute(query.order_by(Token.created_at.desc()).limit(_SHOWN))
+    if not caller.all_projects and not caller.may("tokens"):
+        return []
+    rows = session.execute(live_tokens(caller).order_by(Token.created_at.desc()).limit(_SHOWN))
     return [as_view(TokenView, token, user=name) for token, name in rows]
 
 
