@@ -24,6 +24,7 @@ from mleredux._core.stages.dev_scores import FOLDER as INNER
 from mleredux._core.stages.dev_scores import DevScores
 from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_children, sweep_folders
 from mleredux._core.stages.prepare import prepare
+from mleredux._core.store import Run
 from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux.models import Ledger, Limits, NotSubmitted, Report
 from mleredux_support.commands import mleredux
@@ -332,3 +333,5 @@ def test_predictions_that_only_the_answers_rule_out_use_up_development_scores(
     assert [answer["left"] for answer in answers] == [1, 1, 1, 0, 0], "files that validation refuses reveal nothing"
     assert {answer["score"] for answer in answers} == {None} and run.log.state.dev_scores == (None, None)
     assert answers[0]["message"] == answers[3]["message"], "nor does the message"
+    context.run = SimpleNamespace(spec=spec, log=Run(run.path).log, emit=run.emit)
+    assert DevScores(context, tmp_path)(path, lambda: False)()["left"] == 0, "a resumed run has used them"
