@@ -29,7 +29,7 @@ def test_a_run_imports_nothing_heavy_in_the_command_itself(tmp_path: Path) -> No
     imported("-m", "mleredux", *run)  # prepares the data
     modules = imported("-m", "mleredux", *run)
     assert "mleredux" in modules and "mleredux_artifact_reports" in modules
-    assert not modules & HEAVY
+    assert modules & HEAVY <= {"jinja2"}, "the page of the run is made of a template"
 
 
 def commands(command: click.Command, above: click.Context | None, *path: str) -> Iterator[tuple[str, ...]]:

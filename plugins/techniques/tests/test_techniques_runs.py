@@ -57,7 +57,7 @@ def test_documents_are_validated_and_graded_by_file(
     assert reports[0]["details"] == reports[1]["details"]
     path.write_text(path.read_text().replace('"shared_rows":', '"shared_rows":"7","shared_rows":'))
     refused = cli("validate", str(path), "leakage+planted-public-1@wine")
-    assert refused.returncode == 1
+    assert refused.returncode == 3
     assert refused.stdout == f"{path} is ambiguous: the field 'shared_rows' occurs twice in one object.\n"
 
 
