@@ -180,3 +180,14 @@ def test_power_exists_for_agents_that_always_or_never_succeed(a: str, b: str, ma
     chances = [sample.chance(size) for size in (1, 20, 50, 99, 100)]
     assert all(0 <= one <= 1 for one in chances) and chances == sorted(chances)
     assert sample.detectable is None or 0 <= sample.detectable <= 100
+
+
+@pytest.mark.parametrize("margin", [0.0, 30.0])
+@pytest.mark.parametrize("tasks", [2, 6, 12])
+def test_power_exists_if_all_tasks_tie_although_their_runs_vary(tasks: int, margin: float) -> None:
+    runs = [np.array([40.0, 60.0])] * tasks
+    sample = Sample(power.variance_of(runs, runs), tasks, 2, reach=100.0, margin=margin)
+    assert sample.variance.of_mean(2) > 0
+    chances = [sample.chance(size) for size in (1, 20, 50, 99, 100)]
+    assert all(0 <= one <= 1 for one in chances) and chances == sorted(chances)
+    assert sample.detectable is None or 0 < sample.detectable <= 100

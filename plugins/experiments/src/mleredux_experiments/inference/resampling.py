@@ -99,11 +99,11 @@ class Evidence:
 
 def zeros(differences: Array) -> float | None:
     """Return the share of zeros in tied differences: most are equal, or more than a quarter (and at least two) are
-    zero. None if they are not tied."""
+    zero. None if they are not tied. The share is below 1, because other tasks may differ."""
     same = np.abs(differences) < _TIE
     alike = int(np.unique(differences.round(9), return_counts=True)[1].max())
     tied = 2 * alike > len(differences) or (same.sum() > 1 and 4 * same.sum() > len(differences))
-    return float(same.mean()) if tied else None
+    return min(float(same.mean()), len(same) / (len(same) + 1)) if tied else None
 
 
 def paired_interval(differences: Array, scale: Scale, alpha: float) -> Interval | None:
