@@ -28,11 +28,6 @@ def _score(report: Report) -> float | None:
     return -report.score if report.is_lower_better else report.score
 
 
-def _percentile(report: Report) -> float | None:
-    """Return the share of the leaderboard that the score beats or equals, from 0 to 1."""
-    return None if report.percentile is None else report.percentile / 100
-
-
 def _standing(report: Report) -> float | None:
     """Return the distance from the leaderboard's median in units of the distance to gold, squashed to the range 0.1 to
     1.
@@ -76,11 +71,12 @@ def _references(report: Report) -> tuple[float, float]:
 
 REWARDS: dict[str, Callable[[Report], float | None]] = {
     "standing": _standing,
-    "percentile": _percentile,
+    "percentile": lambda report: None if report.percentile is None else report.percentile / 100,
     "score": _score,
     "valid": lambda _report: 1.0,
 }
-"""Rewards of valid submissions by name; the first is the default of all bridges."""
+"""Rewards of valid submissions by name; the first is the default of all bridges. `percentile` is the share of the
+leaderboard that the score beats or equals, from 0 to 1, and `valid` is 1."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 import sys
 import threading
@@ -24,7 +23,7 @@ from mleredux_agentkit.wire import NoSession, ask
 from mleredux_agentkit.workspace import Completed
 
 _POLL, _LONGEST_POLL = 0.05, 1.0
-_turns = threading.BoundedSemaphore(4 * (os.cpu_count() or 1))
+_turns = threading.BoundedSemaphore(8)
 """Limits how many sessions are opened at once: hundreds of threads that compete for the interpreter slow each other."""
 _lock = threading.Lock()
 _open = set["OpenSession"]()

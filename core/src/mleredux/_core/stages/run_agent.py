@@ -290,8 +290,7 @@ def make_launch(
         public: The task's public files.
         more: Other fields of the launch.
     """
-    path = run.path.resolve()
-    task, control = path / "task", path / ".control"
+    task, control, output = (run.path.resolve() / name for name in ("task", ".control", "output"))
     for folder in (task, control, disk.scratch):
         folder.mkdir(exist_ok=True)
     return Launch(
@@ -302,7 +301,7 @@ def make_launch(
         network=run.spec.network,
         task_dir=task,
         data_dir=public.resolve(),
-        output_dir=path / "output",
+        output_dir=output,
         scratch_dir=disk.scratch.resolve(),
         control_dir=control,
         staging_dir=disk.staging.resolve(),

@@ -31,13 +31,12 @@ def exposed(folder: Path, task: Task) -> Iterator[str]:
     prepared = folder / "tests" / "data" / task.id / "prepared"
     forms = [one.submission for one in (task, task.base) if one is not None]
     sample = {digest for form in forms for digest in _digests(prepared / "public" / str(form.sample))}
-    public = (prepared / "public", prepared / "private" / "inner" / "public")  # of the task, and of development scores
     hidden = {
         path: path.relative_to(folder).as_posix()
         for part in ("tests", "solution")
         for path in (folder / part).rglob("*")
         if path.is_file() and path.stat().st_size >= _SHORT and not _digests(path) & sample
-        if not any(map(path.is_relative_to, public))
+        if not any(map(path.is_relative_to, (prepared / "public", prepared / "private" / "inner" / "public")))
     }
     copies = {digest: name for path, name in hidden.items() for digest in _digests(path)}
     if (packed := folder / "tests" / PACKED).exists():

@@ -59,20 +59,19 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
     Raises:
         MlereduxError: A task does not exist, there is a `SEED` but no seeds, or packages can't have the name.
     """
-    module = Plan(name, {}).words["module"]
-    if module in _RESERVED or not re.fullmatch("[A-Za-z](?:[A-Za-z0-9 ._-]*[A-Za-z0-9])?", name):
+    wanted = Plan(name, {part: [] for part in PARTS})
+    if wanted.words["module"] in _RESERVED or not re.fullmatch("[A-Za-z](?:[A-Za-z0-9 ._-]*[A-Za-z0-9])?", name):
         raise MlereduxError(f"{name!r} can't be the name of a package.", hint="Use --name with letters and digits.")
     cut = len(seeds) - round(len(seeds) * evaluation)
-    parts: dict[str, list[str]] = {part: [] for part in PARTS}
     for task in tasks:
         if "SEED" not in task:
-            parts[_part(task)].append(task)
+            wanted.parts[_part(task)].append(task)
             continue
         if not seeds:
             raise MlereduxError(f"{task} needs seeds.", hint="Specify a range, such as --seeds 1..100.")
-        parts["train"] += [task.replace("SEED", f"public-{seed}") for seed in seeds[:cut]]
-        parts["evaluation"] += [task.replace("SEED", str(seed)) for seed in seeds[cut:]]
-    return Plan(name, {part: [*filter(_applies, dict.fromkeys(names))] for part, names in parts.items()})
+        wanted.parts["train"] += [task.replace("SEED", f"public-{seed}") for seed in seeds[:cut]]
+        wanted.parts["evaluation"] += [task.replace("SEED", str(seed)) for seed in seeds[cut:]]
+    return Plan(name, {part: [*filter(_applies, dict.fromkeys(names))] for part, names in wanted.parts.items()})
 
 
 def _part(task: str) -> str:
@@ -125,7 +124,7 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
                     "metric": task.metric.id,
                     "license": origin(task).license or "none",
                     "certified": name in certificates,
-                    "sha256": _tree(path),
+                    "sha256": hashlib.sha256(json.dumps(_sums(path)).encode()).hexdigest(),
                 }
             )
         (folder / f"{part}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
@@ -309,7 +308,3 @@ def _sums(folder: Path) -> list[tuple[str, str]]:
     """Return the paths of all files but the checksums, and their SHA-256."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file() and path != folder / SUMS)
     return [(path.relative_to(folder).as_posix(), hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths]
-
-
-def _tree(folder: Path) -> str:
-    return hashlib.sha256(json.dumps(_sums(folder)).encode()).hexdigest()
