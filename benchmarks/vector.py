@@ -109,7 +109,6 @@ class VerifiersEpisode:
         if VerifiersEpisode._loop is None:
             VerifiersEpisode._loop = asyncio.new_event_loop()
             threading.Thread(target=VerifiersEpisode._loop.run_forever, daemon=True).start()
-
         fields = {name: str(places[name]) for name in ("sandbox", "runs_dir", "data_dir")}
         self._config = MlereduxTaskConfig(concurrent=places["concurrent"], **fields)
         self._trace: Any = None
