@@ -23,7 +23,6 @@ from mleredux._core.cli.backend import Record as Record
 from mleredux._core.cli.backend import RunPage as RunPage
 from mleredux._core.cli.backend import RunRequest as RunRequest
 from mleredux._core.cli.backend import RunView as RunView
-from mleredux._core.cli.commands.run import EXIT_ENVIRONMENT_BROKE as EXIT_ENVIRONMENT_BROKE
 from mleredux._core.cli.commands.run import read_labels as read_labels
 from mleredux._core.cli.commands.run import read_options as read_options
 from mleredux._core.cli.commands.run import see_through as see_through
@@ -33,6 +32,7 @@ from mleredux._core.cli.consent import granted as granted
 from mleredux._core.cli.consent import statement as statement
 from mleredux._core.cli.context import backend as backend
 from mleredux._core.cli.context import catalogue as catalogue
+from mleredux._core.cli.exit_codes import EXIT_ENVIRONMENT_BROKE as EXIT_ENVIRONMENT_BROKE
 from mleredux._core.cli.groups import CommandGroup as CommandGroup
 from mleredux._core.cli.interrupts import cancelling as cancelling
 from mleredux._core.cli.options import SERVER_VARIABLE as SERVER_VARIABLE

@@ -143,7 +143,7 @@ class LocalBackend:
 
     def finish(self, batch: Batch, progress: Progress, *, cancel_on_interrupt: bool = False) -> list[RunView] | None:
         """Execute runs; Ctrl-C, SIGTERM and SIGHUP cancel them."""
-        from mleredux._core.cli.commands.run import exit_code
+        from mleredux._core.cli.exit_codes import exit_code
         from mleredux._core.cli.run_progress import show_submission
         from mleredux.models import State
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
@@ -12,18 +13,23 @@ from mleredux.models.formats import counted
 from mleredux.plugin.command import current, data_dir_option, echo
 
 
-def _range(_ctx: click.Context, _param: click.Parameter, value: str | None) -> range:
-    """Return a range of seeds, such as `1..100`, with both ends."""
-    match = re.fullmatch(r"([0-9]{1,10})\.\.([0-9]{1,10})", value or "1..0")
-    if match is None or (value and int(match[1]) > int(match[2])):
-        raise click.BadParameter(f"{value!r} is not a range of seeds such as 1..100.")
-    return range(int(match[1]), int(match[2]) + 1)
+class _Range(click.ParamType[range]):
+    """A range of seeds, such as `1..100`, with both ends."""
+
+    name = "A..B"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
+        """Return the range."""
+        match = re.fullmatch(r"([0-9]{1,10})\.\.([0-9]{1,10})", str(value))
+        if match is None or int(match[1]) > int(match[2]):
+            self.fail(f"{value!r} is not a range of seeds such as 1..100.", param, ctx)
+        return range(int(match[1]), int(match[2]) + 1)
 
 
 @click.command("publish")
 @click.argument("tasks", metavar="TASK...", nargs=-1)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set.")
-@click.option("--seeds", metavar="A..B", callback=_range, help="Range of numbers to replace the word SEED in TASKs.")
+@click.option("--seeds", type=_Range(), help="Range of numbers to replace the word SEED in TASKs.")
 @click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="The output folder; it must not exist.")
 @click.option("--name", help="Name of the set.  [default: that of the folder]")
 @click.option(
@@ -40,7 +46,7 @@ def _range(_ctx: click.Context, _param: click.Parameter, value: str | None) -> r
 @click.option("--check", type=click.Path(file_okay=False, path_type=Path), help="Only check this published folder.")
 @data_dir_option
 def command(
-    tasks: tuple[str, ...], sets: tuple[str, ...], seeds: range, folder: Path | None, name: str | None,
+    tasks: tuple[str, ...], sets: tuple[str, ...], seeds: range | None, folder: Path | None, name: str | None,
     evaluation: float, certified: int, check: Path | None, data_dir: str | None,
 ) -> None:  # fmt: skip
     """Write TASKs as a folder for publication: a dataset of Harbor tasks with registry and card, a package for
@@ -62,7 +68,7 @@ def command(
         )
     if find_spec("huggingface_hub") is None:
         raise MlereduxError("The card requires huggingface_hub.", hint="Install it: `pip install huggingface_hub`.")
-    facts = publish(plan(chosen, name or folder.name, seeds, evaluation), folder, certified, data_dir)
+    facts = publish(plan(chosen, name or folder.name, seeds or range(0), evaluation), folder, certified, data_dir)
     for part, content in facts.items():
         total = counted(content["tasks"], "task")
         echo(f"{part}: {total}, {content['certified']} certified, {content['left_out']} left out")

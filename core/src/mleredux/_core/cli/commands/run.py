@@ -12,6 +12,7 @@ import click
 from mleredux._core.cli.backend import Backend, Batch, RunRequest
 from mleredux._core.cli.consent import OPTIONS, grant_options, granted
 from mleredux._core.cli.context import backend, catalogue
+from mleredux._core.cli.exit_codes import EXIT_CANCELLED, exit_code
 from mleredux._core.cli.options import (
     Duration,
     Megabytes,
@@ -29,10 +30,6 @@ from mleredux.models.units import MAX_SEED
 if TYPE_CHECKING:
     from mleredux._core.cli.local import LocalBackend
 
-EXIT_AGENT_FAILED = 3
-EXIT_ENVIRONMENT_BROKE = 4
-"""The exit code if a run failed because of the environment or the task, not because of the agent."""
-EXIT_CANCELLED = 130
 _LIMITS = (
     *("time_limit", "cpus", "memory_mb", "disk_mb", "processes", "gpus", "grace"),
     *("llm_calls", "llm_tokens", "llm_cost_usd", "on_budget", "dev_scores"),
@@ -245,16 +242,3 @@ def _split(pair: str, *, option: str) -> tuple[str, str]:
     if not equals or not key:
         raise click.BadParameter(f"{pair!r} is not of the form KEY=VALUE.", param_hint=option)
     return key, value
-
-
-def exit_code(record: dict[str, Any]) -> int:
-    """Return the exit code of `mleredux run` for the record of one run."""
-    from mleredux.models import CAUSES, Cause
-
-    if record["cause"] is None:
-        report = record["report"]
-        return EXIT_AGENT_FAILED if report is not None and not report["valid_submission"] else 0
-    cause = Cause(record["cause"])
-    if cause is Cause.CANCELLED:
-        return EXIT_CANCELLED
-    return EXIT_AGENT_FAILED if CAUSES[cause].counts else EXIT_ENVIRONMENT_BROKE

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 from mleredux.errors import MlereduxError
+from mleredux.models.formats import plain
 from mleredux.plugin.command import Duration, current, read_options
 from starlette.responses import Response
 
@@ -40,10 +41,13 @@ def new(visit: Visit) -> Shown:
 
 def _label(summary: Mapping[str, Any]) -> str:
     """Return the title of a task or an agent, and its requirements."""
-    size, needs = summary.get("size_gb") or 0, summary.get("needs") or {}
-    isolated = "needs an isolated sandbox" * bool(needs.get("isolated"))
-    model = "needs a language model" * (summary.get("network") == "gateway")
-    return "; ".join(filter(None, (summary.get("title"), f"{size:g} GB of data" * bool(size), model, isolated)))
+    size, needs = summary.get("size_gb"), summary.get("needs") or {}
+    required = (
+        f"{plain(size)} GB of data" if size else "",
+        "needs a language model" if summary.get("network") == "gateway" else "",
+        "needs an isolated sandbox" if needs.get("isolated") else "",
+    )
+    return "; ".join(filter(None, (summary.get("title"), *required)))
 
 
 @action("/actions/launch")
