@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import shutil
+import subprocess
 import uuid
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
@@ -165,22 +166,36 @@ def test_cheats_are_never_verified(name: str, data: Path, tmp_path: Path, monkey
 @pytest.mark.slow
 @pytest.mark.usefixtures("docker_base_image")
 def test_a_server_verifies_programs_in_containers(data: Path, tmp_path: Path) -> None:
-    """Those that need no packages: by hand, all were tried."""
+    """Those that need no packages; all, and all cheats, if the base image has scikit-learn, pandas and Pillow.
+
+    To try all, build an image from the base image with `RUN python3 -m pip install --break-system-packages numpy pandas
+    scikit-learn pillow`, and run this test with `-s` and `MLEREDUX_BASE_IMAGE` set to the image's name.
+    """
     from mleredux_client import Client
 
+    probe = ("docker", "run", "--rm", BASE_IMAGE, "python3", "-c", "import pandas, PIL, sklearn")
+    everything = subprocess.run(probe, capture_output=True, timeout=300).returncode == 0
+    honest = HONEST if everything else WITHOUT_PACKAGES
+    tricks = CHEATS if everything else ("flowers-renames-classes", "flowers-by-variable")
     more = {"MLEREDUX_PLUGINS": str(KINDS), "MLEREDUX_BASE_IMAGE": BASE_IMAGE}
-    cheats = [bring_along(f"flowers-{trick}", data, tmp_path) for trick in ("renames-classes", "by-variable")]
+    cheats = [bring_along(name, data, tmp_path) for name in tricks]
     with (
         ServerProcess(tmp_path / "runs", "--data-dir", str(data), env=more) as server,
         Client(server.url, server.token) as client,
     ):
-        folders = [*(HERE / "honest" / name for name in WITHOUT_PACKAGES), *cheats]
+        folders = [*(HERE / "honest" / name for name in honest), *cheats]
         runs = [client.run(folder.name.partition("-")[0], str(folder), sandbox="docker") for folder in folders]
-        reports = [run.wait(600).report for run in runs]
-    for folder, report in zip(folders, reports, strict=True):
-        assert report is not None, folder
-        shown = report.model_dump(mode="json")
-        if folder in cheats:
-            assert shown["verdict"]["status"] == "not checked", shown
-        else:
-            check_honest(shown)
+        wrong = []
+        for folder, run in zip(folders, runs, strict=True):
+            report = run.wait(600).report
+            shown = report.model_dump(mode="json") if report else {}
+            status = shown.get("verdict", {}).get("status")
+            print(folder.parent.name, folder.name, status, shown.get("gold_medal"), flush=True)
+            try:
+                if folder in cheats:
+                    assert status in ("not checked", "not reproducible", "tainted"), shown
+                else:
+                    check_honest(shown)
+            except (AssertionError, KeyError) as error:
+                wrong.append((folder.name, str(error)[:2000]))
+    assert not wrong, wrong
