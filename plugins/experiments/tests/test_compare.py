@@ -18,6 +18,7 @@ from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.analysis.leaderboard import leaderboard
 from mleredux_experiments.figures.tables import analysis_tables, leaderboard_tables
 from mleredux_experiments.inference.comparison import compare
+from mleredux_experiments.inference.errors import Interval
 from mleredux_experiments.results.sources import load, runs_below
 from mleredux_experiments.results.table import Results, Row
 
@@ -321,3 +322,21 @@ def test_all_commands_have_the_same_default_measure(
     of_tasks = "any_medal" if known == "score" else known
     boards = [mleredux("leaderboard", *options).output for options in ((), ("--measure", of_tasks))]
     assert boards[0] == boards[1]
+
+
+@pytest.mark.parametrize("near", [1e-12, 0.03, 0.0499, 0.06])
+@pytest.mark.parametrize("measure", ["percentile", "score"])
+def test_an_interval_that_excludes_zero_never_ends_at_zero_in_print(measure: str, near: float) -> None:
+    rows = [
+        Row(f"{arm}{task}", arm, arm, f"task{task}", 0, valid=True, score=value + task, percentile=value + task)
+        for arm, value in (("a", 1.0), ("b", 3.0))
+        for task in range(8)
+    ]
+    comparison = compare(Results(tuple(rows)), "a", "b", measure)
+    for low, high in ((near, 9.0), (-9.0, -near)):
+        text = comparison.between(Interval(low, high, 0.95))
+        limits = re.fullmatch(r"95 % (above )?(\S+) to (below )?(\S+)", text)
+        assert limits is not None, text
+        assert limits[1] or limits[3] or float(limits[2 if low > 0 else 4].replace("−", "-"))
+        assert near < 0.05 or not (limits[1] or limits[3])
+    assert comparison.between(Interval(0.0, 9.0, 0.95)).startswith("95 % 0")

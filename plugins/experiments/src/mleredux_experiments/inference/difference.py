@@ -30,7 +30,7 @@ def limits(interval: Interval | None) -> dict[str, float | None]:
 
 
 _ABOVE = 1e-9
-"""Limits closer to zero only exclude it."""
+"""Limits closer to zero only exclude it; in points, those that are rounded to zero."""
 Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided", "cannot tell"]
 
 
@@ -157,11 +157,11 @@ class Comparison:
         if interval is None:
             return "no interval from one task"
         low, high = map(self.amount, interval[:2])
-        if 0 < interval.low < _ABOVE or -_ABOVE < interval.high < 0:  # the test excludes zero, but not what is near it
+        near = 0.05 if self.unit == "points" else _ABOVE
+        if 0 < interval.low < near or -near < interval.high < 0:  # the test excludes zero, but not what is near it
             low, high = (f"above {low}", high) if interval.low > 0 else (low, f"below {high}")
-        text = f"{level(1 - interval.level)} {low} to {high}"
-        capped = interval.level < 1 - self.alpha - 1e-9
-        return f"{text}, the most that {len(self.tasks)} tasks allow" if capped else text
+        most = f", the most that {len(self.tasks)} tasks allow" * (interval.level < 1 - self.alpha - _ABOVE)
+        return f"{level(1 - interval.level)} {low} to {high}{most}"
 
     def _answer(self) -> str:
         match self.verdict:
