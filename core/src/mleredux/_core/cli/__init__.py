@@ -9,7 +9,8 @@
 | `prepare_progress`, `run_progress`, `interrupts` | progress of data and of runs; Ctrl-C |
 | `completion` | names that the shell completes |
 | `options` | `--server`; options of many commands, and their types |
-| `run_table`, `output`, `exit_codes` | results of runs; their exit codes; tables for people, one JSON document for programs, growing logs |
+| `run_table`, `exit_codes` | results of runs, and their exit codes |
+| `output` | tables for people, one JSON document for programs, growing logs |
 """
 
 from mleredux._core.cli.root import main, program
