@@ -245,8 +245,10 @@ class RunStore:
         from mleredux._core.sandboxes.volume import INNER, close_disk, left_disks
 
         for path in left_disks(self.path):
+            if alive(path.name):  # checked first, as the lock would make it look alive
+                continue
             with FileLock(path / ".lock").attempt() as acquired:
-                if alive(path.name) or not acquired:
+                if not acquired:
                     continue
                 for name in INNER:
                     remove_tree(path / name)
