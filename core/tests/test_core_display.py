@@ -214,7 +214,7 @@ def test_a_number_agrees_with_its_noun(noun: str) -> None:
 COUNTS = re.compile(r" (?:more )?(?:runs|rows|tasks|files|seeds|attempts|calls|lines|jobs|tokens)\b(?! or )")
 SEVERAL = {
     "near",
-    "found[0][1].any_of",
+    "curves[0][1].any_of",
     "chosen",
     "alive",
     "labels",
@@ -222,7 +222,7 @@ SEVERAL = {
     "common",
     "self.tasks",
     "tasks",
-    "found.tasks",
+    "pair.tasks",
     "frame",
     "rows",
 }

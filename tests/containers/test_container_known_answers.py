@@ -77,7 +77,7 @@ def test_known_answers_of_the_task_are_read_nowhere(
 ) -> None:
     if layers == "hidden":  # as with an engine on another machine, or in a virtual one
         monkeypatch.setattr(folders, "_shown", lambda _layers: [])
-    folders._found.clear()
+    folders._known_files.clear()
     launch = dataclasses.replace(make_launch("python3", "-c", LOOK), built=with_answers, known_answers=DIGITS)
     launch = change_build(launch, writable_root=writable)
     ended, log = run(launch)
