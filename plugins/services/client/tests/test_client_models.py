@@ -73,9 +73,9 @@ def at(document: Any, place: tuple[Any, ...]) -> Any:
 
 def test_there_are_no_copies() -> None:
     names = {
-        name: value
+        name: getattr(module, name)
         for module in (mleredux_client, base, account, catalogue, run)
-        for name, value in vars(module).items()
+        for name in {*vars(module), *getattr(module, "__all__", ())}
     }
     models = {
         name: value for name, value in names.items() if isinstance(value, type) and issubclass(value, BaseModel | str)

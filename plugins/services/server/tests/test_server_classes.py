@@ -153,13 +153,13 @@ def test_a_class_sees_public_scores_and_then_private_ones(local: LocalServer) ->
     assert view["report"] is None and "public score, on half of the answers, is 0.62500." in view["message"]
     assert "0.375" not in student.get("/ui/techniques").text + student.get(f"/ui/submissions/{made[1]}").text
     board = re.compile(r'<th scope="row">ada</th>.*?wine.*?class="right">([0-9.]+)', re.DOTALL)
-    assert [match[1] for match in board.finditer(student.get("/ui/techniques").text)] == ["0.625"]
+    assert [match[1] for match in board.finditer(student.get("/ui/techniques").text)] == ["0.62500"]
     with local.service.database.writing() as session:  # the next day
         earlier = now() - timedelta(days=1)
         session.execute(update(Submission).where(Submission.id == made[0]).values(created_at=earlier))
     assert "You have 1 of 2 submissions left today." in student.get("/ui/tasks/wine").text
 
     hold(teacher, task="wine", what="release")
-    assert [match[1] for match in board.finditer(student.get("/ui/techniques").text)] == ["0.375"]
+    assert [match[1] for match in board.finditer(student.get("/ui/techniques").text)] == ["0.37500"]
     assert api.get(f"/v1/submissions/{made[1]}").json()["report"]["details"]["halves"]["private"] == 0.375
     assert "submissions left today" not in student.get("/ui/tasks/wine").text and submit().status_code == 202

@@ -109,6 +109,8 @@ def test_both_have_the_same_runs_counts_and_columns(both: Both, query: RunQuery)
     counted = [{name: dict(found) for name, found in table.facets.items()} for table in (local, server)]
     assert counted[0] == counted[1]
     rows = [[{**row, "updated_at": ""} for row in table.rows] for table in (local, server)]
+    assert all("tokens" in row and "tokens" not in of_server for row, of_server in zip(*rows, strict=True))
+    rows[0] = [{name: value for name, value in row.items() if name != "tokens"} for row in rows[0]]  # only local yet
     assert rows[0] == json.loads(json.dumps(rows[1]))
 
 
