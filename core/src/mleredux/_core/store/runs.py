@@ -244,9 +244,8 @@ class RunStore:
         """
         from mleredux._core.sandboxes.volume import INNER, close_disk, left_disks
 
-        for path in left_disks(self.path):
-            if alive(path.name):  # checked first, as the lock would make it look alive
-                continue
+        # Decided before any lock is taken, as a locked run looks alive.
+        for path in [path for path in left_disks(self.path) if not alive(path.name)]:
             with FileLock(path / ".lock").attempt() as acquired:
                 if not acquired:
                     continue
