@@ -17,7 +17,6 @@ import pytest
 ROOT = Path(__file__).parents[1]
 INSIDE = {
     "core/src/mleredux/_core/stages/briefing.py",
-    "kits/agentkit/src/mleredux_agentkit/llm.py",
     "tests/_support/mleredux_support/disk_attacks.py",
     "kits/testing/src/mleredux_testing/sandbox_agents.py",
 }
@@ -43,6 +42,18 @@ def ask_judge(url: str) -> None:
     from mleredux_rollout.judge import Judge
 
     Judge("m", {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": "secret"}).ask("order", "material")
+
+
+def complete(url: str) -> None:
+    from mleredux_agentkit import llm
+
+    with pytest.MonkeyPatch.context() as patch:
+        for family in ("OPENAI", "ANTHROPIC"):
+            patch.setenv(f"{family}_BASE_URL", url)
+            patch.setenv(f"{family}_API_KEY", "secret")
+        for model in ("m", "anthropic/m"):
+            with pytest.raises(llm.NoMoreCalls):
+                llm.complete(model, [{"role": "user", "content": "x"}], retries=0)
 
 
 def send_webhook(url: str) -> None:
@@ -111,6 +122,7 @@ def download(url: str) -> None:
 
 FETCHERS: dict[str, tuple[str, Callable[[str], None]]] = {
     "judge": ("kits/rollout/src/mleredux_rollout/judge.py", ask_judge),
+    "agents": ("kits/agentkit/src/mleredux_agentkit/llm.py", complete),
     "webhook": ("plugins/services/server/src/mleredux_server/operations/deliverer.py", send_webhook),
     "client": ("plugins/services/client/src/mleredux_client/_async/http.py", ask_server),
     "gateway": ("plugins/services/gateway/src/mleredux_gateway/upstream.py", ask_upstream),

@@ -108,10 +108,17 @@ def _post(url: str, body: dict[str, Any], headers: dict[str, str], retries: int)
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json", **headers}, method="POST"
     )
-    wait = 2.0
+
+    class Stay(urllib.request.HTTPRedirectHandler):
+        """Follow no redirects, because the request contains a key."""
+
+        def redirect_request(self, *_: Any) -> None:
+            """Let the redirect be an error."""
+
+    opener, wait = urllib.request.build_opener(Stay), 2.0
     for remaining in range(retries, -1, -1):
         try:
-            with urllib.request.urlopen(request, timeout=_CALL_SECONDS) as answer:
+            with opener.open(request, timeout=_CALL_SECONDS) as answer:
                 response: dict[str, Any] = json.load(answer)
                 return response
         except urllib.error.HTTPError as error:
