@@ -266,6 +266,8 @@ REFUSED = {
     "faults of pages": "call(323, 1)",
     "rules of a sandbox": "call(444, struct.pack('Q', 1), 8, 0)",
     "filters of calls": "call(317, 2, 0, None)",
+    "files of a thread's own": "call(436, 200, 250, 2)",
+    "threads with files of their own": "call(56, 0x10F00 & ~0x400, None, None, None, 0)",
     "namespaces": "call(272, 0x10000000)",
     "sockets of the kernel": "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
     "sockets of ciphers": "socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET)",

@@ -20,7 +20,7 @@ import time
 
 # Mounts, IPC, host name, processes, network.
 CLONE_FLAGS = 0x00020000 | 0x08000000 | 0x04000000 | 0x20000000 | 0x40000000
-CLONE_NEWUSER = 0x10000000
+CLONE_NEWUSER, CLONE_FILES, CLONE_THREAD = 0x10000000, 0x400, 0x10000
 RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE, RELATIME = 1, 2, 4, 32, 4096, 16384, 1 << 18, 1 << 21
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
@@ -44,6 +44,7 @@ REFUSED = {
     ),
 }
 NEWER = {"x86_64": (319, 321, 323, 425, 444, 447, 450), "aarch64": (280, 282, 425, 444, 447, 450)}
+CLOSE_RANGE, UNSHARE = 436, 2
 UNKNOWN_CALL, UNKNOWN_OPTION = 467, 78  # the first of newer kernels; options of `prctl` that are words are larger
 # The machine's number in filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `prctl`, `clone`, and `clone3`.
 CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 157, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 222, 167, 220, 435)}
@@ -206,8 +207,9 @@ def forbid(*, shared: bool) -> None:
 
     Calls, and options of `prctl`, of kernels newer than this list are missing: they may use memory that nothing counts.
 
-    Sockets of families other than `FAMILIES` are also denied. Requests for socket buffer sizes and for byte-range locks
-    are ignored: only the command uses the files, and no limit counts such locks.
+    Sockets of families other than `FAMILIES` are also denied, and so are threads with open files of their own, which
+    the watch does not see. Requests for socket buffer sizes and for byte-range locks are ignored: only the command uses
+    the files, and no limit counts such locks.
 
     Args:
         shared: Whether to allow shared memory without a file, which stays allocated even if all but one page is
@@ -234,7 +236,9 @@ def forbid(*, shared: bool) -> None:
         code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
     code += [(equal, 0, 5, change), (load, 0, 0, 16), (greater, 0, 2, UNKNOWN_OPTION), (greater, 1, 0, 1 << 24)]
     code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
-    code += [(equal, 0, 3, clone), (load, 0, 0, 16), (has, 0, 1, CLONE_NEWUSER), (give, 0, 0, refuse)]
+    code += [(equal, 0, 4, CLOSE_RANGE), (load, 0, 0, 32), (has, 0, 1, UNSHARE), (give, 0, 0, refuse), (load, 0, 0, 0)]
+    code += [(equal, 0, 5, clone), (load, 0, 0, 16), (has, 2, 0, CLONE_NEWUSER)]
+    code += [(has, 0, 2, CLONE_THREAD), (has, 1, 0, CLONE_FILES), (give, 0, 0, refuse)]
     code += [(give, 0, 0, allow)]
     lines = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(lines)))
