@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import struct
 import tarfile
@@ -78,6 +80,26 @@ def gzip_name(path: Path, label: int) -> None:
         packed.write(content(path))
 
 
+def gzip_extra(path: Path, label: int) -> None:
+    made = gzip.compress(content(path), mtime=0)
+    field = struct.pack("<H2sHB", 5, b"ab", 1, label)
+    path.with_suffix(".csv.gz").write_bytes(made[:3] + bytes([made[3] | 4]) + made[4:10] + field + made[10:])
+
+
+def bzip2_level(path: Path, label: int) -> None:
+    path.with_suffix(".csv.bz2").write_bytes(bz2.compress(content(path), label + 1))
+
+
+def xz_check(path: Path, label: int) -> None:
+    check = (lzma.CHECK_NONE, lzma.CHECK_CRC32, lzma.CHECK_CRC64)[label]
+    path.with_suffix(".csv.xz").write_bytes(lzma.compress(content(path), check=check))
+
+
+def docx_time(path: Path, label: int) -> None:
+    with zipfile.ZipFile(path.with_suffix(".docx"), "w") as archive:
+        archive.writestr(zipfile.ZipInfo("a.xml", (2020, 1, 1 + label, 0, 0, 0)), content(path))
+
+
 def npz_time(path: Path, label: int) -> None:
     with zipfile.ZipFile(path.with_suffix(".npz"), "w") as archive:
         archive.writestr(zipfile.ZipInfo("a.npy", (2020, 1, 1 + label, 0, 0, 0)), content(path))
@@ -102,6 +124,12 @@ def png_text(path: Path, label: int) -> None:
     path.with_suffix(".png").write_bytes(picture(path, lambda image, kept: image.save(kept, "PNG", pnginfo=texts)))
 
 
+def webp_date(path: Path, label: int) -> None:
+    facts = Image.Exif()
+    facts[306] = f"2020:01:0{label + 1} 00:00:00"
+    path.with_suffix(".webp").write_bytes(picture(path, lambda image, kept: image.save(kept, "WEBP", exif=facts)))
+
+
 def jpeg_comment(path: Path, label: int) -> None:
     made = picture(path, lambda image, kept: image.save(kept, "JPEG", comment=f"camera {label}"))
     path.with_suffix(".jpg").write_bytes(made)
@@ -123,9 +151,14 @@ LOOSE: dict[Mark, str] = {
     folder_mode: "mode of the folder",
     gzip_time: "packing in the header",
     gzip_name: "packed name in the header",
+    gzip_extra: "extra in the header",
+    bzip2_level: "packing in the header",
+    xz_check: "packing in the header",
+    docx_time: "packing in the header",
     npz_time: "packing in the header",
     png_time: "PNG time in the header",
     png_text: "field date:create in the header",
+    webp_date: "EXIF DateTime in the header",
     jpeg_comment: "field comment in the header",
     parquet_writer: "metadata in the header",
 }

@@ -22,10 +22,10 @@ LARGEST_MEMBER = 96 << 20
 _TABLES = (".csv", ".tsv", ".txt", ".json", ".jsonl", ".parquet", ".npy", ".npz", ".nmea", ".dat", ".xml")
 _PACKED_TARS = (".tar.gz", ".tgz", ".tar.bz2", ".tar.xz")
 _ENDINGS = {
-    "picture": (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif"),
+    "picture": (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp"),
     "sound": (".wav", ".aif", ".aiff"),
     "dicom": (".dcm", ".dicom"),
-    "packed": (".gz", ".npz", ".pt", ".xlsx"),
+    "packed": (".gz", ".bz2", ".xz", ".npz", ".pt", ".xlsx", ".docx"),
     "parquet": (".parquet",),
 }
 """File name endings by kind of header."""

@@ -206,11 +206,13 @@ def _sound(data: bytes) -> dict[str, str]:
 
 
 def _packed(data: bytes) -> dict[str, str]:
-    """Return how and when a gzip file, or the first member of a zip file such as NPZ, was packed."""
-    if not data.startswith(b"\x1f\x8b"):
+    """Return how and when a gzip, bzip2 or xz file, or the first member of a zip file such as NPZ, was packed."""
+    if data.startswith(b"PK"):
         return {"packing": data[4:14].hex(" ")}
-    name = data[10:210].partition(b"\0")[0] if data[3] & 8 else b""
-    return {"packing": data[3:10].hex(" "), "packed name": name.decode("latin-1")}
+    flags = data[3] if data.startswith(b"\x1f\x8b") else 0
+    start = 12 + int.from_bytes(data[10:12], "little") if flags & 4 else 10
+    name = data[start : start + 200].partition(b"\0")[0] if flags & 8 else b""
+    return {"packing": data[3:10].hex(" "), "extra": data[10:start].hex(" "), "packed name": name.decode("latin-1")}
 
 
 def _parquet(data: bytes) -> dict[str, str]:
