@@ -9,7 +9,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +110,8 @@ class DataStore:
 
     def refusal(self, task: Task) -> str | None:
         """Return why a technique does not apply to the task's data, as determined during preparation, or None."""
-        kept = read_record(self.home(task) / REFUSAL_FILE)
-        return str(kept.get("message")) if kept.get("task_version") == task.version else None
+        record = read_record(self.home(task) / REFUSAL_FILE, (FileNotFoundError,))
+        return record.get("message") if record.get("task_version") == task.version else None
 
     def find(self, task: Task) -> Prepared | None:
         """Return the task's prepared files if they are complete and belong to its version, else None.
@@ -312,9 +311,8 @@ class DataStore:
             raise TaskBroken(f"No plugin can prepare {task.id}.", hint="Declare its `prepare` function.")
 
     def _record(self, task: Task) -> dict[str, Any] | None:
-        for folder in chain([self.home(task) / "prepared"], map(self._record_cache, [task])):
-            with contextlib.suppress(FileNotFoundError, ValueError, TypeError):
-                record: dict[str, Any] = json.loads((folder / "prepared.json").read_bytes())
+        for folder in (self.home(task) / "prepared", self._record_cache(task)):
+            if record := read_record(folder / "prepared.json", (FileNotFoundError,)):
                 return {**record, "schema": folder / "schema"}
         return None
 

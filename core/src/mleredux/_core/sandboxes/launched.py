@@ -80,7 +80,7 @@ def start_launcher(
 
 def attach_launcher(launch: Launch) -> Handle | None:
     """Return the agent if its launcher is alive or has recorded how the agent ended."""
-    noted = read_record(launch.control_dir / "process.json")
+    noted = read_record(launch.control_dir / "process.json", (FileNotFoundError,))
     if not noted:
         return None
     handle = _ProcessHandle(launch, noted, None)
@@ -124,7 +124,7 @@ class _ProcessHandle:
         """Return how the agent ended, as recorded by the launcher."""
         if self.alive():
             return None
-        ended = read_record(self._exit_path)
+        ended = read_record(self._exit_path, (FileNotFoundError,))
         if not ended:
             return Exit(None, signal.SIGKILL)  # the launcher itself was killed
         # The init of a container exits with 128 + N if signal N ended the agent, as a shell does.
@@ -185,7 +185,7 @@ class _ProcessHandle:
         """Return all descendants of the launcher except the log writer, a fork that ends once it has read
         everything.
         """
-        return [one for one in self._tree()[1:] if not self._contained or _control_of(one) is None]
+        return [process for process in self._tree()[1:] if not self._contained or _control_of(process) is None]
 
     def _end_orphans(self) -> None:
         """End orphans of an agent that killed its launcher; they are recognized by earlier records or by their

@@ -91,6 +91,6 @@ def as_prepared(task: Task, prepared: Path) -> Task:
     boards = [prepared.parent / LEADERBOARD_FILE, prepared / "private" / LEADERBOARD_FILE]
     leaderboard = next((path for path in (boards if task.leaderboard is None else boards[:1]) if path.is_file()), None)
     changes: dict[str, Any] = {"leaderboard": leaderboard} if leaderboard else {}
-    if read_record(prepared / "prepared.json").get("differences"):
+    if read_record(prepared / "prepared.json", (FileNotFoundError, NotADirectoryError)).get("differences"):
         changes["note"] = " ".join(filter(None, (task.note, OTHER_DATA_NOTE)))
     return task.model_copy(update=changes) if changes else task

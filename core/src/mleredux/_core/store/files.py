@@ -7,7 +7,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -29,12 +29,16 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         raise
 
 
-def read_record(path: Path) -> dict[str, Any]:
-    """Return the object in a JSON file; empty if the file is missing or damaged."""
-    try:
+def read_record(path: Path, missing: tuple[type[OSError], ...] = (OSError,)) -> dict[str, Any]:
+    """Return the object in a JSON file; empty if the file is missing or damaged.
+
+    Args:
+        path: The file.
+        missing: The errors of reading that mean that there is no file; others are raised.
+    """
+    record = None
+    with suppress(*missing, ValueError):
         record = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return {}
     return record if isinstance(record, dict) else {}
 
 
