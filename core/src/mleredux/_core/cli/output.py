@@ -21,7 +21,7 @@ from mleredux.models import formats
 
 _CONTROLS = re.compile(r"[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Characters that JSON need not escape, but that a terminal may interpret."""
-_DECIMAL = re.compile(r"-?\d+\.\d+")
+_DECIMAL = re.compile(r"[-−]?[\d,]+\.\d+")
 _POLL_SECONDS = 0.1
 _NARROW = 32
 """Columns are not truncated below this width."""

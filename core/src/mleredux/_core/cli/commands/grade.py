@@ -11,7 +11,7 @@ from mleredux._core.cli.context import backend, catalogue
 from mleredux._core.cli.options import data_dir_option, json_option, server_option
 from mleredux._core.cli.output import check_order, echo, print_facts, print_json, print_table
 from mleredux._core.cli.run_table import print_feedback
-from mleredux.models.formats import counted, facts
+from mleredux.models.formats import counted, facts, score
 
 COLUMNS = ("submission", "task", "valid", "score", "medal", "remark")
 """Columns of the list of graded submissions."""
@@ -96,5 +96,5 @@ def _line(report: dict[str, Any]) -> dict[str, Any]:
     remarks = " ".join(filter(None, (report["message"], report["note"])))
     medal = next((name for name in ("gold", "silver", "bronze") if report[f"{name}_medal"]), None)
     row = {"submission": report["submission_path"], "task": report["competition_id"], "remark": remarks or None}
-    shown = None if report["score"] is None else f"{report['score']:.5f}"
-    return {**row, "valid": report["valid_submission"], "score": shown, "medal": medal}
+    points = None if report["score"] is None else score(report["score"])
+    return {**row, "valid": report["valid_submission"], "score": points, "medal": medal}

@@ -20,7 +20,7 @@ from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import Since, json_option, local_option, runs_dir_option, server_of, server_option
 from mleredux._core.cli.output import cell, print_json, print_table, safe
-from mleredux.models.formats import counted, duration, short_reference
+from mleredux.models.formats import counted, duration, score, short_reference
 from mleredux.models.verdict import VerdictStatus
 
 COLUMNS = (
@@ -158,7 +158,7 @@ def _check_columns(names: Iterable[str], rows: list[dict[str, Any]], option: str
 
 
 def _in_words(row: dict[str, Any]) -> dict[str, Any]:
-    score, percentile, seconds, cost = (row.get(name) for name in ("score", "percentile", "seconds", "cost_usd"))
+    percentile, seconds, cost = (row.get(name) for name in ("percentile", "seconds", "cost_usd"))
     paused = row.get("paused_seconds") or 0.0
     return {
         "agent": short_reference(row["agent"]) if row.get("agent") else None,
@@ -166,7 +166,7 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
         "time": None if seconds is None else duration(seconds),
         "working": duration(seconds - paused) if seconds is not None and paused else None,
         "cost": None if cost is None else f"${cost:.2f}",
-        "score": None if score is None else f"{score:.5f}",
+        "score": None if row.get("score") is None else score(row["score"]),
         **{name: row.get(name) for name in ("seed", "medal", "verdict", "cause", "tokens")},
     }
 
