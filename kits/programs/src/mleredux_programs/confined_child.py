@@ -22,7 +22,7 @@ import time
 CLONE_FLAGS = 0x00020000 | 0x08000000 | 0x04000000 | 0x20000000 | 0x40000000
 CLONE_NEWUSER, CLONE_FILES, CLONE_THREAD = 0x10000000, 0x400, 0x10000
 RDONLY, NOSUID, NODEV, REMOUNT, BIND, REC, PRIVATE, RELATIME = 1, 2, 4, 32, 4096, 16384, 1 << 18, 1 << 21
-MNT_DETACH = 2
+MNT_DETACH, CLOSE_RANGE, UNSHARE_FILES = 2, 436, 2
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 4, 22, 38
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 DEVICES = ("null", "urandom", "random", "zero")  # the last gives shared memory without a file
@@ -44,7 +44,6 @@ REFUSED = {
     ),
 }
 NEWER = {"x86_64": (319, 321, 323, 425, 444, 447, 450), "aarch64": (280, 282, 425, 444, 447, 450)}
-CLOSE_RANGE, UNSHARE = 436, 2
 UNKNOWN_CALL, UNKNOWN_OPTION = 467, 78  # the first of newer kernels; options of `prctl` that are words are larger
 # The machine's number in filters; `socket`, `setsockopt`, `fcntl`, `mmap`, `prctl`, `clone`, and `clone3`.
 CALLS = {"x86_64": (0xC000003E, 41, 54, 72, 9, 157, 56, 435), "aarch64": (0xC00000B7, 198, 208, 25, 222, 167, 220, 435)}
@@ -207,7 +206,7 @@ def forbid(*, shared: bool) -> None:
 
     Calls, and options of `prctl`, of kernels newer than this list are missing: they may use memory that nothing counts.
 
-    Sockets of families other than `FAMILIES` are also denied, and so are threads with open files of their own, which
+    Sockets of families other than `FAMILIES` are also denied, and so are threads that do not share open files, which
     the watch does not see. Requests for socket buffer sizes and for byte-range locks are ignored: only the command uses
     the files, and no limit counts such locks.
 
@@ -218,28 +217,25 @@ def forbid(*, shared: bool) -> None:
     machine, opened, option, control, maps, change, clone, clone3 = CALLS[platform.machine()]
     load, equal, greater, has, give = 0x20, 0x15, 0x35, 0x45, 0x06  # instructions of the filter
     refuse, missing, ignore, allow, kill = 0x00050001, 0x00050026, 0x00050000, 0x7FFF0000, 0x80000000  # EPERM, ENOSYS
+    denied = [(give, 0, 0, refuse), (load, 0, 0, 0)]
     code = [(load, 0, 0, 4), (equal, 1, 0, machine), (give, 0, 0, kill), (load, 0, 0, 0)]
     code += [(greater, 0, 1, UNKNOWN_CALL), (give, 0, 0, missing)]  # and numbers of x32
     for call in REFUSED[platform.machine()] + NEWER[platform.machine()]:
         code += [(equal, 0, 1, call), (give, 0, 0, refuse)]
-    code += [(equal, 0, 1, clone3), (give, 0, 0, missing)]
-    code += [(equal, 0, 2 + len(FAMILIES), opened), (load, 0, 0, 16)]
-    code += [(equal, len(FAMILIES) - number, 0, family) for number, family in enumerate(FAMILIES)]
-    code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
+    code += [(equal, 0, 1, clone3), (give, 0, 0, missing), (equal, 0, 2 + len(FAMILIES), opened), (load, 0, 0, 16)]
+    code += [*((equal, len(FAMILIES) - number, 0, family) for number, family in enumerate(FAMILIES)), *denied]
     code += [(equal, 0, 6, option), (load, 0, 0, 24), (equal, 0, 4, socket.SOL_SOCKET), (load, 0, 0, 32)]
     code += [(equal, 1, 0, BUFFERS[0]), (equal, 0, 1, BUFFERS[1]), (give, 0, 0, ignore), (load, 0, 0, 0)]
     code += [(equal, 0, 3 + len(LOCKS), control), (load, 0, 0, 24)]
     code += [(equal, len(LOCKS) - number, 0, lock) for number, lock in enumerate(LOCKS)]
     code += [(equal, 1, 1, 0), (give, 0, 0, ignore), (load, 0, 0, 0)]
     if not shared:
-        code += [(equal, 0, 5, maps), (load, 0, 0, 40), (has, 0, 2, MAP_ANONYMOUS), (has, 0, 1, MAP_SHARED)]
-        code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
-    code += [(equal, 0, 5, change), (load, 0, 0, 16), (greater, 0, 2, UNKNOWN_OPTION), (greater, 1, 0, 1 << 24)]
-    code += [(give, 0, 0, refuse), (load, 0, 0, 0)]
-    code += [(equal, 0, 4, CLOSE_RANGE), (load, 0, 0, 32), (has, 0, 1, UNSHARE), (give, 0, 0, refuse), (load, 0, 0, 0)]
+        code += [(equal, 0, 5, maps), (load, 0, 0, 40), (has, 0, 2, MAP_ANONYMOUS), (has, 0, 1, MAP_SHARED), *denied]
+    code += [(equal, 0, 5, change), (load, 0, 0, 16), (greater, 0, 2, UNKNOWN_OPTION)]
+    code += [(greater, 1, 0, 1 << 24), *denied]
+    code += [(equal, 0, 4, CLOSE_RANGE), (load, 0, 0, 32), (has, 0, 1, UNSHARE_FILES), *denied]
     code += [(equal, 0, 5, clone), (load, 0, 0, 16), (has, 2, 0, CLONE_NEWUSER)]
-    code += [(has, 0, 2, CLONE_THREAD), (has, 1, 0, CLONE_FILES), (give, 0, 0, refuse)]
-    code += [(give, 0, 0, allow)]
+    code += [(has, 0, 2, CLONE_THREAD), (has, 1, 0, CLONE_FILES), (give, 0, 0, refuse), (give, 0, 0, allow)]
     lines = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in code))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(code), ctypes.addressof(lines)))
     check(LIBC.prctl(PR_SET_SECCOMP, 2, program, 0, 0))
