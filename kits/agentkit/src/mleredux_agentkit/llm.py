@@ -108,14 +108,9 @@ def _post(url: str, body: dict[str, Any], headers: dict[str, str], retries: int)
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json", **headers}, method="POST"
     )
-
-    class Stay(urllib.request.HTTPRedirectHandler):
-        """Follow no redirects, because the request contains a key."""
-
-        def redirect_request(self, *_: Any) -> None:
-            """Let the redirect be an error."""
-
-    opener, wait = urllib.request.build_opener(Stay), 2.0
+    refusal = {"redirect_request": lambda *_: None}  # another host would get the key
+    opener = urllib.request.build_opener(type("NoRedirects", (urllib.request.HTTPRedirectHandler,), refusal))
+    wait = 2.0
     for remaining in range(retries, -1, -1):
         try:
             with opener.open(request, timeout=_CALL_SECONDS) as answer:
