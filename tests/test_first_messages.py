@@ -9,7 +9,7 @@ from mleredux._core.locations import cache_dir
 from mleredux_support.commands import mleredux
 
 MISTAKES = {
-    "run digits --agent python": (1, "specify the path of your own script, notebook or folder"),
+    "run digits --agent python": (1, "specify the path to your script, notebook or folder"),
     "run digits --agent ./missing.py": (1, "no such file or folder in"),
     "run digits --agent repo:./nothing": (1, "nothing"),
     "run digist --agent dummy": (1, "Did you mean digits or digits-code?"),

@@ -109,7 +109,8 @@ def start(
         function: The function to call.
         request: The request, JSON-serializable; `parent` is added, the id of the process with which the child must end.
             With `unguarded`, the function runs in the guard itself: it has to end itself and the processes that it
-        started. folder: The child's working directory.
+            started.
+        folder: The child's working directory.
         errors: The open file that becomes the child's standard error.
         files: Open files passed to the function.
         environment: The child's variables, of which `PYTHONPATH` is its import path; None: `child_environment()`.

@@ -321,7 +321,7 @@ class Waiting(Payload):
     type: Literal["waiting"] = "waiting"
     """The event's name."""
     message: str | None = None
-    """What it waits for: the end of a sentence; None if it continues."""
+    """The outage whose end it waits for, as the end of a sentence; None if it continues."""
 
 
 class Other(Payload):

@@ -83,7 +83,7 @@ class Findings:
 
 
 def expect_declared(findings: Findings, item: Sandbox | Executor, role: type, name: str) -> list[Finding]:
-    """Check the methods and the title of a sandbox or an executor, and return the report of its own check.
+    """Check the methods and the title of a sandbox or an executor, and return its own report.
 
     Args:
         role: The protocol of such objects.

@@ -280,9 +280,8 @@ class LocalBackend:
         manifest = run.manifest
         if manifest is None:
             raise NotFound(f"Run {run.id} has no manifest yet.", hint=f"Its state is {run.state}.")
-        return [artifact.model_dump(mode="json") for artifact in manifest.artifacts], [
-            dict(item) for item in manifest.left_out
-        ]
+        artifacts = [artifact.model_dump(mode="json") for artifact in manifest.artifacts]
+        return artifacts, [dict(item) for item in manifest.left_out]
 
     def download(self, run_id: str, artifacts: list[Record], folder: Path) -> None:
         """Copy artifacts of a run."""

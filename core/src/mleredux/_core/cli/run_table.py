@@ -25,8 +25,8 @@ _WIDE = 120
 """Width of a terminal below which `_YIELDING` is omitted from the table of several runs."""
 _PATHS = ("artifacts", "report")
 """Paths, which are never broken: below the table if there are several runs or if they do not fit."""
-_BESIDE = 20
-"""Width of a table of one run beside its values."""
+_FRAME = 20
+"""Width of a table of one run without its values."""
 _FOLDED = ("task", "agent")
 """Columns that are shortened if space is limited."""
 
@@ -45,7 +45,7 @@ def closing_table(runs: Sequence[RunView]) -> None:
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
         row = _row(runs[0])
-        paths = [(name, row.pop(name)) for name in _PATHS if len(row.get(name, "")) > console.width - _BESIDE]
+        paths = [(name, row.pop(name)) for name in _PATHS if len(row.get(name, "")) > console.width - _FRAME]
         for name, value in row.items():
             table.add_row(name, value)
     else:
@@ -87,8 +87,8 @@ def _sentences(run: RunView) -> Iterator[str]:
     report = run.report
     llm = report.ledger.llm if report and report.ledger else None
     untrusted = f"{report.verdict.status}: {report.verdict.why}" if report and not report.verdict.ranked else None
-    told = (run.message, report.message if report else None, untrusted, *run.warnings)
-    yield from (sentence for sentence in (*told, *(replayed(llm) if llm else ())) if sentence)
+    sentences = (run.message, report.message if report else None, untrusted, *run.warnings)
+    yield from filter(None, (*sentences, *(replayed(llm) if llm else ())))
 
 
 def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> None:

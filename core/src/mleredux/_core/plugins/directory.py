@@ -122,5 +122,5 @@ def suggestion(kind: str, name: str, known: list[str], plugins: list[Plugin]) ->
     failed = [plugin.name for plugin in plugins if plugin.state == "failed" and not plugin.clash]
     broken = f" Plugins that failed to load: {', '.join(failed)} (see `mleredux plugins`)." if failed else ""
     broken = " ".join([broken, *dict.fromkeys(plugin.clash for plugin in plugins if plugin.clash)])
-    path = ", or specify the path of your own script, notebook or folder" if kind == "agents" else ""
+    path = ", or specify the path to your script, notebook or folder" if kind == "agents" else ""
     return f"See `mleredux list {kind}`{path}.{broken}"

@@ -46,10 +46,10 @@ def members(pid: int) -> list[Member]:
     """
     if not LISTED:
         return [one for child in family(pid)[1:] if (one := _member(child))]
-    found = list(filter(None, map(stat, children(pid))))
-    for parent in found:  # which grows meanwhile
-        found += filter(None, map(stat, children(parent.pid)))
-    return found
+    descendants = list(filter(None, map(stat, children(pid))))
+    for parent in descendants:  # the list grows during the loop
+        descendants += filter(None, map(stat, children(parent.pid)))
+    return descendants
 
 
 def _content(path: str) -> bytes:

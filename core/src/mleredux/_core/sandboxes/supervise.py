@@ -125,7 +125,7 @@ def _rest(handle: Handle, seconds: float) -> bool:
 
 
 def _waiting_for(handle: Handle) -> str | None:
-    """Return what handles with `waiting_for` wait for, since their engine does not respond; else None."""
+    """Return the outage whose end a handle waits for, if its sandbox notices outages."""
     return getattr(handle, "waiting_for", None)
 
 

@@ -88,7 +88,7 @@ class RunState:
         llm: The usage of language models.
         spent: The first exhausted budget.
         egress: The contacted hosts.
-        waiting_for: What the run waits for during an outage.
+        waiting_for: The outage whose end the run waits for, if any.
     """
 
     state: State = State.QUEUED

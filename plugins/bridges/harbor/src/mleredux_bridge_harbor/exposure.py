@@ -29,7 +29,7 @@ def exposed(folder: Path, task: Task) -> Iterator[str]:
     answers in all common rows, matched by ids or else by order.
     """
     prepared = folder / "tests" / "data" / task.id / "prepared"
-    forms = [one.submission for one in (task, task.base) if one is not None]
+    forms = [each.submission for each in (task, task.base) if each is not None]
     sample = {digest for form in forms for digest in _digests(prepared / "public" / str(form.sample))}
     hidden = {
         path: path.relative_to(folder).as_posix()
