@@ -95,8 +95,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         (home / "idle_plugin.py").write_text(IDLE)
         (home / "noisy.py").write_text(NOISY)
         for script in ("./good/solve.py", "./noisy.py"):
-            told = mleredux("run", "wine", "--agent", script, "--json")
-            assert told.code == 0, told.err
+            ran = mleredux("run", "wine", "--agent", script, "--json")
+            assert ran.code == 0, ran.err
         first, other = sorted((home / "runs").glob("*/run.json"), key=lambda path: path.stat().st_ctime)
         shutil.copy(first.parent / "output" / "submission.csv", home / "good.csv")
         (home / "bad.csv").write_text("no\n")
@@ -121,9 +121,9 @@ def test_a_command_that_judges_exits_by_one_rule(
     line = CASES[name][code]
     for word, run in json.loads((place / "names.json").read_text()).items():
         line = re.sub(rf"\b{word}\b", run, line)
-    told = mleredux(*line.split())
-    assert told.code == code, told.out + told.err
-    assert "Traceback" not in told.err
+    ended = mleredux(*line.split())
+    assert ended.code == code, ended.out + ended.err
+    assert "Traceback" not in ended.err
 
 
 def test_all_listed_exit_codes_follow_the_rule() -> None:

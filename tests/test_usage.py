@@ -137,9 +137,9 @@ def ran(home: Path, agent: str, *words: str) -> Run:
     """Run an agent on the toy task."""
     plugins = ("-p", TOY_PLUGIN, "-p", str(home / "plugin.py"))
     folders = ("--runs-dir", str(home / "runs"), "--data-dir", str(home / "data"))
-    told = mleredux(*plugins, "run", "toy", "--agent", agent, "--sandbox", "process", *words, *folders, "--json")
-    assert told.code == 0, told
-    return Run(Path(told.json["path"]))
+    ran = mleredux(*plugins, "run", "toy", "--agent", agent, "--sandbox", "process", *words, *folders, "--json")
+    assert ran.code == 0, ran
+    return Run(Path(ran.json["path"]))
 
 
 @pytest.mark.parametrize("claims", ["none", "fewer", "each"])

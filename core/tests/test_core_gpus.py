@@ -143,9 +143,9 @@ def test_without_a_gpu_a_sentence_says_why(
         tool(tmp_path, script, monkeypatch)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    found = mleredux("doctor", "--gpu", "--sandbox", "process", "--json")
-    slots, process = found.json["findings"]
-    assert found.code == 3 and (slots["name"], slots["level"]) == ("slots", "error") and why in slots["message"]
+    doctor = mleredux("doctor", "--gpu", "--sandbox", "process", "--json")
+    slots, process = doctor.json["findings"]
+    assert doctor.code == 3 and (slots["name"], slots["level"]) == ("slots", "error") and why in slots["message"]
     assert "CUDA_VISIBLE_DEVICES=-1, NVIDIA_VISIBLE_DEVICES=void" in process["message"]
     assert ("An agent sees no GPU, because this machine has no slot" in process["message"]) == (
         process["level"] == "ok"
@@ -154,11 +154,11 @@ def test_without_a_gpu_a_sentence_says_why(
 
 def test_a_device_that_no_sandbox_shows_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLEREDUX_GPUS", "MIG-5,GPU-6")
-    found = mleredux("doctor", "--gpu", "--sandbox", "process")
-    lines = [line.strip() for line in found.out.splitlines()]
-    assert found.code == 3 and "✓ slots: MIG-5, GPU-6." in lines and "No sandbox gives an agent its GPU." in found.out
+    doctor = mleredux("doctor", "--gpu", "--sandbox", "process")
+    lines = [line.strip() for line in doctor.out.splitlines()]
+    assert doctor.code == 3 and "✓ slots: MIG-5, GPU-6." in lines and "No sandbox gives an agent its GPU." in doctor.out
     shown = "! process: No device node of a GPU is visible. No device node; CUDA_VISIBLE_DEVICES=MIG-5, NVIDIA_"
-    assert any(line.startswith(shown) for line in lines), found.out
+    assert any(line.startswith(shown) for line in lines), doctor.out
 
 
 @pytest.mark.parametrize(

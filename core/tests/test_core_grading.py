@@ -224,8 +224,8 @@ def test_the_command_lists_scores_as_reports_do_and_refuses_a_file_without_lines
     line = json.dumps({"competition_id": "toy", "submission_path": str(path)})
     (tmp_path / "listed.jsonl").write_text(f"{line}\n" * lines)
     graded = ("grade", "--jsonl", str(tmp_path / "listed.jsonl"), "--data-dir", str(toy.data.path))
-    told = mleredux("-p", str(TOY), *graded)
-    assert (told.code, re.findall(r"\d\.\d+", told.out.partition(" valid,")[0])) == (code, scores), told.err
+    done = mleredux("-p", str(TOY), *graded)
+    assert (done.code, re.findall(r"\d\.\d+", done.out.partition(" valid,")[0])) == (code, scores), done.err
 
 
 def test_a_grader_is_ended_with_the_program_that_asked_it(
@@ -322,8 +322,8 @@ def test_predictions_that_only_the_answers_rule_out_use_up_development_scores(
     task, prepared, path = copy_of_sample(toy, f"toy-{how}", tmp_path)
     run, spec = toy.new(), SimpleNamespace(limits=Limits(dev_scores=2))
     (tmp_path / INNER).symlink_to(prepared.private.parent)
-    given = type("GivenRun", (), {"spec": spec, "log": property(lambda _: run.log), "emit": run.emit})
-    context: Any = SimpleNamespace(run=given(), task=SimpleNamespace(inner=task), catalogue=toy.catalogue)
+    Started = type("Started", (), {"spec": spec, "log": property(lambda _: run.log), "emit": run.emit})
+    context: Any = SimpleNamespace(run=Started(), task=SimpleNamespace(inner=task), catalogue=toy.catalogue)
     ask = DevScores(context, tmp_path)
     sample = path.read_bytes()
     answers = []

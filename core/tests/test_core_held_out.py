@@ -144,8 +144,8 @@ def test_an_agent_with_a_copy_in_any_of_its_folders_is_refused(toy: Any, place: 
     build = {"context": Build(context=folder), "folder": Build(folder=AgentFolder(path=folder)), "tool": Build()}[place]
     agent = Agent(id="own", title="Own", command=("true",), build=build)
     grants = run.spec.grants.model_copy(update={"tools": (str(folder),) if place == "tool" else ()})
-    given: Any = SimpleNamespace(spec=run.spec.model_copy(update={"grants": grants}), emit=run.emit)
-    context: Any = SimpleNamespace(run=given, agent=agent, task=toy.task(), catalogue=toy.catalogue, data=toy.data)
+    started: Any = SimpleNamespace(spec=run.spec.model_copy(update={"grants": grants}), emit=run.emit)
+    context: Any = SimpleNamespace(run=started, agent=agent, task=toy.task(), catalogue=toy.catalogue, data=toy.data)
     (folder / "damaged.gz").write_bytes(gzip.compress(bytes(100))[:-9])
     _refuse_copies(context)
     assert [event.payload.path for event in run.events() if isinstance(event.payload, Warned)] == ["damaged.gz"]

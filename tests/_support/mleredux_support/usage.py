@@ -65,10 +65,10 @@ def _page(run: Run) -> Shown:
     text = re.sub(r"<[^>]*>", "\n", (run.path / "report.html").read_text(encoding="utf-8"))
     words = [line.strip() for line in text.splitlines() if line.strip()]
     calls, tokens, cost = (words[words.index(f"LLM {name}") + 1] for name in ("calls", "tokens", "cost"))
-    found = re.fullmatch(r"([\d,]+) prompt, ([\d,]+) completion", tokens)
+    counts = re.fullmatch(r"([\d,]+) prompt, ([\d,]+) completion", tokens)
     cached = re.search(r"([\d,]+) prompt tokens were cached", text)
-    assert found and cached
-    numbers = [int(number.replace(",", "")) for number in (*found.groups(), cached[1], calls)]
+    assert counts and cached
+    numbers = [int(number.replace(",", "")) for number in (*counts.groups(), cached[1], calls)]
     amount = None if cost == "unknown" else float(cost.removesuffix(" USD"))
     replay = re.search(r"a replay: answered from (\S+)", text)
     values = dict(zip((*FIGURES[:3], "calls"), numbers, strict=True))
@@ -109,8 +109,8 @@ def _exported(run: Run, to: str, suffix: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"out{suffix}")
         words = ("export", run.id, "--to", to, "-o", str(path), "--all", "--runs-dir", str(run.path.parent))
-        told = mleredux(*words)
-        assert told.code == 0, told
+        listed = mleredux(*words)
+        assert listed.code == 0, listed
         return path.read_bytes()
 
 

@@ -37,15 +37,15 @@ def step(env: TaskEnvironment, text: str, kind: int = SHELL) -> str:
 
 def measured(episodes: int, *words: str) -> dict[str, Any]:
     words = (sys.executable, str(VECTOR), "--inner", "--bridge", "gymnasium", "--sizes", str(episodes), *words)
-    said = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
-    found: dict[str, Any] = json.loads(said)
-    return found
+    line = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True).stdout
+    counts: dict[str, Any] = json.loads(line)
+    return counts
 
 
 def test_many_episodes_lose_and_leak_nothing() -> None:
-    found = measured(EPISODES, "--soak", "5")
-    assert found["lost"] == 0, found["why"]
-    assert found["played"] >= EPISODES and max(found["leaked"].values()) <= 4, found
+    counts = measured(EPISODES, "--soak", "5")
+    assert counts["lost"] == 0, counts["why"]
+    assert counts["played"] >= EPISODES and max(counts["leaked"].values()) <= 4, counts
 
 
 def test_a_reset_and_a_step_cost_about_as_much_as_an_interpreter() -> None:
@@ -54,9 +54,12 @@ def test_a_reset_and_a_step_cost_about_as_much_as_an_interpreter() -> None:
         subprocess.run([sys.executable, "-c", "import json"], check=True)
     after = psutil.Process().cpu_times()
     interpreter = 1e3 * sum(after[at] - before[at] for at in (2, 3)) / 20
-    found = measured(MEASURED)
-    assert found["CPU ms/reset"] < 5 * interpreter and found["CPU ms/step"] < 2 * interpreter, (found, interpreter)
-    assert found["MB each"] < 2
+    counts = measured(MEASURED)
+    assert counts["CPU ms/reset"] < 5 * interpreter and counts["CPU ms/step"] < 2 * interpreter, (
+        counts,
+        interpreter,
+    )
+    assert counts["MB each"] < 2
 
 
 @pytest.mark.parametrize(

@@ -115,10 +115,10 @@ def test_verifiers_validates_the_installed_package(folder: Path, tmp_path: Path)
     install = [uv, "pip", "install", "--quiet", "--no-config", "--no-deps", "--python", programs / "python"]
     shutil.copytree(folder / "verifiers", tmp_path / "source")
     subprocess.run([*install, "--target", site, tmp_path / "source"], check=True)
-    (found,) = distributions(path=[str(site)])
+    (package,) = distributions(path=[str(site)])
     tasks = [row["task"] for row in rows(folder, "train")]
     needed = {owner for task in tasks for owner in graders_of(current().task(task))}
-    assert needed < {Requirement(line).name for line in found.requires or ()}
+    assert needed < {Requirement(line).name for line in package.requires or ()}
     task = {"sandbox": "process", "runs_dir": tmp_path / "runs", "data_dir": folder.parent / "data"}
     words = ["--no-rich", "-o", tmp_path / "out", "--runtime.type", "subprocess", "--max-concurrent", "2"]
     words += [word for name, value in task.items() for word in (f"--taskset.task.{name}", value)]
@@ -150,9 +150,9 @@ def test_openenv_accepts_the_space_and_its_server(folder: Path, tmp_path: Path) 
     server = subprocess.Popen(["sh", "-c", command], stdout=subprocess.PIPE, text=True, cwd=space, env=env)
     try:
         assert server.stdout is not None
-        found = re.search(r":\d+$", server.stdout.readline().strip())
-        assert found is not None
-        words = [programs / "openenv", "validate", "--url", f"http://127.0.0.1{found[0]}", "--json"]
+        port = re.search(r":\d+$", server.stdout.readline().strip())
+        assert port is not None
+        words = [programs / "openenv", "validate", "--url", f"http://127.0.0.1{port[0]}", "--json"]
         report = subprocess.run(words, capture_output=True, text=True).stdout
     finally:
         server.terminate()
