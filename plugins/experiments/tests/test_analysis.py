@@ -25,9 +25,11 @@ from mleredux_experiments.analysis.curves import (
     selection,
     time_to_medal,
 )
+from mleredux_experiments.analysis.leaderboard import leaderboard
 from mleredux_experiments.failures import Finding
+from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.ranking import interquartile_mean, profile, ranking
-from mleredux_experiments.results.measures import MEASURES, measure
+from mleredux_experiments.results.measures import MEASURES, Immeasurable, measure
 from mleredux_experiments.results.rollouts import with_rollout
 from mleredux_experiments.results.sources import load
 from mleredux_experiments.results.table import Results, Row, Version
@@ -271,17 +273,68 @@ def test_power_tells_what_is_lacking(runs: Path) -> None:
     assert power("--between", "1", "--tasks", "1").output.startswith("1 task with 3 seeds detects no possible")
 
 
+KINDS = ("percentile", "thresholds", "thresholds of several metrics", "scores", "scores of several metrics")
+NEED_LEADERBOARDS = ("above_median", "bronze", "silver", "gold", "any_medal", "any_medal@2h")
+
+
+@pytest.mark.parametrize("failing", [set(), {("a", 0)}, {("a", 0), ("a", 1)}])
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_analyses_agree_on_which_measures_are_possible(
+    add_run: AddRun, tmp_path: Path, kind: str, failing: set[tuple[str, int]]
+) -> None:
+    for number in range(3):
+        graded = {"metric": f"metric{number}"} if "several" in kind else {}
+        graded |= {} if kind == "percentile" else {"percentile": None}
+        if kind.startswith("scores"):
+            graded |= dict.fromkeys(f"{name}_threshold" for name in ("gold", "silver", "bronze", "median"))
+        for agent, score in (("a", 0.5), ("b", 0.7)):
+            for seed in (0, 1):
+                own = None if (agent, seed) in failing else score + number / 50 + seed / 100
+                add_run(f"t{number}", agent, seed, score=own, graded=graded)
+    results = load(tmp_path / "runs")
+    without = kind == "scores of several metrics" or (kind == "scores" and len(failing) == 2)  # arm a has no score
+    for name in (None, *NEED_LEADERBOARDS, "percentile", "gap_to_median", "valid", "hours"):
+        analysis = analyse(results, name)
+        what = measure(analysis.measure)
+        try:
+            refused, sentence = False, compare(results, "a", "b", name).sentence
+        except Immeasurable as error:
+            refused, sentence = True, str(error)
+        assert [*analysis.sentences, *analysis.notes] == [sentence], (name, analysis)
+        assert (what.name in analysis.arm("b").estimates) == bool(analysis.ranking) == (what.averaged and not refused)
+        lacking = kind.startswith("scores") and name in (*NEED_LEADERBOARDS, "gap_to_median")
+        lacking |= kind != "percentile" and name == "percentile"
+        assert refused == (lacking or (name is None and without)), (name, sentence)
+        if refused:
+            with pytest.raises(Immeasurable, match=re.escape(sentence)):
+                leaderboard(results, by=what.name)
+
+
 def test_tasks_without_a_leaderboard_have_scores_but_no_summary(add_run: AddRun, tmp_path: Path) -> None:
-    compare = ["compare", "x", "y", "--runs-dir", str(tmp_path / "runs")]
+    runs = str(tmp_path / "runs")
+    compared, analysed = ["compare", "x", "y", "--runs-dir", runs], ["experiment", "analyse", runs]
     for task, lower in (("up", False), ("down", True)):
         graded = {"percentile": None, "metric": task, "is_lower_better": lower}
         graded |= {f"{name}_threshold": None for name in ("gold", "silver", "bronze", "median")}
         add_run(task, "x", 0, score=0.5, graded=graded)
         add_run(task, "y", 0, score=0.6, graded=graded)
-    done = CliRunner().invoke(root, compare)
-    assert done.exit_code == 1 and "wins" not in done.output, "medals that do not exist are not compared"
-    lines = [line.split()[:6] for line in done.output.splitlines() if line.startswith(("up", "down"))]
-    assert lines == [["down", "*", "0.50000", "(1)", "0.60000", "(1)"], ["up", "0.50000", "(1)", "*", "0.60000", "(1)"]]
-    assert "These tasks have no leaderboard" in str(done.exception)
-    alone = json.loads(CliRunner().invoke(root, [*compare, "--where", "task=up", "--json"]).output)
+    refused, listed = CliRunner().invoke(root, compared), CliRunner().invoke(root, analysed)
+    assert refused.exit_code == 1 and "wins" not in refused.output, "medals that do not exist are not compared"
+    for done in (refused, listed):
+        lines = [line.split()[:6] for line in done.output.splitlines() if line.startswith(("up", "down"))]
+        shown = [["down", "*", "0.50000", "(1)", "0.60000", "(1)"], ["up", "0.50000", "(1)", "*", "0.60000", "(1)"]]
+        assert lines == shown
+    sentence = "These tasks have no leaderboard, and scores of different metrics can't be averaged."
+    assert str(refused.exception).startswith(sentence) and listed.output.startswith(sentence)
+    assert "medal" not in listed.output.replace("percentile  medals", ""), "nor are they counted"
+    alone = json.loads(CliRunner().invoke(root, [*compared, "--where", "task=up", "--json"]).output)
     assert (alone["measure"], alone["wins"]) == ("score", 1)
+
+
+def test_a_failure_on_a_task_without_a_leaderboard_is_no_percentile_of_zero(add_run: AddRun, tmp_path: Path) -> None:
+    for seed, score in enumerate((0.6, None)):
+        add_run("ranked", "x", seed, score=0.6)
+        add_run("unranked", "x", seed, score=score, graded={"percentile": None})
+        add_run("failed", "x", seed)
+    (arm,) = analyse(load(tmp_path / "runs")).arms
+    assert (arm.estimates["percentile"].mean, arm.estimates["percentile"].tasks) == (pytest.approx(30), 2)

@@ -55,18 +55,22 @@ def command(
     from mleredux_experiments.execution.sequence import as_planned
     from mleredux_experiments.figures.tables import echo, score_table
     from mleredux_experiments.inference.comparison import compare
+    from mleredux_experiments.results.measures import Immeasurable
+    from mleredux_experiments.results.scores import task_scores
+    from mleredux_experiments.results.table import pairing
 
     results = results_of(ctx, **selected, rollouts=True)
     plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
     options = as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, equivalence=equivalence)
-    comparison = compare(results.under(plan), a, b, **options)
-    note(results, a, b)
-    no_medals = all(row.gold is None and row.medal is None for row in results.rows)
-    if options["chosen"] is None and comparison.measure == "any_medal" and no_medals:
+    try:
+        comparison = compare(results.under(plan), a, b, **options)
+    except Immeasurable:
+        note(results, a, b)
         if not as_json:
-            echo(score_table(comparison.table))
-        message = "These tasks have no leaderboard, and scores of different metrics can't be averaged."
-        raise MlereduxError(message, hint="Choose a task with --where task=TASK, or another measure with --measure.")
+            arms = {arm: results.arm(arm) for arm in (a, b)}
+            echo(score_table(task_scores(arms, pairing(arms.values()))))
+        raise
+    note(results, a, b)
     if as_json:
         print_json(comparison.record())
     else:

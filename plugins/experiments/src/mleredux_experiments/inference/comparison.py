@@ -20,7 +20,7 @@ from mleredux_experiments.inference.errors import (
 )
 from mleredux_experiments.inference.power import Sample, Variance, variance_of
 from mleredux_experiments.inference.resampling import Evidence, Scale, paired_interval, shuffled, sign_flip
-from mleredux_experiments.results.measures import Measure, bounds_of, cells, check_metrics, deterministic, measure
+from mleredux_experiments.results.measures import Measure, bounds_of, cells, check_measure, deterministic, measure
 from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.table import Results, Row, grouped, pairing, source
 from mleredux_experiments.results.uniformity import check_arms, check_limits, usual_measure
@@ -123,7 +123,8 @@ def _paired(
         left_out["not trusted, counted as failures"] = tainted
     of_a, of_b = (cells(rows, what, key) for rows in (a, b))
     common = sorted(set(of_a) & set(of_b))
-    names = a[0].arm, b[0].arm
+    names, shared = (a[0].arm, b[0].arm), set(map(key, a)) & set(map(key, b))
+    check_measure(what, [row for row in both.rows if key(row) in shared])
     if not common:
         raise MlereduxError(
             f"{names[0]} and {names[1]} have no common task with a known {what.name!r}.",
@@ -131,7 +132,6 @@ def _paired(
         )
     if alone := len(set(of_a) ^ set(of_b)):
         left_out["tasks of one arm only"] = alone
-    check_metrics(what, [row for row in both.rows if key(row) in common])
     return {task: (of_a[task], of_b[task]) for task in common}, left_out
 
 

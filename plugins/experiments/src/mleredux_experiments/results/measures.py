@@ -96,7 +96,9 @@ RESOURCES = ("cost_usd", "tokens", "hours", "working_hours")
 """Resources that a run uses, which vary even if scores do not."""
 PUBLISHED = ("made", "valid", "above_median", "bronze", "silver", "gold", "any_medal")
 """The measures in MLE-bench's tables, in percent of tasks."""
-_TIMED = (*PUBLISHED, "gap_to_median", "gap_to_gold", "score", "reward")
+_GAPS = ("gap_to_median", "gap_to_gold")
+_TIMED = (*PUBLISHED, *_GAPS, "score", "reward")
+_OF_LEADERBOARDS = (*PUBLISHED[2:], *_GAPS, "percentile")
 
 
 def time_unit(hours: float) -> tuple[str, float]:
@@ -129,15 +131,36 @@ def measure(name: str) -> Measure:
     return replace(chosen, name=name, title=f"{chosen.title} after {time}", value=then)
 
 
-def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
-    """Check that raw scores of different metrics are not averaged.
+class Immeasurable(MlereduxError):
+    """A measure does not apply to these runs."""
+
+
+def is_ranked(chosen: Measure, rows: Iterable[Row]) -> bool:
+    """Return whether a measure needs no leaderboard, or some valid submission was ranked by one, if there is any."""
+    name = chosen.name.partition("@")[0]
+    valid = [row for row in rows if row.counts and row.valid] if name in _OF_LEADERBOARDS else []
+    if not chosen.share:
+        return not valid or any(MEASURES[name].value(row) is not None for row in valid)
+    facts = {fact for row in valid for fact in (row.gold, row.median, row.percentile, row.medal)}
+    return not valid or facts != {None}
+
+
+def check_measure(chosen: Measure, rows: Sequence[Row]) -> None:
+    """Check that a measure applies to runs, and that raw scores of different metrics are not averaged.
 
     Raises:
-        MlereduxError: The measure is a raw score, and the tasks have several metrics.
+        Immeasurable: The measure needs a leaderboard, which no task has; or it is a raw score, and the tasks have
+            several metrics.
     """
     metrics = {row.metric for row in rows}
+    if not is_ranked(chosen, rows):
+        several = ", and scores of different metrics can't be averaged" * (len(metrics) > 1)
+        raise Immeasurable(
+            f"These tasks have no leaderboard{several}.",
+            hint="Choose a task with --where task=TASK, or another measure with --measure.",
+        )
     if not chosen.averaged and len(metrics) > 1 and len({row.task for row in rows}) > 1:
-        raise MlereduxError(
+        raise Immeasurable(
             f"Scores of {len(metrics)} different metrics can't be averaged over tasks.",
             hint="Use --measure percentile or any_medal, or choose one task with --where task=TASK.",
         )
@@ -145,9 +168,12 @@ def check_metrics(chosen: Measure, rows: Sequence[Row]) -> None:
 
 def cells(rows: Iterable[Row], chosen: Measure, key: Callable[[Row], str] = lambda row: row.task) -> dict[str, Array]:
     """Return the values of each task's runs that count, in order of seeds, without tasks to which the measure does not
-    apply."""
-    own = ((row, chosen.of(row)) for row in rows if row.counts and (not chosen.technique or "@" in row.task))
-    values_of = grouped((key(row), (row.seed, value)) for row, value in own if value is not None)
+    apply: there, a failure has no value either."""
+    own = [(row, chosen.of(row)) for row in rows if row.counts and (not chosen.technique or "@" in row.task)]
+    unmeasured = {key(row) for row, value in own if row.valid and row.score is not None and value is None}
+    unmeasured -= {key(row) for row, value in own if row.valid and value is not None}
+    known = ((key(row), row.seed, value) for row, value in own if value is not None)
+    values_of = grouped((task, (seed, value)) for task, seed, value in known if task not in unmeasured)
     return {task: np.array([value for _, value in sorted(values)]) for task, values in sorted(values_of.items())}
 
 

@@ -149,17 +149,19 @@ def usual_measure(arms: Sequence[Sequence[Row]], *, averaged: bool = False) -> s
     Args:
         averaged: Whether values of different tasks must be comparable, which rules out the score.
     """
-    rows = [row for own in arms for row in own if row.counts]
-    if _is_known("percentile", arms):
+    counted_arms = [own for arm in arms if (own := [row for row in arm if row.counts])]
+    rows = [row for own in counted_arms for row in own]
+    if _is_known("percentile", counted_arms):
         return "percentile"
     if rows and all("@" in row.task for row in rows):
         return "reward"
     metrics, tasks = {row.metric for row in rows}, {row.task for row in rows}
     one_scale = not averaged and (len(tasks) == 1 or (len(metrics) == 1 and None not in metrics))
-    return "score" if one_scale and _is_known("score", arms) else "any_medal"
+    submitted = all(any(row.valid for row in own) for own in counted_arms)  # a failure has no score
+    return "score" if one_scale and submitted and _is_known("score", counted_arms) else "any_medal"
 
 
 def _is_known(name: str, arms: Sequence[Sequence[Row]]) -> bool:
     """Return whether valid submissions have a value of the measure in every arm that has any."""
-    known = [[MEASURES[name].value(row) is not None for row in own if row.counts and row.valid] for own in arms]
+    known = [[MEASURES[name].value(row) is not None for row in own if row.valid] for own in arms]
     return any(any(own) for own in known) and all(any(own) for own in known if own)
