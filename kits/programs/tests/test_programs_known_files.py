@@ -11,9 +11,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from mleredux._core.known_files import KnownFiles
 from mleredux_programs import confined, run_confined
 from mleredux_programs.confined import hidden_paths
+from mleredux_programs.known_files import KnownFiles
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
 SECRET = b"0.0,5.0,13.0,secret\n"

@@ -13,7 +13,7 @@ Listed from the command line down to the lowest layer, `mleredux.models`; `.impo
 | `stages`, `builtin` | prepare, build, run, grade, produce; their defaults |
 | `data`, `locations` | fetching, preparing and sampling the data of tasks; the folders of data and caches |
 | `sandboxes`, `disuse` | agents as processes, with their images, tools and hosts; unused images |
-| `known_files`, `redirects`, `places`, `plain` | files that hold answers; redirects; names of places |
+| `redirects`, `places`, `plain` | redirects; names of places; plain paths |
 | `submissions`, `forkserver` | submissions, checked in a child process |
 | `launcher` | the process that limits an agent, and outlives this program |
 | `masks` | masking of secrets |

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from mleredux._core.known_files import KnownFiles, tree_files
 from mleredux._core.sandboxes.volume import UNLIMITED, find_disk
 from mleredux.errors import SandboxError
 from mleredux.plugin.files import open_below, plain_path
 from mleredux.plugin.sandbox import Launch
+from mleredux_programs.known_files import KnownFiles, tree_files
 
 UNPRIVILEGED = 65532
 """User and group id of agents that root starts; no user of the host has it."""

@@ -7,6 +7,7 @@
 | `runner`, `load` | the program that is started in the sandbox; requests to a service, from outside its processes |
 | `returns` | the score of a policy |
 | `confined`, `confined_child`, `control_group` | execution of untrusted code in namespaces, with limits |
+| `known_files` | files that hold a task's answers, which are hidden |
 
 A task declares how programs are executed; `run_confined` executes untrusted code, for graders::
 

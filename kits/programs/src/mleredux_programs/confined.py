@@ -22,13 +22,13 @@ from typing import Any, BinaryIO, Literal
 
 from mleredux._core.data.installation import salt_path
 from mleredux._core.forkserver import ONE_THREAD
-from mleredux._core.known_files import KnownFiles
 from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.store.runs import default_runs_dir
 from mleredux.errors import SandboxError
 
 from mleredux_programs import confined_child
 from mleredux_programs.control_group import ControlGroup, control_group
+from mleredux_programs.known_files import KnownFiles
 
 _AT_EUID, _AT_EGID = 12, 14
 _PROCESSES = 64
