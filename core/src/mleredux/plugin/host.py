@@ -8,6 +8,8 @@ Scripts should use `mleredux.prepare`, `mleredux.run` and `mleredux.grade` inste
 
 from __future__ import annotations
 
+from typing import Any
+
 from mleredux._core import records as _records
 from mleredux._core.data.checksums import CHECKSUMS_FILE as CHECKSUMS_FILE
 from mleredux._core.data.datastore import LEADERBOARD_FILE as LEADERBOARD_FILE
@@ -43,8 +45,6 @@ from mleredux._core.stages.grade import score_in_children as score_in_children
 from mleredux._core.stages.jsonl import write_report as write_report
 from mleredux._core.stages.prepare import as_prepared as as_prepared
 from mleredux._core.stages.prepare import prepare as prepare
-from mleredux._core.stages.regrade import regrade as regrade
-from mleredux._core.stages.regrade import verify_run as verify_run
 from mleredux._core.stages.run_agent import run_agent as run_agent
 from mleredux._core.stages.run_agent import run_in_sandbox as run_in_sandbox
 from mleredux._core.store.run import read_ticket as read_ticket
@@ -59,4 +59,7 @@ machine_slots = _slots.machine
 aggregate_reports = _jsonl.aggregate
 read_jsonl = _jsonl.read_listed
 
-__getattr__ = moved(__name__, "mleredux_executor_nodes.shared")
+
+def __getattr__(name: str) -> Any:
+    kit = "mleredux_rollout" if name in ("regrade", "verify_run") else "mleredux_executor_nodes.shared"
+    return moved(__name__, kit, depth=3)(name)

@@ -16,11 +16,10 @@ import pytest
 from mleredux._core.plugins import current
 from mleredux.errors import MlereduxError
 from mleredux.models import State
-from mleredux.plugin.host import verify_run
 from mleredux_artifact_notes.reproduce import compare, reproduce
 from mleredux_artifact_notes.rerun import RUNNER, copy_programs
 from mleredux_artifact_notes.solutions import diff_of, entry_of, solutions_of
-from mleredux_rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
+from mleredux_rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout, verify_run
 
 SOLUTION = """\
 import csv, sys

@@ -19,10 +19,10 @@ from mleredux._core.store import Run, RunStore
 from mleredux._core.store.run import read_ticket, write_ticket
 from mleredux.errors import ResumeRefused, StoreError
 from mleredux.models import Cause
-from mleredux.plugin.host import regrade
 from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.shelf import Shelf, stage
+from mleredux_rollout import regrade
 from mleredux_store_s3.bucket import Bucket
 from mleredux_support.lab import PLUGINS, Lab, until
 from mleredux_support.plans import plan_of
