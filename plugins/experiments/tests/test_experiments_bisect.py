@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -22,12 +23,13 @@ class Simulated(Bisection):
     first_bad: int
     noise: float
     generator: np.random.Generator
+    drawn: dict[int, list[float]]
 
     def _values(self, number: int, seeds: int) -> Any:
         drawn = self.drawn.setdefault(number, [])
         while len(drawn) < seeds:
             drawn.append(float(number < self.first_bad) + self.noise * self.generator.normal())
-        return {"task": drawn[:seeds]}
+        return dict.fromkeys(self.tasks, drawn[:seeds])
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
@@ -42,6 +44,28 @@ def test_the_first_bad_commit_is_found_with_few_runs(noise: float) -> None:
         runs.append(sum(len(drawn) for drawn in found.drawn.values()))
     assert right >= (60 if noise == 0 else 54)
     assert np.mean(runs) < 33  # fewer than one run of every commit
+
+
+@pytest.mark.parametrize("most", [2, 3, 4])
+@pytest.mark.parametrize("tasks", [1, 2, 4])
+def test_so_few_seeds_that_nothing_can_be_decided_are_refused_with_a_number_that_can(tasks: int, most: int) -> None:
+    def search(most: int) -> str:
+        """Return the first bad commit, or why it is unknown."""
+        bisection = Simulated(
+            ["repo:x@0", "repo:x@1"], [f"t{number}" for number in range(tasks)], {}, current(), least=2, most=most
+        )
+        bisection.first_bad, bisection.noise, bisection.generator = 1, 0.0, np.random.default_rng(0)
+        bisection.drawn = {}
+        try:
+            return bisection.find()[1]
+        except MlereduxError as error:
+            return str(error)
+
+    if refused := re.search(rf"{most} seeds on {tasks} tasks? can't .* Use --seeds (\d+) or more", search(most)):
+        enough = int(refused[1])
+        assert "can't" in search(enough - 1) and search(enough) == "repo:x@1"
+    else:
+        assert tasks > 1 and search(most) == "repo:x@1"
 
 
 class Crashing(Simulated):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -140,7 +141,7 @@ class Bisection:
         """Return the last good and the first bad reference or, if steps are undecided, the narrowest known range.
 
         Raises:
-            MlereduxError: GOOD and BAD do not differ in the runs made.
+            MlereduxError: GOOD and BAD do not differ in the runs made, or so few runs can't show it.
         """
         low, high = 0, len(self.history) - 1
         good, bad, self._seeds = self._ends(low, high)
@@ -160,20 +161,32 @@ class Bisection:
             self.tell(f"For an effect this small, a step needs about {seeds} seeds; the maximum is {self.most}.")
 
     def _ends(self, low: int, high: int) -> tuple[Values, Values | None, int]:
-        looks = range(self.least, self.most + 1)
-        for seeds in looks:
+        for seeds in range(self.least, self.most + 1):
             good, bad = self._values(low, seeds), self._values(high, seeds)
             if good is None:
                 message = "GOOD produces no valid submission."
                 raise MlereduxError(message, hint=f"See `mleredux experiment status {self.name}`.")
-            if bad is None or separated(good, bad, self.alpha / len(looks)):
+            if bad is None or separated(good, bad, self._level(self.most)):
                 break
         else:
+            if (enough := next(filter(self._suffices, itertools.count(self.most)))) > self.most:
+                sizes = f"{counted(self.most, 'seed')} on {counted(len(self.tasks), 'task')}"
+                message = f"{sizes} can't separate GOOD and BAD, whatever their scores."
+                raise MlereduxError(message, hint=f"Use --seeds {enough} or more, or add tasks.")
             message = f"GOOD and BAD do not differ in {self.chosen} after {counted(self.most, 'seed')}."
             raise MlereduxError(message, hint="Add tasks or seeds, or choose another --measure.")
         self._note(low, "good", good, seeds)
         self._note(high, "bad", bad, seeds)
         return good, bad, seeds
+
+    def _level(self, most: int) -> float:
+        """Return the level of each test of whether the ends differ, with this maximum number of seeds."""
+        return self.alpha / max(most - self.least + 1, 1)
+
+    def _suffices(self, most: int) -> bool:
+        """Return whether this maximum number of seeds can separate ends that have no score in common."""
+        good, bad = (dict.fromkeys(self.tasks, [value] * most) for value in (0.0, 1.0))
+        return separated(good, bad, self._level(most))
 
     def _decide(self, number: int, good: Values, bad: Values | None, level: float) -> Side | None:
         """Return the end to which a commit belongs; one without valid submissions is BAD, and if BAD has none, all

@@ -72,9 +72,10 @@ def compare(
     count, scale = len(tasks), Scale(what.reach, what.share)
     evidence, p = Evidence.of(differences, scale), sign_flip(differences)
     interval = evidence.interval(alpha, p) if count > 1 else None
-    within = max(evidence.above(-margin), evidence.below(margin)) if margin else None
     seeds = 1 / float(np.mean([0.5 / len(x) + 0.5 / len(y) for x, y in zip(cells_a, cells_b, strict=True)]))
     sample = Sample(parts, count, seeds, alpha, 0.8, *scale, margin, equivalence)
+    decidable = margin and count >= sample.least
+    within = max(evidence.above(-margin), evidence.below(margin)) if decidable else None
     verdict = _verdict(difference, p, evidence, within, margin, sample)
     by_task = tuple(_task_differences(tasks, cells_a, cells_b, parts, sign, seed))
     return Comparison(

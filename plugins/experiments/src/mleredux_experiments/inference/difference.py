@@ -83,7 +83,8 @@ class Comparison:
         again: Interval for these tasks again, if only the seeds changed; None if seeds make no difference.
         by_source: Interval of the mean over data sources; None if no source has several tasks.
         improvement: Probability that a run of B is better than one of A on the same task (ties count half).
-        equivalence: p-value of two one-sided tests that the difference is within ± margin; None without a margin.
+        equivalence: p-value of two one-sided tests that the difference is within ± margin; None without a margin, or
+            with too few tasks for a decision.
         least: The smallest number of tasks for which the test can be significant.
         bounds: The difference if all missing runs were the worst or the best for B; None if none are missing.
         left_out: Number of runs or tasks that are left out, by reason.
