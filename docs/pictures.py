@@ -1,7 +1,11 @@
-"""Draw the diagrams of the docs as SVG, for light and dark pages: boxes in zones, connected by arrows."""
+"""Draw the diagrams of the docs as SVG, for light and dark pages: boxes in zones, connected by arrows.
+
+Plots of published experiments get colors for dark pages, too.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -37,6 +41,21 @@ rect, .mark { fill: #161b22; stroke: #6e7681; }
 #head path { fill: #9198a1; }
 }
 """
+
+
+PLOTS = ("findings-automl.svg", "findings-context.svg", "reinforcement-learning.svg")
+"""Plots of matplotlib, whose colors for dark pages are added here."""
+_DARK = {
+    "fill: #ffffff": "fill: #0d1117",
+    "fill: #eeeeee": "fill: #30363d",
+    "stroke: #eeeeee": "stroke: #30363d",
+    "stroke: #dddddd": "stroke: #30363d",
+    "stroke: #000000": "stroke: #e6edf3",
+    "stroke: #555555": "stroke: #9198a1",
+    "fill: #0072b2": "fill: #388bfd",
+    "stroke: #0072b2": "stroke: #388bfd",
+}
+_PLOT_STYLE = re.compile(r"(<style type=\"text/css\">\*\{[^}]*\})[^<]*(</style>)")
 
 
 @dataclass
@@ -289,7 +308,15 @@ def forest() -> Picture:
     return made
 
 
+def with_dark_colors(plot: str) -> str:
+    """Return an SVG of matplotlib with other colors on dark pages; colors that were added before are replaced."""
+    rules = "".join(f'[style*="{light}"] {{ {dark} !important; }}\n' for light, dark in _DARK.items())
+    style = f"\n@media (prefers-color-scheme: dark) {{\nsvg {{ fill: #e6edf3; }}\n{rules}}}\n"
+    return _PLOT_STYLE.sub(lambda match: f"{match[1]}{style}{match[2]}", plot)
+
+
 def pictures() -> dict[Path, str]:
-    """Return all diagrams, by file."""
+    """Return all diagrams and plots, by file."""
     drawn = (flow, packages, names, deployment, forest)
-    return {STATIC / f"{draw.__name__}.svg": draw().svg() for draw in drawn}
+    plots = {STATIC / name: with_dark_colors((STATIC / name).read_text(encoding="utf-8")) for name in PLOTS}
+    return {**{STATIC / f"{draw.__name__}.svg": draw().svg() for draw in drawn}, **plots}

@@ -112,6 +112,20 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_every_image_has_colors_for_dark_pages() -> None:
+    images = {
+        (page.parent / target).resolve()
+        for page in PAGES
+        for target in re.findall(r"""(?:!\[[^\]]*\]\(|src=")([^)"#\s]+\.(?:svg|png))""", page.read_text())
+        if "://" not in target and not target.endswith("_static/rooms.svg")
+    }
+    assert {DOCS / "_static" / name for name in ("first-run-light.png", "findings-automl.svg", "flow.svg")} <= images
+    for image in images:
+        dark = image.with_name(image.name.replace("-light", "-dark"))
+        known = "prefers-color-scheme: dark" in image.read_text() if image.suffix == ".svg" else dark != image
+        assert known and dark.is_file(), f"{image.name} has no colors for dark pages"
+
+
 def test_the_walks_name_modules_that_exist() -> None:
     page = (DOCS / "concepts" / "inside.md").read_text()
     names = set(re.findall(r"`(mleredux(?:_\w+)?(?:\.\w+)+)`", page))
