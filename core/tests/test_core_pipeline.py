@@ -363,16 +363,16 @@ def _log(run: Run) -> bytes:
 def test_programs_that_look_after_many_runs_leave_those_that_have_ended_as_they_are(toy: Any) -> None:
     run = toy.run("copy")
     before = run.events()
-    assert not toy.pipeline().go_on(run) and run.events() == before
+    assert not toy.pipeline().execute_run(run) and run.events() == before
 
 
 def test_a_cancelled_run_that_is_queued_again_goes_on(toy: Any) -> None:
     run = toy.new("copy")
     run.ask_to_cancel()
-    assert toy.pipeline().go_on(run) and run.state is State.CANCELLED
+    assert toy.pipeline().execute_run(run) and run.state is State.CANCELLED
     run.forget_cancel()
     run.enter(State.QUEUED)
-    assert toy.pipeline().go_on(run) and run.state is State.DONE, run.message
+    assert toy.pipeline().execute_run(run) and run.state is State.DONE, run.message
 
 
 def test_an_agent_whose_start_was_cut_off_is_ended_before_the_next_one(
@@ -387,7 +387,7 @@ def test_an_agent_whose_start_was_cut_off_is_ended_before_the_next_one(
     with monkeypatch.context() as patched:
         patched.setattr(launched, "write_atomically", die)
         with pytest.raises(KeyboardInterrupt):
-            toy.pipeline().go_on(run)
+            toy.pipeline().execute_run(run)
     first = {found.pid for found in until(lambda: toy.processes(run))}
     seen: list[set[int]] = []
 
@@ -396,5 +396,5 @@ def test_an_agent_whose_start_was_cut_off_is_ended_before_the_next_one(
         raise SandboxError("The test ends here.")
 
     monkeypatch.setattr(type(toy.catalogue.sandbox("process")), "start", start)
-    toy.pipeline().go_on(toy.store.get(run.id))
+    toy.pipeline().execute_run(toy.store.get(run.id))
     assert first and seen[0].isdisjoint(first)

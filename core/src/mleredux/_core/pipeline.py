@@ -79,7 +79,7 @@ class Pipeline:
         self.warm_up()
         slots = Slots(self.store.path)
         with ThreadPoolExecutor(max_workers=max(1, self.jobs), thread_name_prefix="run") as pool:
-            futures = [pool.submit(self._execute_one, run, slots) for run in runs]
+            futures = [pool.submit(self._execute, run, slots) for run in runs]
             try:
                 while wait(futures, timeout=0.5).not_done:
                     pass
@@ -90,7 +90,7 @@ class Pipeline:
             future.result()
         return runs
 
-    def go_on(self, run: Run, slots: Slots | None = None) -> bool:
+    def execute_run(self, run: Run, slots: Slots | None = None) -> bool:
         """Execute one run until it ends, in this thread and without sweeping, for programs that manage many runs.
 
         Args:
@@ -107,7 +107,10 @@ class Pipeline:
             began = not run.state.final
             open_nodes(self.catalogue).execute(self, [run])
             return began
-        return self._execute_one(run, slots or Slots(self.store.path), ended_too=False)
+        return self._execute(run, slots or Slots(self.store.path), ended_too=False)
+
+    go_on = execute_run
+    """The former name, which works until 0.4."""
 
     def stopping(self) -> bool:
         """Return whether all runs should be cancelled."""
@@ -119,7 +122,7 @@ class Pipeline:
         for hook in ("mleredux_prepare", "mleredux_run_agent", "mleredux_grade", *PRODUCERS, "mleredux_run_event"):
             self.catalogue.hook(hook)
 
-    def _execute_one(self, run: Run, slots: Slots, *, ended_too: bool = True) -> bool:
+    def _execute(self, run: Run, slots: Slots, *, ended_too: bool = True) -> bool:
         for _ in range(20):  # a process that checks whether the run is alive briefly holds its lock
             if run.lock.acquire():
                 break

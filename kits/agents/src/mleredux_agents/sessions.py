@@ -326,7 +326,7 @@ def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], o
     pipeline.warm_up()
     # Functions registered with `atexit` are called too late to start threads.
     threading._register_atexit(lambda: list(map(OpenSession.close, tuple(_open))))  # type: ignore[attr-defined]
-    return partial(pipeline.go_on, slots=Slots(runs))
+    return partial(pipeline.execute_run, slots=Slots(runs))
 
 
 def open_session(

@@ -317,5 +317,5 @@ def test_what_an_earlier_attempt_was_lent_is_masked_at_the_end(local: LocalServe
     (run.path / "logs").mkdir(exist_ok=True)
     (run.path / "logs" / "before.log").write_text(f"{OLD} {NEW}\n")
     with lend({"HF_TOKEN": NEW}, [OLD]):
-        Pipeline(local.service.store, local.service.catalogue, local.service.data).go_on(run)
+        Pipeline(local.service.store, local.service.catalogue, local.service.data).execute_run(run)
     assert (run.path / "logs" / "before.log").read_text() == f"{'*' * len(OLD)} {'*' * len(NEW)}\n"

@@ -90,7 +90,7 @@ def _execute(context: StageContext, smoke: Smoke, pipeline: Pipeline, store: Run
         tracked=False,
         cancelled=context.cancelled,
     )
-    inner.go_on(run)
+    inner.execute_run(run)
     return run
 
 

@@ -221,7 +221,7 @@ def _execute(
             cancelled=lease.lost,
         )
         pipeline.warm_up()
-        pipeline.go_on(run, slots)
+        pipeline.execute_run(run, slots)
 
 
 def _leave(_number: int, _frame: FrameType | None) -> None:

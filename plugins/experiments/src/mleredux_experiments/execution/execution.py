@@ -209,7 +209,7 @@ class Execution:
     def _one(self, place: Place, slots: Slots) -> Run:
         run = self.store.create(place.plan, self.record.data_dir)
         self.progress(run, "queued")
-        self.pipeline(self._image(place.cell.arm)).go_on(run, slots)
+        self.pipeline(self._image(place.cell.arm)).execute_run(run, slots)
         return run
 
     def _image(self, arm: str | None) -> str | None:
@@ -238,7 +238,7 @@ class Execution:
             check_resumable(run, self.catalogue, build=False)
         except ResumeRefused as error:
             run.ask_to_cancel()
-            self.pipeline(None).go_on(run)
+            self.pipeline(None).execute_run(run)
             self.record.changed(f"{error.message} It was cancelled, and its cell will be run again.", self.results())
             self.record.save(self.folder)
             return None

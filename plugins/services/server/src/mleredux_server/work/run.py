@@ -30,7 +30,7 @@ def work(context: WorkContext) -> dict[str, Any]:
         base_image=context.settings.base_image,
         cancelled=context.lease.lost,
     )
-    pipeline.go_on(run)
+    pipeline.execute_run(run)
     if context.attempt > 1:
         sweep(context, run)
     return {"disk_mb": disk_mb(run)}
