@@ -33,7 +33,7 @@ def test_a_run_has_a_timeline_of_its_resources(toy: Any) -> None:
 def test_lines_are_as_dense_as_the_time_limit_asks(tmp_path: Path) -> None:
     timeline = Timeline(tmp_path / "r.csv", 10_000)
     for tenth in range(3, 1000):
-        timeline.look(tenth / 10, Usage(100.0, tenth / 20, 3))
+        timeline.record(tenth / 10, Usage(100.0, tenth / 20, 3))
     samples = read_timeline(tmp_path / "r.csv")
     assert [sample.seconds for sample in samples] == pytest.approx([0.3 + 10.0 * number for number in range(10)])
     assert samples[2] == Sample(seconds=20.3, memory_mb=100.0, cpu_seconds=10.15, processes=3)
@@ -41,7 +41,7 @@ def test_lines_are_as_dense_as_the_time_limit_asks(tmp_path: Path) -> None:
 
 
 def test_gpus_of_the_run_are_asked_for(tmp_path: Path, nvidia_smi: Path) -> None:
-    Timeline(tmp_path / "r.csv", 60, ("GPU-a", "GPU-b")).look(1, Usage(1.0, 1.0, 1))
+    Timeline(tmp_path / "r.csv", 60, ("GPU-a", "GPU-b")).record(1, Usage(1.0, 1.0, 1))
     (sample,) = read_timeline(tmp_path / "r.csv")
     assert (sample.gpu_percent, sample.gpu_memory_mb) == (50.0, 3072.0)
     assert "--id=GPU-a,GPU-b" in nvidia_smi.read_text()

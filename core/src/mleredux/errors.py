@@ -138,8 +138,8 @@ def disk_full(error: BaseException | None) -> str | None:
     text = os.strerror(errno.ENOSPC)
     while error is not None:
         by_number = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
-        said = str(error).lower()
-        if by_number or any(words in said for words in (text.lower(), "disk is full", "disk quota exceeded")):
+        message = str(error).lower()
+        if by_number or any(words in message for words in (text.lower(), "disk is full", "disk quota exceeded")):
             where = f" of {name}" if (name := getattr(error, "filename", None)) else ""
             return f"The disk{where} is full ({text}). Free some space, or choose a folder on another disk."
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

@@ -164,9 +164,9 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
     from mleredux._core.stages.grade import grade as grade_stage
     from mleredux._core.submissions.files import named, submitted
 
-    prepared, given, found = prepare(task, data_dir=data_dir), submitted(submission), current().task(task)
-    report = grade_stage(found, given, prepared.private, current(), shown_path=str(submission))
-    message = named(report.message, found.submission.file, submission) if report.message else None
+    prepared, file, declared = prepare(task, data_dir=data_dir), submitted(submission), current().task(task)
+    report = grade_stage(declared, file, prepared.private, current(), shown_path=str(submission))
+    message = named(report.message, declared.submission.file, submission) if report.message else None
     return report.model_copy(update={"message": message})
 
 
@@ -203,24 +203,24 @@ def grade_jsonl(
             known[name] = str(error)
     jobs: dict[int, Job] = {}
     for number, line in enumerate(lines):
-        place, given = known.get(line.competition_id, ""), submitted(line.submission_path or "")
-        if not isinstance(place, str) and isinstance(given, Path):
-            jobs[number] = Job(place[0], given, place[1])
+        place, file = known.get(line.competition_id, ""), submitted(line.submission_path or "")
+        if not isinstance(place, str) and isinstance(file, Path):
+            jobs[number] = Job(place[0], file, place[1])
     size = sum(job.submission.stat().st_size for job in jobs.values())
     workers = min(int(machine().cpus) or 1, 1 + size // BYTES_PER_GRADER)
     scored = dict(zip(jobs, score_in_children(list(jobs.values()), current(), workers=workers), strict=True))
 
     def graded(number: int, line: Listed) -> Report:
-        place, given = line.problem or known[line.competition_id], submitted(line.submission_path or "")
+        place, file = line.problem or known[line.competition_id], submitted(line.submission_path or "")
         if isinstance(place, str):
             return line.refused(place)
         task, private = place
         how: dict[str, Any] = {"shown_path": line.submission_path or "", "scored": scored.get(number)}
         try:
-            report = grade_stage(task, jobs[number].submission if number in jobs else given, private, current(), **how)
+            report = grade_stage(task, jobs[number].submission if number in jobs else file, private, current(), **how)
         except MlereduxError as error:
             return line.refused(str(error))
-        remark = remark_on(report, task, given, private, current()) if isinstance(given, Path) else None
+        remark = remark_on(report, task, file, private, current()) if isinstance(file, Path) else None
         return report.model_copy(update={"note": " ".join(filter(None, (report.note, remark))) or None})
 
     total = aggregate([graded(number, line) for number, line in enumerate(lines)])

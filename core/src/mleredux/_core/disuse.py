@@ -44,21 +44,22 @@ def note_use(sandbox: str, image: str) -> None:
 def unused_since(moment: float) -> list[Unused]:
     """Return images and environments last used before this time, latest first; images precede their bases."""
     images = [Unused(path.parent.name, unquote(path.name), path.stat().st_mtime) for path in _files(f"{IMAGES}/*/*")]
-    made = [Unused("process", str(path.parent), path.stat().st_mtime) for path in _files(f"{ENVIRONMENTS}/*/complete")]
-    found = [one for one in (*images, *made) if one.last_used < moment]
-    return sorted(found, key=lambda one: one.last_used, reverse=True)
+    complete = _files(f"{ENVIRONMENTS}/*/complete")
+    environments = [Unused("process", str(path.parent), path.stat().st_mtime) for path in complete]
+    unused = [item for item in (*images, *environments) if item.last_used < moment]
+    return sorted(unused, key=lambda item: item.last_used, reverse=True)
 
 
-def remove(catalogue: Catalogue, one: Unused) -> None:
+def remove(catalogue: Catalogue, unused: Unused) -> None:
     """Remove an image or environment; an image that a container still needs stays in its engine."""
-    if one.sandbox == "process":
-        shutil.rmtree(one.name, ignore_errors=True)
-        Path(f"{one.name}.lock").unlink(missing_ok=True)
+    if unused.sandbox == "process":
+        shutil.rmtree(unused.name, ignore_errors=True)
+        Path(f"{unused.name}.lock").unlink(missing_ok=True)
         return
-    sandbox = catalogue.sandbox(one.sandbox)
+    sandbox = catalogue.sandbox(unused.sandbox)
     if isinstance(sandbox, Discarding):
-        sandbox.discard(one.name)
-    _note(one.sandbox, one.name).unlink(missing_ok=True)
+        sandbox.discard(unused.name)
+    _note(unused.sandbox, unused.name).unlink(missing_ok=True)
 
 
 def _note(sandbox: str, image: str) -> Path:

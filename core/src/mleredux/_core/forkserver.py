@@ -73,8 +73,8 @@ class Child:
         if self.code is None:
             if not readable(self._connection, seconds):
                 return False
-            said = self._connection.recv(64)
-            self.code = int(said) if said else -signal.SIGKILL
+            status = self._connection.recv(64)
+            self.code = int(status) if status else -signal.SIGKILL
         return True
 
     def kill(self) -> None:
@@ -175,8 +175,8 @@ def reads_tables(task: Task) -> bool:
 
 
 def _key(environment: Mapping[str, str]) -> Any:
-    given = (item for item in environment.items() if item[0].startswith(INHERITED) and item[0] != "PYTHONPATH")
-    return os.getpid(), *sorted(given)
+    inherited = (item for item in environment.items() if item[0].startswith(INHERITED) and item[0] != "PYTHONPATH")
+    return os.getpid(), *sorted(inherited)
 
 
 def _control(environment: Mapping[str, str], modules: tuple[str, ...] = ()) -> socket.socket:
@@ -223,27 +223,27 @@ def serve(control: socket.socket, modules: Sequence[str]) -> None:
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     guards: set[int] = set()
     while True:
-        asked, before = readable(control, _REAP_SECONDS if guards else _IDLE_SECONDS), len(guards)
+        ready, before = readable(control, _REAP_SECONDS if guards else _IDLE_SECONDS), len(guards)
         _reap(guards)
-        if not asked:
+        if not ready:
             if before:
                 continue
             return
-        told, given, *_ = socket.recv_fds(control, 1, _MOST_FILES)
-        if not told:
+        message, received, *_ = socket.recv_fds(control, 1, _MOST_FILES)
+        if not message:
             end_all()  # guards may have been stopped
             return
-        if not complete and (told == _TABLES or forks):
+        if not complete and (message == _TABLES or forks):
             _preload(("pandas", *(point.value for point in entry_points("mleredux.preloaded"))))
             complete = True
-        if not given:
+        if not received:
             continue
         forks += 1
         if (guard := os.fork()) == 0:
             control.close()
-            _guard(socket.socket(fileno=given[0]), given[1], given[2:])
+            _guard(socket.socket(fileno=received[0]), received[1], received[2:])
         guards.add(guard)
-        for file in given:
+        for file in received:
             os.close(file)
 
 
@@ -278,17 +278,17 @@ def _reap(guards: set[int]) -> None:
 
 def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoReturn:
     """Fork the child, end it with its group when the connection is closed, and report its exit status."""
-    told = json.loads(connection.makefile("rb").readline() or b"null")
-    if told is None:
+    message = json.loads(connection.makefile("rb").readline() or b"null")
+    if message is None:
         os._exit(1)
-    told["request"]["parent"] = os.getpid()
+    message["request"]["parent"] = os.getpid()
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     connection.sendall(str(os.getpid()).encode().ljust(_ID_BYTES))  # first: the child may kill this process
-    if told["request"].get("unguarded"):
-        _work(told, errors, files)
+    if message["request"].get("unguarded"):
+        _work(message, errors, files)
     if (child := os.fork()) == 0:
         connection.close()
-        _work(told, errors, files)
+        _work(message, errors, files)
     ended, lock = False, threading.Lock()
 
     def end() -> None:
@@ -312,7 +312,7 @@ def _guard(connection: socket.socket, errors: int, files: Sequence[int]) -> NoRe
     os._exit(0)
 
 
-def _work(told: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoReturn:
+def _work(message: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoReturn:
     """Run as the child process."""
     code = 1
     try:
@@ -320,14 +320,14 @@ def _work(told: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoRetur
         os.dup2(errors, 2)
         os.close(errors)
         os.environ.clear()
-        os.environ.update(told["environment"])
-        os.chdir(told["folder"])
-        module, _, name = told["function"].partition(":")
-        if path := told["environment"].get("PYTHONPATH"):
+        os.environ.update(message["environment"])
+        os.chdir(message["folder"])
+        module, _, name = message["function"].partition(":")
+        if path := message["environment"].get("PYTHONPATH"):
             before = path.split(os.pathsep)
             sys.path[:] = [*before, *(entry for entry in sys.path if entry not in before)]
             importlib.invalidate_caches()
-        getattr(importlib.import_module(module), name)(told["request"], files)
+        getattr(importlib.import_module(module), name)(message["request"], files)
         code = 0
     except SystemExit as error:
         code = error.code if isinstance(error.code, int) else 1

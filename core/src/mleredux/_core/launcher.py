@@ -195,18 +195,18 @@ def stop_below(root: int, stopped: set[int]) -> bool:
 def children(pid: int) -> set[int]:
     """Return the process ids of children, from the kernel's lists or, if it has none, the table of all processes."""
     folder, kind = (f"/proc/{pid}/task", "children") if LISTED else ("/proc", "stat")
-    found: set[int] = set()
+    pids: set[int] = set()
     for name in os.listdir(folder) if os.path.exists(folder) else ():
         try:
             with open(f"{folder}/{name}/{kind}", "rb") as file:
                 content = file.read()
             if LISTED:
-                found.update(map(int, content.split()))
+                pids.update(map(int, content.split()))
             elif int(content.rpartition(b")")[2].split()[1]) == pid:
-                found.add(int(name))
+                pids.add(int(name))
         except (OSError, ValueError):
             continue  # it has ended, or is not a process
-    return found
+    return pids
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ SHORTEST = 6
 
 def forms(secrets: Iterable[str]) -> list[bytes]:
     """Return spellings of secrets, longest first: plain, and as JSON strings with and without `\\u` escapes."""
-    found = {
+    spellings = {
         form.encode("utf-8", "surrogateescape")
         for secret in secrets
         if len(secret) >= SHORTEST
         for form in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     }
-    return sorted(found, key=lambda form: (-len(form), form))
+    return sorted(spellings, key=lambda form: (-len(form), form))
 
 
 class Mask:

@@ -11,12 +11,12 @@ _SPECIAL = re.compile("[%#@\x00-\x1f\x7f\ud800-\udfff]")
 
 def written_place(path: Path) -> str:
     """Return a path in the form that `split_place` reads, whatever characters it contains."""
-    return _SPECIAL.sub(lambda found: quote(found[0], safe="", errors="surrogateescape"), str(path))
+    return _SPECIAL.sub(lambda match: quote(match[0], safe="", errors="surrogateescape"), str(path))
 
 
 def split_place(text: str) -> tuple[str, str | None, str]:
     """Return the place, version and folder of a reference: the longest place that exists, else the shortest."""
-    ends = [found.start() for found in re.finditer("#", text)]
+    ends = [mark.start() for mark in re.finditer("#", text)]
     for end in (len(text), *reversed(ends)):
         whole, folder = text[:end], text[end + 1 :]
         before, at, version = whole.rpartition("@")

@@ -49,11 +49,11 @@ def recorded_path(path: Path) -> Path:
     Raises:
         MlereduxError: The path is not UTF-8, as records must be.
     """
-    found = path.absolute()
-    if os.fsencode(found).decode("utf-8", "replace") != str(found):
-        shown = os.fsencode(found).decode("utf-8", "backslashreplace")
+    absolute = path.absolute()
+    if os.fsencode(absolute).decode("utf-8", "replace") != str(absolute):
+        shown = os.fsencode(absolute).decode("utf-8", "backslashreplace")
         raise MlereduxError(f"The path {shown} is not UTF-8.", hint="Rename the folder, or choose another one.")
-    return found
+    return absolute
 
 
 def _folder() -> Path:

@@ -56,10 +56,10 @@ def host_addresses(host: str, port: int | str, *, private: bool = False) -> tupl
         PermissionError: An address is not allowed, or the host can't be resolved.
     """
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise PermissionError("its host can't be resolved") from None
-    addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+    addresses = tuple(dict.fromkeys(str(entry[4][0]) for entry in entries))
     if not private and not all(is_public(address) for address in addresses):
         raise PermissionError("its host is in a private network")
     return addresses

@@ -83,18 +83,18 @@ class Plan(Model):
         Raises:
             ValidationError: A grid names an unknown field or contains an invalid value.
         """
-        found: dict[str, Arm] = {}
+        arms: dict[str, Arm] = {}
         for name, arm in self.arms.items():
             fields = arm.model_dump(exclude={"grid"}, exclude_unset=True)
             fields["limits"] = {**_given(self.limits), **_given(arm.limits)}
             axes = _axes(name, arm.grid)
-            if len(found) + math.prod(map(len, axes.values())) > MOST_ARMS:
+            if len(arms) + math.prod(map(len, axes.values())) > MOST_ARMS:
                 raise _invalid(("arms", name, "grid"), f"a plan has at most {MOST_ARMS} arms", None)
             for values in itertools.product(*axes.values()):
                 chosen = dict(zip(axes, values, strict=True))
                 label = ",".join(f"{key.rpartition('.')[2]}={value}" for key, value in chosen.items())
-                found[f"{name}:{label}" if label else name] = _with(name, fields, chosen)
-        return found
+                arms[f"{name}:{label}" if label else name] = _with(name, fields, chosen)
+        return arms
 
     @property
     def request(self) -> Request:

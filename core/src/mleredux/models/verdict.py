@@ -88,12 +88,12 @@ def verdict_on(evidence: tuple[Evidence, ...], verification: Verification | None
             for item in evidence
         )
     seen = [item for item in evidence if item.level == "seen"]
-    given = [item for item in evidence if item.kind == SCORE_GIVEN]
+    score_given = [item for item in evidence if item.kind == SCORE_GIVEN]
     if seen:
         status: VerdictStatus = "tainted"
         why = seen[0].why
-    elif given and (verification is None or verification.status != "not reproducible"):
-        status, why = "score given", given[0].why
+    elif score_given and (verification is None or verification.status != "not reproducible"):
+        status, why = "score given", score_given[0].why
     elif verification is None:
         status, why = "not checked", "The final code was not executed again."
     else:

@@ -56,18 +56,18 @@ class KnownFiles:
 
     def within(self, paths: Iterable[str]) -> list[str]:
         """Return the files that hold the answers, including all files of data folders without a known file."""
-        found: list[str] = []
+        matches: list[str] = []
         beside: dict[str, list[str]] = {}
         for path in paths:
             folder = path.rpartition("/")[0]
             if self.has(path):
-                found.append(path)
+                matches.append(path)
             if folder.endswith(tuple(f"/{each}" for each in self.folders)):
                 beside.setdefault(folder, []).append(path)
         for folder, files in beside.items():
-            if not any(path.startswith(f"{folder}/") for path in found):
-                found += files
-        return sorted(found)
+            if not any(path.startswith(f"{folder}/") for path in matches):
+                matches += files
+        return sorted(matches)
 
 
 def tree_files(root: Path) -> Iterator[str]:

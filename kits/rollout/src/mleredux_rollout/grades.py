@@ -52,18 +52,18 @@ def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tu
             raise MlereduxError(f"Run {run.id} has no report.", hint="Resume it with `mleredux run --resume`.")
         task = catalogue.task(run.spec.task)
         prepared = prepare(task, catalogue, data or DataStore(run.spec.data_dir))
-        given = run.path / ran.submitted if isinstance(ran.submitted, Path) else ran.submitted
+        submission = run.path / ran.submitted if isinstance(ran.submitted, Path) else ran.submitted
         same: dict[str, Any] = {"shown_path": ran.submission, "limit": old.limit, "ledger": old.ledger}
-        found = grade(task, given, prepared.private, catalogue, **same)
-        if old.valid_submission and not found.valid_submission and prepared.digest != run.use.task_data:
+        fresh = grade(task, submission, prepared.private, catalogue, **same)
+        if old.valid_submission and not fresh.valid_submission and prepared.digest != run.use.task_data:
             raise MlereduxError(
-                f"Run {run.id} used different data for {task.id}: {found.message}",
+                f"Run {run.id} used different data for {task.id}: {fresh.message}",
                 hint="Its report is unchanged; prepare the data that it used, or run the agent again.",
             )
-        new = found.judged(old.verdict.evidence, old.verdict.verification)
+        new = fresh.judged(old.verdict.evidence, old.verdict.verification)
         _keep(run, catalogue, task, old, new, prepared.digest)
         if versions := run.submissions():
-            graded = {given: new} if isinstance(given, Path) else {}
+            graded = {submission: new} if isinstance(submission, Path) else {}
             started = agent_started(run)
             run.write_scores(
                 grade_versions(task, versions, prepared.private, catalogue, started_at=started, graded=graded)
@@ -110,9 +110,9 @@ def verify_run(
         exposed = exposures(run, prepared.private, context.task.submission.file, isolated=isolated)
         judge(context, prepared, report, exposed, again=True)
         before = run.manifest
-        made = {artifact.path for artifact in produce(run, catalogue).artifacts}
+        paths = {artifact.path for artifact in produce(run, catalogue).artifacts}
         for artifact in before.artifacts if before else ():
-            if artifact.path not in made and (run.path / artifact.path).is_file():
+            if artifact.path not in paths and (run.path / artifact.path).is_file():
                 add_artifact(run, artifact)
     judged = run.report
     assert judged is not None

@@ -56,13 +56,13 @@ class Diagnosis:
 
     def as_json(self) -> dict[str, Any]:
         """Return the diagnosis in JSON-serializable form."""
-        found = self.finding
+        finding = self.finding
         return {
             "area": self.area,
-            "name": found.name,
+            "name": finding.name,
             "level": self.level,
-            "message": found.message,
-            "remedy": None if found.ok else found.remedy,
+            "message": finding.message,
+            "remedy": None if finding.ok else finding.remedy,
         }
 
 
@@ -81,39 +81,39 @@ def diagnose(catalogue: Catalogue, runs: RunStore, data: DataStore) -> list[Diag
     ]
 
 
-def healthy(found: list[Diagnosis]) -> bool:
+def healthy(diagnoses: list[Diagnosis]) -> bool:
     """Return whether runs work on this machine."""
-    return all(diagnosis.level != "error" for diagnosis in found)
+    return all(diagnosis.level != "error" for diagnosis in diagnoses)
 
 
 def _python() -> list[Diagnosis]:
     new_enough, message = sys.version_info[:2] >= OLDEST_PYTHON, f"Python {platform.python_version()} in {sys.prefix}."
-    found = [Finding("python", new_enough, message, "Install Python 3.11 or newer.")]
-    versions = {name: next((one.version for one in metadata.distributions(name=name)), None) for name in _PACKAGES}
+    findings = [Finding("python", new_enough, message, "Install Python 3.11 or newer.")]
+    versions = {name: next((item.version for item in metadata.distributions(name=name)), None) for name in _PACKAGES}
     missing = [name for name, version in versions.items() if version is None]
     shown = ", ".join(f"{name} {version}" for name, version in versions.items())
     message = f"{', '.join(missing)} missing." if missing else f"{shown}."
-    found.append(Finding("packages", not missing, message, "Install mleredux again."))
-    return [Diagnosis("python", finding, required=True) for finding in found]
+    findings.append(Finding("packages", not missing, message, "Install mleredux again."))
+    return [Diagnosis("python", finding, required=True) for finding in findings]
 
 
 def _plugins(catalogue: Catalogue) -> list[Diagnosis]:
     catalogue.load_all()
-    found = []
+    diagnoses = []
     for plugin in catalogue.plugins:
         remedy = f"See `mleredux plugins`; fix, upgrade or uninstall {plugin.distribution or 'it'}."
-        found += [Diagnosis("plugins", Finding(plugin.name, False, error, remedy)) for error in plugin.errors]
+        diagnoses += [Diagnosis("plugins", Finding(plugin.name, False, error, remedy)) for error in plugin.errors]
     working = [plugin.name for plugin in catalogue.plugins if plugin.state == "loaded"]
     blocked = [plugin.name for plugin in catalogue.plugins if plugin.state == "blocked"]
     rest = f"; blocked: {', '.join(blocked)}" if blocked else ""
-    found.append(Diagnosis("plugins", Finding("loaded", True, f"{', '.join(working)}{rest}.")))
+    diagnoses.append(Diagnosis("plugins", Finding("loaded", True, f"{', '.join(working)}{rest}.")))
     for kind, example in (("tasks", "mleredux-competition-starter"), ("agents", "mleredux-agent-baseline")):
         number = len(catalogue.entries(kind))
         finding = Finding(
             kind, number > 0, f"{number} {kind} are installed.", f"Install a package with some, e.g. {example}."
         )
-        found.append(Diagnosis("plugins", finding, required=True))
-    return found
+        diagnoses.append(Diagnosis("plugins", finding, required=True))
+    return diagnoses
 
 
 def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
@@ -124,12 +124,12 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
     return require_one("sandboxes", looked, "No sandbox works on this machine.")
 
 
-def require_one(area: str, looked: list[list[Finding]], message: str) -> list[Diagnosis]:
+def require_one(area: str, by_sandbox: list[list[Finding]], message: str) -> list[Diagnosis]:
     """Return the findings of several sandboxes as warnings, and an error with this message if none of them works."""
-    found = [Diagnosis(area, finding) for findings in looked for finding in findings]
-    if not any(all(finding.ok for finding in findings) for findings in looked):
-        found.append(Diagnosis(area, Finding("sandboxes", False, message, "Fix one of the above."), required=True))
-    return found
+    diagnoses = [Diagnosis(area, finding) for findings in by_sandbox for finding in findings]
+    if not any(all(finding.ok for finding in findings) for findings in by_sandbox):
+        diagnoses.append(Diagnosis(area, Finding("sandboxes", False, message, "Fix one of the above."), required=True))
+    return diagnoses
 
 
 def _executors(catalogue: Catalogue) -> list[Diagnosis]:
@@ -158,15 +158,13 @@ def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
     writable = there.is_dir() and os.access(there, os.W_OK | os.X_OK)
     other = f"Choose another folder with {option}."
     can = "is writable" if writable else f"is not writable (no permission to write to {there})"
-    found = [
-        Diagnosis("disk", Finding(f"{name} folder", writable, f"{folder.absolute()} {can}.", other), required=True)
-    ]
+    access = Finding(f"{name} folder", writable, f"{folder.absolute()} {can}.", other)
     free = shutil.disk_usage(there).free / 1e9
     message = f"{free:.1f} GB is free for {name}; less than {plain(LOW_DISK_GB)} GB is low."
     room = Finding(
         f"{name} disk", free >= LOW_DISK_GB, message, f"Free some disk space, or choose another folder with {option}."
     )
-    return [*found, Diagnosis("disk", room)]
+    return [Diagnosis("disk", access, required=True), Diagnosis("disk", room)]
 
 
 def _prepared(data: DataStore) -> Diagnosis:

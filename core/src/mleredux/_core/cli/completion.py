@@ -52,7 +52,7 @@ class _Name(click.types.StringParamType):
             return catalogue(ctx).entries(self.kind)
         from mleredux._core.store import RunStore
 
-        above = (one.params.get("runs_dir") for one in (ctx, ctx.parent) if one is not None)
+        above = (context.params.get("runs_dir") for context in (ctx, ctx.parent) if context is not None)
         store = RunStore(next(filter(None, above), None))
         if self.kind == "runs":
             return ("last", *store.ids())

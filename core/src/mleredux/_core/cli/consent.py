@@ -125,7 +125,7 @@ def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
     """
     from mleredux._core.planning.grants import asks_of
 
-    asked = asks_of(agent)
+    requests = asks_of(agent)
     network = {
         "none": "none",
         "gateway": "the gateway to language models, at your cost",
@@ -134,10 +134,10 @@ def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
     return [
         f"Agent {agent.id} of {agent.reference} requests:",
         f"  network   {network[agent.network]}",
-        *(f"  variable  {name}{_fate(name, protected)}" for name in asked.variables),
-        *(f"  host      {name}, while it runs" for name in asked.hosts),
-        *(f"  host      {name}, in its build" for name in asked.build_hosts),
-        *(f"  image     {name}, in its build" for name in asked.images),
+        *(f"  variable  {name}{_fate(name, protected)}" for name in requests.variables),
+        *(f"  host      {name}, while it runs" for name in requests.hosts),
+        *(f"  host      {name}, in its build" for name in requests.build_hosts),
+        *(f"  image     {name}, in its build" for name in requests.images),
     ]
 
 

@@ -21,12 +21,12 @@ def catalogue(ctx: click.Context) -> Catalogue:
     from mleredux._core.plugins.catalogue import Catalogue, set_current
 
     root = ctx.find_root()
-    found: Catalogue | None = root.obj
-    if found is None:
-        found = Catalogue(block=root.params.get("block") or (), load=root.params.get("load") or ())
-        root.obj = found
-        set_current(found)
-    return found
+    selected: Catalogue | None = root.obj
+    if selected is None:
+        selected = Catalogue(block=root.params.get("block") or (), load=root.params.get("load") or ())
+        root.obj = selected
+        set_current(selected)
+    return selected
 
 
 def has_client(ctx: click.Context) -> bool:

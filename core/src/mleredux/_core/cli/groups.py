@@ -57,8 +57,8 @@ class CommandGroup(click.Group):
         """Return a command; a plugin's is imported."""
         if cmd_name not in self.shown(ctx):
             return self._renamed(ctx, cmd_name)
-        found: click.Command | None = super().get_command(ctx, cmd_name)
-        return found or catalogue(ctx).get("commands", f"{_prefix(ctx)}{cmd_name}")
+        command: click.Command | None = super().get_command(ctx, cmd_name)
+        return command or catalogue(ctx).get("commands", f"{_prefix(ctx)}{cmd_name}")
 
     def _renamed(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command that formerly had this name, with a warning; for the first word of a former name, return a
@@ -78,14 +78,14 @@ class CommandGroup(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         """Resolve a command as click does; an unknown command is rejected with one sentence."""
         try:
-            found = super().resolve_command(ctx, args)
-            if found[1] is not None:
-                check_values(found[1])
-            if ctx.resilient_parsing and found[1] is not None:  # for completion
+            resolved = super().resolve_command(ctx, args)
+            if resolved[1] is not None:
+                check_values(resolved[1])
+            if ctx.resilient_parsing and resolved[1] is not None:  # for completion
                 from mleredux._core.cli.completion import complete
 
-                complete(found[1])
-            return (*found[:2], _present_options(f"{_prefix(ctx)}{found[0]}", *found[1:]))
+                complete(resolved[1])
+            return (*resolved[:2], _present_options(f"{_prefix(ctx)}{resolved[0]}", *resolved[1:]))
         except click.UsageError:
             self.explain_missing(ctx, args[0])
             raise

@@ -370,7 +370,7 @@ def _view(run: Run) -> RunView:
         record=run.record(),
         waiting_for=run.log.state.waiting_for,
         page=_short(page) if page.exists() else None,
-        warnings=tuple(one.sentence for event in events if isinstance(one := event.payload, Warned)),
+        warnings=tuple(payload.sentence for event in events if isinstance(payload := event.payload, Warned)),
     )
 
 

@@ -64,8 +64,8 @@ def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
 
 def server_of(ctx: click.Context) -> str | None:
     """Return the requested server, as written by the user; None for this machine."""
-    found: str | None = ctx.meta.get(_SERVER)
-    return found
+    server: str | None = ctx.meta.get(_SERVER)
+    return server
 
 
 def stay_here(ctx: click.Context, place: Place) -> None:
@@ -81,8 +81,8 @@ def works(ctx: click.Context, place: Place) -> bool:
 
 def place_of(facts: Mapping[str, Any]) -> Place:
     """Return where a registered command runs, according to its entry."""
-    found: Place = facts.get("place", "here")
-    return found
+    place: Place = facts.get("place", "here")
+    return place
 
 
 def elsewhere(command: str, place: Place) -> str:

@@ -30,7 +30,7 @@ _NARROW = 32
 def print_json(content: Any) -> None:
     """Print one JSON document; NaN and infinities become null, which every parser accepts."""
     text = json.dumps(_finite(content), indent=1, ensure_ascii=False)
-    click.echo(_CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+    click.echo(_CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 
 
 def _finite(content: Any) -> Any:

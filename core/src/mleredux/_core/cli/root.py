@@ -61,10 +61,10 @@ class Root(CommandGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            told = explained(ctx, error)
-            if told is None:
+            converted = explained(ctx, error)
+            if converted is None:
                 raise
-            raise told from error
+            raise converted from error
 
     def own(self) -> dict[str, tuple[str, Place]]:
         """Return the commands of the core."""

@@ -146,13 +146,13 @@ def replayed(llm: LlmUse) -> tuple[str, ...]:
 def _row(run: RunView) -> dict[str, Any]:
     from rich.text import Text
 
-    found = dict(facts(run.report, brief=True)) if run.report else {}
-    medal = found.get("medal", "")
+    figures = dict(facts(run.report, brief=True)) if run.report else {}
+    medal = figures.get("medal", "")
     down = run.report.ledger.llm.outage_seconds if run.report and run.report.ledger and run.report.ledger.llm else 0
     return {
         "status": Text(run.status, style=STYLES.get(run.status, "")),
         "score": "-",
-        **{name: safe(value) for name, value in found.items()},
+        **{name: safe(value) for name, value in figures.items()},
         **({"medal": Text(medal, style=_MEDALS.get(medal, ""))} if medal else {}),
         "time": duration(run.seconds) + (f", {duration(down)} of it paused: no model provider" if down else ""),
         "artifacts": Text(run.artifacts),

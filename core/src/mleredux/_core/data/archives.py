@@ -98,8 +98,8 @@ def find_given(source: Path | None, name: str) -> Path | None:
     if not source.is_dir():
         return source
     copies = [source / f"{name}.zip", *source.glob(f"{glob.escape(name)} ([0-9]*).zip")]
-    if found := [path for path in copies if path.is_file()]:
-        return max(found, key=lambda path: path.stat().st_mtime)
+    if archives := [path for path in copies if path.is_file()]:
+        return max(archives, key=lambda path: path.stat().st_mtime)
     if (source / name).is_dir():
         return find_given(source / name, name)
     only = _content(source)
@@ -111,8 +111,8 @@ def find_given(source: Path | None, name: str) -> Path | None:
 
 def only_folder(folder: Path) -> Path | None:
     """Return a folder's subfolder if it contains nothing else, else None."""
-    found = _content(folder)
-    return found[0] if len(found) == 1 and found[0].is_dir() else None
+    content = _content(folder)
+    return content[0] if len(content) == 1 and content[0].is_dir() else None
 
 
 def _content(folder: Path) -> list[Path]:
@@ -158,15 +158,15 @@ class _Shared:
 
 
 def _extract(archive: zipfile.ZipFile, files: _Shared, staging: str) -> None:
-    made = f"{staging}/{threading.get_ident()}"
+    temporary = f"{staging}/{threading.get_ident()}"
     while member := files.take():
         target, info = member
-        with archive.open(info) as content, open(made, "wb") as place:  # noqa: PTH123
+        with archive.open(info) as content, open(temporary, "wb") as place:  # noqa: PTH123
             while block := content.read(_BLOCK):
                 place.write(block)
                 if not files.add(len(block)):
                     return
-        os.replace(made, target)  # noqa: PTH105
+        os.replace(temporary, target)  # noqa: PTH105
 
 
 def _open(archive: Path) -> zipfile.ZipFile:

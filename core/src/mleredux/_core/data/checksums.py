@@ -93,16 +93,16 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             now[name] = _identity(root / name)
     changed = {name: root / name for name, identity in now.items() if known.get(name, [])[:3] != identity}
-    found = {name: known[name][3] for name in now if name not in changed}
+    current = {name: known[name][3] for name in now if name not in changed}
     hashed = md5s(changed.values())
-    found |= {name: hashed[path] for name, path in changed.items()}
+    current |= {name: hashed[path] for name, path in changed.items()}
     if memory is not None and changed:
         # A file that was written while it was being read is read again next time.
-        kept = {name: [*now[name], found[name]] for name in now if now[name] == _identity(root / name)}
+        kept = {name: [*now[name], current[name]] for name in now if now[name] == _identity(root / name)}
         with contextlib.suppress(OSError):
             write_atomically(memory, json.dumps(kept, indent=1) + "\n")
     return [
-        Difference(name, found.get(name), wanted) for name, wanted in published.items() if found.get(name) != wanted
+        Difference(name, current.get(name), wanted) for name, wanted in published.items() if current.get(name) != wanted
     ]
 
 
@@ -119,8 +119,8 @@ def tree_digest(prepared: Path) -> str:
 
 
 def _digest_folder(folder: Path, name: str, digest: hashlib._Hash) -> None:
-    with os.scandir(folder) as found:
-        entries = sorted(found, key=lambda entry: entry.name)
+    with os.scandir(folder) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
     few = len(entries) <= _FEW
     for entry in entries:
         path = f"{name}/{entry.name}"

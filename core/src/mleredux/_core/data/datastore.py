@@ -172,14 +172,14 @@ class DataStore:
         with file_errors(DataError, unwritable, "Choose another with --data-dir."):
             home.mkdir(parents=True, exist_ok=True)
         with lock(home / ".lock"):
-            if not force and (found := self.find(task)):
-                return found
+            if not force and (existing := self.find(task)):
+                return existing
             if task.base is not None:
                 base = self.prepare(
                     task.base, preparer, source=source, keep_raw=keep_raw, check_space=check_space, progress=progress
                 )
                 neutral = base.public if base.neutral else None
-                self._prepare_from(task, preparer, base.public.parent, progress, given=False, neutral=neutral)
+                self._prepare_from(task, preparer, base.public.parent, progress, provided=False, neutral=neutral)
                 return self._found(task)
             if source is None or not source.is_dir():
                 raw_home.mkdir(parents=True, exist_ok=True)
@@ -195,8 +195,8 @@ class DataStore:
                 raw = self._find_raw(task, source, keep_raw, progress)
                 # The user's files may be deleted later, class by class, which would change the times of links to them.
                 neutral = raw.folder if raw.neutral and not keep_raw else None
-                given = source is not None or not raw.ours
-                self._prepare_from(task, preparer, raw.folder, progress, given=given, neutral=neutral)
+                provided = source is not None or not raw.ours
+                self._prepare_from(task, preparer, raw.folder, progress, provided=provided, neutral=neutral)
                 if raw.ours and not keep_raw:
                     shutil.rmtree(raw.folder, ignore_errors=True)
                 if raw.ours:
@@ -204,18 +204,18 @@ class DataStore:
         return self._found(task)
 
     def _found(self, task: Task) -> Prepared:
-        if (found := self.find(task)) is None:
+        if (prepared := self.find(task)) is None:
             raise DataError(f"The prepared data of {task.id} disappeared from {self.home(task)}.")
-        return found
+        return prepared
 
     def _prepare_from(
-        self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, given: bool, neutral: Path | None
+        self, task: Task, preparer: Preparer, raw: Path, progress: Progress, *, provided: bool, neutral: Path | None
     ) -> None:
         """Prepare the files of a task. If the user's raw data differs from the published data, this is recorded
         permanently.
 
         Args:
-            given: Whether the user provided the raw data.
+            provided: Whether the user provided the raw data.
             neutral: The folder below which all inodes are neutral; public files may be links to its files.
         """
         place = self.home(task) / "prepared"
@@ -229,8 +229,8 @@ class DataStore:
             for name in published:  # whose checksums are cached by time
                 settle_time(scratch / name)
             differing = differences(scratch, published, scratch / CHECKSUMS_FILE)
-            if differing and not (given and all(difference.found for difference in differing)):
-                if not given and task.base is None:
+            if differing and not (provided and all(difference.found for difference in differing)):
+                if not provided and task.base is None:
                     shutil.rmtree(raw, ignore_errors=True)
                 again = "The raw data differs from the published data; preparing it again downloads it again."
                 raise ChecksumMismatch(task.id, differing, hint=again)

@@ -28,10 +28,10 @@ def is_sample(task: str) -> bool:
 
 def sampled(name: str) -> tuple[str, int] | None:
     """Return the task and the number of rows in the id of a sample; None for other ids."""
-    found = _NAME.fullmatch(name)
-    if found is None or (found["mark"] == "-") != ("+" in found["base"]):
+    match = _NAME.fullmatch(name)
+    if match is None or (match["mark"] == "-") != ("+" in match["base"]):
         return None
-    return found["base"], int(found["rows"])
+    return match["base"], int(match["rows"])
 
 
 def refuse_mixed(tasks: Iterable[str], what: str) -> None:

@@ -65,12 +65,12 @@ def fingerprint(salt: bytes) -> str:
 def git_commit() -> str | None:
     """Return the commit of the checkout that mleredux runs from, if there is one."""
     try:
-        asked = subprocess.run(
+        result = subprocess.run(
             ["git", "-C", str(Path(__file__).parent), "rev-parse", "HEAD"], capture_output=True, text=True, timeout=10
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    return asked.stdout.strip() or None
+    return result.stdout.strip() or None
 
 
 CANARY_FILE = "canary.txt"

@@ -86,7 +86,7 @@ def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: st
 
         parts = urlsplit(tool.url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        if not any(Rule.read(one).allows(parts.hostname or "", port) for one in grants.hosts):
+        if not any(Rule.read(granted).allows(parts.hostname or "", port) for granted in grants.hosts):
             usual = port in (80, 443)
             host = f"{parts.hostname}" if usual else f"{parts.hostname}:{port}"
             raise NotGranted(f"{tool.id} uses {host}, which was not granted.", hint=f"Add `--allow-host {host}`.")
@@ -97,30 +97,30 @@ def missing_grants(
 ) -> dict[str, str]:
     """Return an agent's requests without a grant, in words, by the option that grants them."""
     trusted = installed or (None if is_foreign(agent) else agent)
-    asked, has = asks_of(agent), asks_of(trusted) if trusted else Grants()
-    found: dict[str, str] = {}
-    for name in asked.variables:
+    requests, has = asks_of(agent), asks_of(trusted) if trusted else Grants()
+    missing: dict[str, str] = {}
+    for name in requests.variables:
         if name not in (*has.variables, *grants.variables) and not is_protected(name, protected):
-            found[f"--pass-env {name}"] = f"the variable {name}"
+            missing[f"--pass-env {name}"] = f"the variable {name}"
     if network is None:
         if agent.network == "open" and not trusted:
-            found["--network open"] = "an open network"
-        for name in asked.hosts:
+            missing["--network open"] = "an open network"
+        for name in requests.hosts:
             if not _covers((*has.hosts, *grants.hosts), name):
-                found[f"--allow-host {name}"] = f"the host {name}"
-    for name in asked.build_hosts:
+                missing[f"--allow-host {name}"] = f"the host {name}"
+    for name in requests.build_hosts:
         if not _covers((*has.build_hosts, *grants.build_hosts), name):
-            found[f"--allow-host build:{name}"] = f"the host {name} in its build"
-    for name in asked.images:
+            missing[f"--allow-host build:{name}"] = f"the host {name} in its build"
+    for name in requests.images:
         if name not in has.images and not any(fnmatchcase(name, pattern) for pattern in grants.images):
-            found[f"--allow-image {name}"] = f"the image {name}"
-    return found
+            missing[f"--allow-image {name}"] = f"the image {name}"
+    return missing
 
 
 def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
     """Return the grants extended by everything else that an agent requests, except protected variables."""
-    asked = asks_of(agent)
-    both = joined(grants, asked)
+    requests = asks_of(agent)
+    both = joined(grants, requests)
     variables = tuple(name for name in both.variables if not is_protected(name, protected))
     return both.model_copy(update={"variables": variables})
 
@@ -157,7 +157,7 @@ def includes_model(names: Collection[str], model: str) -> bool:
 
 def joined(*grants: Grants) -> Grants:
     """Return the union of several grants."""
-    fields = {name: [item for one in grants for item in getattr(one, name)] for name in Grants.model_fields}
+    fields = {name: [item for part in grants for item in getattr(part, name)] for name in Grants.model_fields}
     return Grants(**{name: tuple(dict.fromkeys(values)) for name, values in fields.items()})
 
 
@@ -173,13 +173,13 @@ def read_grants(**fields: Iterable[str]) -> Grants:
         raise MlereduxError(f"{first_problem(error).message}.", hint="See `mleredux run --help`.") from None
 
 
-def _covers(granted: Iterable[str], asked: str) -> bool:
+def _covers(granted: Iterable[str], name: str) -> bool:
     """Return whether granted hosts, perhaps with an address, cover the requested ones."""
     from mleredux._core.sandboxes.egress import Rule
 
-    wanted = Rule.read(asked)
+    wanted = Rule.read(name)
     ports = (wanted.port,) if wanted.port else (80, 443)
-    return any(one == asked or any(Rule.read(one).allows(wanted.host, port) for port in ports) for one in granted)
+    return any(host == name or any(Rule.read(host).allows(wanted.host, port) for port in ports) for host in granted)
 
 
 def _reaches(allowed: Iterable[str], name: str) -> bool:
@@ -190,8 +190,8 @@ def _reaches(allowed: Iterable[str], name: str) -> bool:
     ports = (wanted.port,) if wanted.port else (80, 443)
     if name in allowed or wanted.address is not None:
         return name in allowed
-    return any(all(Rule.read(one).allows(wanted.host, port) for port in ports) for one in allowed)
+    return any(all(Rule.read(host).allows(wanted.host, port) for port in ports) for host in allowed)
 
 
 def _named(patterns: Iterable[str], name: str) -> bool:
-    return name in patterns or (not _WILDCARDS & set(name) and any(fnmatchcase(name, one) for one in patterns))
+    return name in patterns or (not _WILDCARDS & set(name) and any(fnmatchcase(name, pattern) for pattern in patterns))

@@ -49,10 +49,10 @@ def imported(catalogue: Catalogue, name: str) -> Task:
     scheme, colon, _ = name.partition(":")
     if not colon:
         return catalogue.task(name)
-    found: str | None = catalogue.call_scheme("import_task", name)
-    if found is None:
+    task_id: str | None = catalogue.call_scheme("import_task", name)
+    if task_id is None:
         raise NotFound(f"No plugin supports tasks with the scheme {scheme!r}.", hint="See `mleredux list`.")
-    return catalogue.task(found)
+    return catalogue.task(task_id)
 
 
 def check_metric(catalogue: Catalogue, task: Task) -> None:

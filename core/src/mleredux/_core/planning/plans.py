@@ -184,7 +184,7 @@ def _limits(default: Limits, requested: PlanLimits) -> Limits:
 
 
 def choose_here(
-    catalogue: Catalogue, agent: Agent, installed: Mapping[str, Capabilities], asked: str | None, **run: Any
+    catalogue: Catalogue, agent: Agent, installed: Mapping[str, Capabilities], requested: str | None, **run: Any
 ) -> str:
     """Choose a sandbox as `choose` does, but only among those that work; sandboxes without isolation only if the agent
     permits them.
@@ -195,8 +195,8 @@ def choose_here(
     """
     free = _without_isolation(agent) if agent.unisolated != "never" else agent
     open_ones = [name for name in fitting(needs_of(free, **run), installed) if not installed[name].isolated]
-    if asked is not None:
-        chosen = [asked if asked in open_ones else choose(agent, installed, asked, **run)]
+    if requested is not None:
+        chosen = [requested if requested in open_ones else choose(agent, installed, requested, **run)]
     elif agent.unisolated == "first" and open_ones:
         return open_ones[0]
     else:
@@ -225,8 +225,8 @@ def other_sandboxes(plan: RunPlan, catalogue: Catalogue) -> tuple[str, ...]:
 
 def fell_back(catalogue: Catalogue, agent: str, sandbox: str) -> str | None:
     """Return why the agent is not isolated as it should be, if `choose_here` found no working isolated sandbox."""
-    found = catalogue.agent(agent)
-    if found.unisolated != "fallback" or catalogue.sandbox(sandbox).capabilities.isolated:
+    declared = catalogue.agent(agent)
+    if declared.unisolated != "fallback" or catalogue.sandbox(sandbox).capabilities.isolated:
         return None
     broken = [problem.message for _, problem in _checked.values() if problem is not None]
     return broken[0] if broken else "No isolated sandbox is installed."
@@ -256,6 +256,6 @@ def problem_of(catalogue: Catalogue, name: str) -> Finding | None:
             findings = list(catalogue.sandbox(name).check())
         except MlereduxError as error:
             findings = [Finding(name, False, error.message, error.hint)]
-        broken = next((one for one in findings if not one.ok), None)
-        _checked[name] = now, None if any(one.ok for one in findings) else broken
+        broken = next((finding for finding in findings if not finding.ok), None)
+        _checked[name] = now, None if any(finding.ok for finding in findings) else broken
     return _checked[name][1]

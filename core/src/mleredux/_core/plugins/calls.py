@@ -20,12 +20,12 @@ def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:
     if PRESET not in options or PRESET in agent.options:
         return dict(options)
     rest = {name: value for name, value in options.items() if name != PRESET}
-    found = agent.presets.get(str(options[PRESET]))
-    if found is None:
+    preset = agent.presets.get(str(options[PRESET]))
+    if preset is None:
         known = ", ".join(agent.presets) or "none"
         message = f"Agent {agent.id} has no preset {str(options[PRESET])[:100]!r}."
         raise MlereduxError(message, hint=f"Its presets: {known}.")
-    return {**found, **rest}
+    return {**preset, **rest}
 
 
 def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
@@ -37,15 +37,15 @@ def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
     if agent.configure is None:
         return agent
     with foreign_code(PluginError, f"Agent {agent.id} rejected its options", "Fix its function `configure`."):
-        made = agent.configure({**agent.options, **options})
+        changed = agent.configure({**agent.options, **options})
     same = ("reference", "unisolated", "remarks") if agent.reference is not None else ()
-    return made.model_copy(update={name: getattr(agent, name) for name in same})
+    return changed.model_copy(update={name: getattr(agent, name) for name in same})
 
 
 def checked_task(name: str, make: Callable[[], Task | None], fault: str) -> Task | None:
     """Return the task that a plugin creates. It must have the requested id; otherwise two tasks would share data."""
     with foreign_code(PluginError, f"The task {name!r} can't be created", f"Fix {fault}."):
-        made = make()
-    if made is not None and made.id != name:
-        raise PluginError(f"The task requested as {name!r} has the id {made.id!r}.", hint=f"Fix {fault}.")
-    return made
+        task = make()
+    if task is not None and task.id != name:
+        raise PluginError(f"The task requested as {name!r} has the id {task.id!r}.", hint=f"Fix {fault}.")
+    return task

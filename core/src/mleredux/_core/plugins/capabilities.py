@@ -156,7 +156,7 @@ def fitting(needs: Needs, installed: Mapping[str, Capabilities]) -> list[str]:
 def choose(
     agent: Agent,
     installed: Mapping[str, Capabilities],
-    asked: str | None = None,
+    requested: str | None = None,
     *,
     network: str | None = None,
     gpus: int | None = None,
@@ -167,7 +167,7 @@ def choose(
     Args:
         agent: The agent with its options applied.
         installed: The capabilities of each installed sandbox, by id.
-        asked: The requested sandbox, which must be installed.
+        requested: The requested sandbox, which must be installed.
         network: The run's network mode; None: the agent's default.
         gpus: The run's number of GPUs; None: the agent's default.
         hosts: Whether the run has a list of allowed hosts; None: the agent's default.
@@ -178,11 +178,11 @@ def choose(
     """
     needs = needs_of(agent, network=network, gpus=gpus, hosts=hosts)
     good = fitting(needs, installed)
-    if asked in good:
-        return str(asked)
-    if asked is not None:
+    if requested in good:
+        return str(requested)
+    if requested is not None:
         raise MlereduxError(
-            f"Agent {agent.id} needs {all_of(needs.lacking(installed[asked]))}, which sandbox {asked} lacks.",
+            f"Agent {agent.id} needs {all_of(needs.lacking(installed[requested]))}, which sandbox {requested} lacks.",
             hint=f"Use sandbox {' or '.join(good)}." if good else _INSTALL,
         )
     if not good:

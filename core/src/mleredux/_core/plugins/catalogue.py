@@ -94,13 +94,13 @@ class Catalogue:
     def entries(self, kind: str) -> dict[str, Entry]:
         """Return all registered objects of a type, sorted by id. Imports only plugins with dynamic registrations."""
         if kind not in self._entries:
-            found: dict[str, Entry] = {}
+            by_id: dict[str, Entry] = {}
             for plugin in self.plugins:
                 for entry in self._registered(plugin, kind):
-                    other = found.setdefault(entry.id, entry)
+                    other = by_id.setdefault(entry.id, entry)
                     if other is not entry:
                         self._report_duplicate(entry, other)
-            self._entries[kind] = dict(sorted(found.items()))
+            self._entries[kind] = dict(sorted(by_id.items()))
         return self._entries[kind]
 
     def get(self, kind: str, name: str) -> Any:
@@ -136,12 +136,12 @@ class Catalogue:
         declared: Task | None = self.get("tasks", base) if plus and base in self.entries("tasks") else None
         make = declared.variants.get(variant) if declared is not None else None
         if make is not None:
-            found = checked_task(name, lambda: make(declared), "the variant's function")
+            derived = checked_task(name, lambda: make(declared), "the variant's function")
         else:
             fault = "the plugin's `mleredux_find_task`"
-            found = checked_task(name, lambda: self.hook("mleredux_find_task")(name=name, base=declared), fault)
-        if found is not None:
-            return found
+            derived = checked_task(name, lambda: self.hook("mleredux_find_task")(name=name, base=declared), fault)
+        if derived is not None:
+            return derived
         if declared is None:
             self._refuse("tasks", base if plus else name)
         if variant.startswith("debug-"):
@@ -157,8 +157,8 @@ class Catalogue:
     def _derive(self, name: str) -> Task:
         """Derive a task from another with a technique."""
         question, _, base = name.partition("@")
-        asked, plus, variant = question.partition("+")
-        technique, task = self.technique(asked), self.task(base)
+        technique_id, plus, variant = question.partition("+")
+        technique, task = self.technique(technique_id), self.task(base)
         derived = checked_task(
             name, lambda: technique.derive(task, variant if plus else None), "the technique's `derive`"
         )
@@ -215,8 +215,8 @@ class Catalogue:
             NotFound: The agent does not exist, or no plugin knows the scheme.
             MlereduxError: An option does not exist, or the options are invalid.
         """
-        found = self._agent(name)
-        return found if options is None else configured(found, options)
+        agent = self._agent(name)
+        return agent if options is None else configured(agent, options)
 
     def _agent(self, name: str) -> Agent:
         if ":" not in name:
@@ -225,19 +225,19 @@ class Catalogue:
         if lent():
             return self._find_agent(name)  # catalogues without these secrets must not find it here
         if name not in self._found_agents:
-            found = self._find_agent(name)
-            self._found_agents[name] = self._found_agents[found.reference or name] = found
+            agent = self._find_agent(name)
+            self._found_agents[name] = self._found_agents[agent.reference or name] = agent
         return self._found_agents[name]
 
     def _find_agent(self, reference: str) -> Agent:
-        found: Agent | None = self.call_scheme("find_agent", reference)
-        if found is None:
+        agent: Agent | None = self.call_scheme("find_agent", reference)
+        if agent is None:
             from mleredux._core.plugins.directory import installing
 
             scheme = reference.partition(":")[0]
             hint = installing("schemes", scheme) or "See `mleredux list agents`."
             raise NotFound(f"No plugin supports agents with the scheme {scheme!r}.", hint=hint)
-        return found
+        return agent
 
     def call_scheme(self, function: str, reference: str, *arguments: str) -> Any:
         """Call a function of a reference's `Scheme`, by name; return None if the scheme has none or is unknown.
@@ -250,13 +250,13 @@ class Catalogue:
             from mleredux._core.plugins.former import call
 
             return call(self.hook(f"mleredux_{function}"), reference, *arguments)
-        found = getattr(self.get("schemes", scheme), function)
-        return found(reference, *arguments) if found is not None else None
+        implementation = getattr(self.get("schemes", scheme), function)
+        return implementation(reference, *arguments) if implementation is not None else None
 
     def forget_references(self) -> None:
         """Resolve references that may change, such as branches, again on next use."""
         with self._lock:
-            self._found_agents = {name: found for name, found in self._found_agents.items() if name == found.reference}
+            self._found_agents = {name: agent for name, agent in self._found_agents.items() if name == agent.reference}
 
     def grader(self, name: str) -> Grader:
         """Return a grader by id."""
@@ -282,14 +282,14 @@ class Catalogue:
         """Return the capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""
         from mleredux._core.plugins.capabilities import capabilities_from
 
-        found = {}
+        by_id = {}
         for name, entry in self.entries("sandboxes").items():
             try:
-                told = "builds" in entry.ref.summary
-                found[name] = capabilities_from(entry.ref.summary) if told else self.sandbox(name).capabilities
+                declared = "builds" in entry.ref.summary
+                by_id[name] = capabilities_from(entry.ref.summary) if declared else self.sandbox(name).capabilities
             except PluginError:
                 continue  # the problem is recorded with the plugin
-        return found
+        return by_id
 
     def problems(self) -> list[str]:
         """Return the problems of the plugins checked so far, one sentence each."""
@@ -300,7 +300,7 @@ class Catalogue:
         for kind in ("tasks", "agents", "schemes", "graders"):
             self.entries(kind)
         named = [plugin.clash for plugin in self.plugins if plugin.clash]
-        graders = [given.plugin_name for given in self.hook("mleredux_grade").get_hookimpls()]
+        graders = [implementation.plugin_name for implementation in self.hook("mleredux_grade").get_hookimpls()]
         first = [f"Plugin {name!r} may grade instead of the task's grader." for name in graders if name != "core"]
         return list(dict.fromkeys([*named, *self._duplicates.values(), *first]))
 

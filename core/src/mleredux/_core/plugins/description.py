@@ -54,8 +54,8 @@ def _summarised(catalogue: Catalogue, plugin: Plugin, kind: str) -> Iterator[Any
     for entry in catalogue.declared(plugin, kind):
         summary = entry.ref.summary
         try:
-            found = check_and_summarise(kind, catalogue.resolved(entry))
-            summary = {**summary, **found, "title": summary.get("title") or found["title"]}
+            checked = check_and_summarise(kind, catalogue.resolved(entry))
+            summary = {**summary, **checked, "title": summary.get("title") or checked["title"]}
         except PluginError as error:  # reported again on use
             if not str(error).startswith(tuple(plugin.errors)):
                 plugin.errors.append(str(error))

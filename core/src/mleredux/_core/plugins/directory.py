@@ -74,18 +74,18 @@ def read_directory(path: Path) -> list[Listed]:
     Raises:
         ValueError: An entry is not valid; the message names it.
     """
-    found = []
-    for name, given in sorted(tomllib.loads(path.read_text(encoding="utf-8")).items()):
-        if unknown := sorted(given.keys() - {"role", "summary", "source", "install", *KINDS}):
+    entries = []
+    for name, fields in sorted(tomllib.loads(path.read_text(encoding="utf-8")).items()):
+        if unknown := sorted(fields.keys() - {"role", "summary", "source", "install", *KINDS}):
             raise ValueError(f"{name} has the unknown key {unknown[0]}.")
-        if missing := [key for key in ("role", "summary", "source") if not given.get(key)]:
+        if missing := [key for key in ("role", "summary", "source") if not fields.get(key)]:
             raise ValueError(f"{name} has no {missing[0]}.")
-        if given["role"] not in ROLES:
-            raise ValueError(f"{name} has the role {given['role']!r}; use one of {', '.join(ROLES)}.")
-        provides = {kind: tuple(given[kind]) for kind in KINDS if given.get(kind)}
-        install = given.get("install", name)
-        found.append(Listed(name, given["role"], given["summary"], given["source"], install, provides))
-    return found
+        if fields["role"] not in ROLES:
+            raise ValueError(f"{name} has the role {fields['role']!r}; use one of {', '.join(ROLES)}.")
+        provides = {kind: tuple(fields[kind]) for kind in KINDS if fields.get(kind)}
+        install = fields.get("install", name)
+        entries.append(Listed(name, fields["role"], fields["summary"], fields["source"], install, provides))
+    return entries
 
 
 @cache
@@ -101,7 +101,7 @@ def installing(kind: str, name: str) -> str | None:
         kind: One of `KINDS`.
         name: The name of the missing object.
     """
-    lacking = (one for one in directory() if name in one.provides.get(kind, ()) and one.installed is None)
+    lacking = (entry for entry in directory() if name in entry.provides.get(kind, ()) and entry.installed is None)
     return next((f"Install it: `{entry.command}`." for entry in lacking), None)
 
 

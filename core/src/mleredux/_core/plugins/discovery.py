@@ -255,9 +255,9 @@ class Installation(NamedTuple):
 
 def installation() -> Installation:
     """Return the distributions on `sys.path`, without reading them."""
-    found = list(_distributions())
-    place = zlib.crc32(repr((sys.prefix, sys.version_info[:3], sorted({row[0] for row in found}))).encode())
-    return Installation(f"{place:08x}", zlib.crc32(repr(sorted(found)).encode()))
+    distributions = list(_distributions())
+    place = zlib.crc32(repr((sys.prefix, sys.version_info[:3], sorted({row[0] for row in distributions}))).encode())
+    return Installation(f"{place:08x}", zlib.crc32(repr(sorted(distributions)).encode()))
 
 
 def entry_points(group: str) -> list[EntryPoint]:
@@ -265,9 +265,9 @@ def entry_points(group: str) -> list[EntryPoint]:
     here = installation()
     with contextlib.suppress(TypeError):
         return [EntryPoint(*fields) for fields in here.remembered(f"entry-points-{group}")]
-    found = list(_look(group))
-    here.remember(f"entry-points-{group}", found)
-    return found
+    points = list(_read_entry_points(group))
+    here.remember(f"entry-points-{group}", points)
+    return points
 
 
 def provided(name: str) -> Any:
@@ -292,7 +292,7 @@ def _forget_old(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _look(group: str) -> Iterator[EntryPoint]:
+def _read_entry_points(group: str) -> Iterator[EntryPoint]:
     import importlib_metadata
 
     for point in importlib_metadata.entry_points(group=group):

@@ -49,11 +49,11 @@ def call(caller: HookCaller, reference: str, *arguments: str) -> Any:
         PluginError: Several plugins do, so none is used.
     """
     assert caller.spec is not None
-    given = dict(zip(caller.spec.argnames, (reference, *arguments), strict=True))
+    values = dict(zip(caller.spec.argnames, (reference, *arguments), strict=True))
     results = {
         implementation.plugin_name: result
         for implementation in caller.get_hookimpls()
-        if (result := implementation.function(*(given[name] for name in implementation.argnames))) is not None
+        if (result := implementation.function(*(values[name] for name in implementation.argnames))) is not None
     }
     if len(results) > 1:
         names = sorted(results)

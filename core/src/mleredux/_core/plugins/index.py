@@ -152,8 +152,8 @@ def _describe(plugins: list[Plugin]) -> dict[str, Any]:
             if not answer.is_file():
                 return records
             for line in answer.read_text(encoding="utf-8").splitlines():
-                told = json.loads(line)
-                records[told["name"]] = told
+                record = json.loads(line)
+                records[record["name"]] = record
             for record in records.values():
                 if "failed" not in record:  # the last plugin that was started
                     record["failed"] = True

@@ -114,8 +114,8 @@ def imported(entry: Entry) -> Any:
     from mleredux._core.plugins.summaries import check_and_summarise
 
     try:
-        found = resolve(entry.ref, entry.plugin)
-        summary = check_and_summarise(entry.kind, found)
+        loaded = resolve(entry.ref, entry.plugin)
+        summary = check_and_summarise(entry.kind, loaded)
     except (Exception, SystemExit) as error:
         message = (
             f"The {SINGULAR[entry.kind]} {entry.id!r} of plugin {entry.plugin.name!r} can't be loaded from "
@@ -128,7 +128,7 @@ def imported(entry: Entry) -> Any:
             f"{entry.ref.target} of plugin {entry.plugin.name!r} has the id {summary['id']!r}, not {entry.id!r}.",
             hint="Use the same id in both places.",
         )
-    return found
+    return loaded
 
 
 def _import(plugin: Plugin) -> Any:

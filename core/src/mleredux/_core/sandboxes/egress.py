@@ -53,9 +53,9 @@ class Rule:
     @classmethod
     def read(cls, text: str, *, private: bool = False) -> Rule:
         """Read `NAME`, `NAME:PORT`, `NAME=ADDRESS:PORT`, an address, `*.DOMAIN` or `*.DOMAIN:PORT`."""
-        name, equals, given = text.lower().partition("=")
-        match = TARGET.fullmatch(given or name) or _DOMAIN.fullmatch(name)
-        target, port = (match[1].strip("[]"), match[2]) if match else (given or name, None)
+        name, equals, address = text.lower().partition("=")
+        match = TARGET.fullmatch(address or name) or _DOMAIN.fullmatch(name)
+        target, port = (match[1].strip("[]"), match[2]) if match else (address or name, None)
         exact = _is_address(target)
         return cls(
             host=name if equals else target,
@@ -88,5 +88,5 @@ def variables(*, local: bool) -> dict[str, str]:
     """
     url = f"http://localhost:{PORT}"
     names = ("http_proxy", "https_proxy", "all_proxy")
-    found = {spelling: url for name in names for spelling in (name, name.upper())} | {"NODE_USE_ENV_PROXY": "1"}
-    return found | ({"no_proxy": "localhost,127.0.0.1,::1", "NO_PROXY": "localhost,127.0.0.1,::1"} if local else {})
+    proxies = {spelling: url for name in names for spelling in (name, name.upper())} | {"NODE_USE_ENV_PROXY": "1"}
+    return proxies | ({"no_proxy": "localhost,127.0.0.1,::1", "NO_PROXY": "localhost,127.0.0.1,::1"} if local else {})

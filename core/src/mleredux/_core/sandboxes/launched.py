@@ -46,7 +46,7 @@ def start_launcher(
         SandboxError: The command can't be started.
     """
     _forget(launch.control_dir)
-    asked = {
+    instructions = {
         "command": list(command),
         "cwd": str(launch.output_dir),
         "limits": resource_limits(launch),
@@ -54,7 +54,7 @@ def start_launcher(
         "parent": os.getpid() if launch.bound else None,
         "grace": launch.limits.grace,
     }
-    (launch.control_dir / "launch.json").write_text(json.dumps(asked), encoding="utf-8")
+    (launch.control_dir / "launch.json").write_text(json.dumps(instructions), encoding="utf-8")
     started_at = time.time()
     try:
         with launch.log.open("ab") as log:
@@ -137,17 +137,17 @@ class _ProcessHandle:
 
         Resident memory is quick to read, but counts what forks share once for each: beyond the limit, shares count.
         """
-        found = members(self._pid) if birth(self._pid) == self._birth else []
+        processes = members(self._pid) if birth(self._pid) == self._birth else []
         if self._contained:
-            found = [one for one in found if contained(one.pid)]
-        self._cpu |= {one.pid: one.cpu_seconds for one in found}
-        self._seen |= {one.pid: one.born for one in found}
-        memory = sum(one.memory for one in found)
+            processes = [process for process in processes if contained(process.pid)]
+        self._cpu |= {process.pid: process.cpu_seconds for process in processes}
+        self._seen |= {process.pid: process.born for process in processes}
+        memory = sum(process.memory for process in processes)
         for _ in range(_READINGS):
             if memory <= self._launch.limits.memory_mb * 2**20:
                 break
-            memory = min(memory, sum(map(proportional, found)))  # the end of one moves its share to others
-        return Usage(memory / 2**20, sum(self._cpu.values()), len(found))
+            memory = min(memory, sum(map(proportional, processes)))  # the end of one moves its share to others
+        return Usage(memory / 2**20, sum(self._cpu.values()), len(processes))
 
     def terminate(self) -> None:
         """Send SIGTERM to the agent's process group, through the launcher."""
@@ -195,7 +195,7 @@ class _ProcessHandle:
             return
 
         def orphans() -> list[psutil.Process]:
-            seen = [one for pid, born in self._seen.items() if birth(pid) == born for one in family(pid)]
+            seen = [process for pid, born in self._seen.items() if birth(pid) == born for process in family(pid)]
             return [*seen, *_of_run(self._launch.owner, self._launch.run_id)]
 
         end_family(orphans)
@@ -207,15 +207,15 @@ class _ProcessHandle:
 
 def _by_run(owner: str) -> dict[str, list[psutil.Process]]:
     """Return living processes of an owner's runs by run, identified by their environment."""
-    found: dict[str, list[psutil.Process]] = {}
+    by_run: dict[str, list[psutil.Process]] = {}
     for process in psutil.process_iter():
         try:
             environment = process.environ()
             if environment.get(_OWNER_VARIABLE) == owner and _RUN_VARIABLE in environment and living(process):
-                found.setdefault(environment[_RUN_VARIABLE], []).append(process)
+                by_run.setdefault(environment[_RUN_VARIABLE], []).append(process)
         except (psutil.Error, OSError):
             continue
-    return found
+    return by_run
 
 
 def _of_run(owner: str, run_id: str) -> list[psutil.Process]:

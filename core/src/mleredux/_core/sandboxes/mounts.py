@@ -97,7 +97,7 @@ def unmount_below(folder: Path) -> None:
     with contextlib.suppress(OSError):
         top = os.path.realpath(os.fsencode(folder))
         lines = Path("/proc/self/mountinfo").read_bytes().splitlines()
-        places = [_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), line.split()[4]) for line in lines]
+        places = [_ESCAPED.sub(lambda match: bytes([int(match[1], 8)]), line.split()[4]) for line in lines]
         for place in reversed(places):
             if place == top or place.startswith(top + b"/"):
                 unmount(Path(os.fsdecode(place)))

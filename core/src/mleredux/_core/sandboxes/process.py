@@ -100,8 +100,8 @@ def _find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path,
     """Return an interpreter that meets the requirements of an agent's folder, and whether it existed already."""
     if not folder.python and not folder.requires_python:
         return Path(sys.executable), True
-    found: tuple[Path, bool] = provided("find_environment")(folder, request)
-    return found
+    environment: tuple[Path, bool] = provided("find_environment")(folder, request)
+    return environment
 
 
 def _served_here(
@@ -160,18 +160,18 @@ def _environment_digest(python: Path | None = None) -> str:
 
 def _packages_of(python: Path) -> list[tuple[str, str]]:
     """Return names and versions of the packages of an interpreter's environment."""
-    found = metadata.distributions(path=[str(path) for path in python.parent.parent.glob("lib/python*/site-packages")])
-    return sorted({(item.name, item.version) for item in found if item.name})
+    folders = map(str, python.parent.parent.glob("lib/python*/site-packages"))
+    return sorted({(item.name, item.version) for item in metadata.distributions(path=list(folders)) if item.name})
 
 
 def _own_packages() -> list[tuple[str, str]]:
     """Return names and versions of this interpreter's packages; cached, as reading them takes longer than a run."""
     here = installation()
-    found = here.remembered("packages")
-    if found is None:
-        found = sorted({(one.name, one.version) for one in metadata.distributions() if one.name})
-        here.remember("packages", found)
-    return [(name, version) for name, version in found]
+    packages = here.remembered("packages")
+    if packages is None:
+        packages = sorted({(item.name, item.version) for item in metadata.distributions() if item.name})
+        here.remember("packages", packages)
+    return [(name, version) for name, version in packages]
 
 
 def _importable(name: str) -> bool:

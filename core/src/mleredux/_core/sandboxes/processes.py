@@ -45,7 +45,7 @@ def members(pid: int) -> list[Member]:
     second for each of many runs. While processes start and end, some may be missing.
     """
     if not LISTED:
-        return [one for child in family(pid)[1:] if (one := _member(child))]
+        return [member for child in family(pid)[1:] if (member := _member(child))]
     descendants = list(filter(None, map(stat, children(pid))))
     for parent in descendants:  # the list grows during the loop
         descendants += filter(None, map(stat, children(parent.pid)))
@@ -79,8 +79,8 @@ def proportional(process: Member) -> int:
 
     If it hides them or the kernel does not report them, all its present bytes count: none if it ends or has ended.
     """
-    if found := _PROPORTIONAL.search(_content(f"/proc/{process.pid}/smaps_rollup")):
-        return int(found[1]) << 10
+    if match := _PROPORTIONAL.search(_content(f"/proc/{process.pid}/smaps_rollup")):
+        return int(match[1]) << 10
     now = stat(process.pid) if LISTED else process
     return now.memory if now else 0
 
@@ -100,7 +100,7 @@ def family(pid: int) -> list[psutil.Process]:
     """Return a process, followed by all its living descendants; an empty list if it has ended."""
     try:
         root = psutil.Process(pid)
-        return [one for one in (root, *root.children(recursive=True)) if living(one)]
+        return [process for process in (root, *root.children(recursive=True)) if living(process)]
     except psutil.Error:
         return []
 

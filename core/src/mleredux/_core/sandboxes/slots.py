@@ -96,10 +96,10 @@ def gpu_uuids() -> tuple[tuple[str, ...], str | None]:
     except (OSError, subprocess.SubprocessError) as error:
         return (), f"No GPU is used: nvidia-smi failed ({one_line(error)})."
     lines = [line.strip() for line in f"{listed.stdout}\n{listed.stderr}".splitlines() if line.strip()]
-    found = tuple(line for line in lines if _UUID.fullmatch(line))
-    wrong = [line for line in lines if line not in found and not line.startswith("WARNING")]
+    uuids = tuple(line for line in lines if _UUID.fullmatch(line))
+    wrong = [line for line in lines if line not in uuids and not line.startswith("WARNING")]
     if listed.returncode in (0, 14) and not wrong:  # 14: the infoROM of a usable device is corrupted
-        return found, None
+        return uuids, None
     return (), f"No GPU is used: nvidia-smi fails ({wrong[0] if wrong else f'exit code {listed.returncode}'})."
 
 
@@ -191,8 +191,8 @@ class Slots:
         with FileLock(self.folder / ".slots.lock"):
             content, listed = self._known
             try:
-                if (found := path.read_bytes()) != content:
-                    listed = [Slot(**{**item, "gpus": tuple(item["gpus"])}) for item in json.loads(found)]
+                if (current := path.read_bytes()) != content:
+                    listed = [Slot(**{**item, "gpus": tuple(item["gpus"])}) for item in json.loads(current)]
             except FileNotFoundError:
                 listed = []
             except (ValueError, KeyError, TypeError) as error:  # guessing would oversubscribe the machine
@@ -216,12 +216,12 @@ _NO_DEVICES = ("", "-1", "NoDevFiles")
 
 def allocated_cpus() -> float | None:
     """Return the CPUs of the control group or of the job; None if neither limits them."""
-    found = [float(value) for value in (os.environ.get("SLURM_CPUS_ON_NODE"),) if value and value.isdigit()]
+    limits = [float(value) for value in (os.environ.get("SLURM_CPUS_ON_NODE"),) if value and value.isdigit()]
     for text in _limits("cpu.max"):
         quota, _, period = text.partition(" ")
         if quota.isdigit() and period.strip().isdigit():
-            found.append(int(quota) / int(period))
-    return min(found, default=None)
+            limits.append(int(quota) / int(period))
+    return min(limits, default=None)
 
 
 def allocated_memory_mb() -> int | None:

@@ -39,7 +39,7 @@ class Watch:
         notice: The file that is created a few minutes before the time limit.
         emit: Writes an event.
         cancelled: Returns whether a stop was requested.
-        look: Called about every second, to copy submission versions.
+        snapshot: Called about every second, to copy submission versions.
         spent: Returns the exhausted budget that ends the agent, if any.
         paused: Returns the number of seconds for which the clock of the time limit was paused.
         measure: Called ten times a second with the seconds since the agent's start and its resource usage.
@@ -50,7 +50,7 @@ class Watch:
     notice: Path
     emit: Emit
     cancelled: Callable[[], bool]
-    look: Callable[[], None] = lambda: None
+    snapshot: Callable[[], None] = lambda: None
     spent: Callable[[], str | None] = lambda: None
     paused: Callable[[], float] = lambda: 0.0
     measure: Callable[[float, Usage], None] = lambda _seconds, _usage: None
@@ -161,7 +161,7 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     if now < watch._next_look:
         return None
     begun, began = time.monotonic(), time.thread_time()
-    watch.look()
+    watch.snapshot()
     over = _over_disk(limits, watch) if watch.disk is None or watch.disk.enforced_by == "walk" else None
     # Measuring a large tree takes long: spend no more than a tenth of the time on it.
     watch._next_look = time.monotonic() + _pause(max(_LOOK_SECONDS, 10 * (time.monotonic() - begun)), began)

@@ -22,13 +22,13 @@ def placed(agent: Agent, task: Task) -> Agent:
             f"Agent {agent.id} is an image, but task {task.id} requires its own image.",
             hint="Choose an agent that can be installed into any image.",
         )
-    asked = task.resources.model_dump(include={"cpus", "memory_mb", "gpus", "time_limit"}, exclude_none=True)
+    requested = task.resources.model_dump(include={"cpus", "memory_mb", "gpus", "time_limit"}, exclude_none=True)
     return agent.model_copy(
         update={
             "isolated": True,
             "unisolated": "never",
             "build": agent.build.model_copy(update={"writable_root": True}),
-            "limits": agent.limits.model_copy(update=asked),
+            "limits": agent.limits.model_copy(update=requested),
             "smoke": None,  # its task has another image
         }
     )

@@ -34,7 +34,7 @@ class Timeline:
         self._every = min(60.0, max(1.0, time_limit / _SAMPLES))
         self._next = _FIRST_SECONDS
 
-    def look(self, seconds: float, usage: Usage) -> None:
+    def record(self, seconds: float, usage: Usage) -> None:
         """Write a line if one is due.
 
         Args:
@@ -68,8 +68,8 @@ def gpu_usage(gpu_ids: Sequence[str]) -> tuple[float | None, float | None]:
     """Return the mean utilization of devices in percent and their memory in MiB, from `nvidia-smi`; None if unknown."""
     query = ["--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits", f"--id={','.join(gpu_ids)}"]
     try:
-        asked = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=_GPU_SECONDS)
-        rows = [[float(cell) for cell in line.split(",")] for line in asked.stdout.splitlines() if line.strip()]
+        result = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=_GPU_SECONDS)
+        rows = [[float(cell) for cell in line.split(",")] for line in result.stdout.splitlines() if line.strip()]
         return sum(row[0] for row in rows) / len(rows), sum(row[1] for row in rows)
     except (OSError, subprocess.SubprocessError, ValueError, IndexError, ZeroDivisionError):
         return None, None

@@ -49,24 +49,24 @@ def find_tools(catalogue: Catalogue, names: Iterable[str]) -> tuple[Tool, ...]:
         NotFound: A tool does not exist.
         MlereduxError: A path leads neither to a skill nor to a file of MCP servers, or two tools have the same id.
     """
-    found: dict[str, Tool] = {}
+    by_id: dict[str, Tool] = {}
     for name in dict.fromkeys(names):
         for tool in _at(Path(absolute(name))) if is_path(name) else [catalogue.tool(name)]:
-            if tool.id in found:
+            if tool.id in by_id:
                 raise MlereduxError(f"There are two tools named {tool.id}.", hint="Rename or omit one of them.")
-            found[tool.id] = tool
-    return tuple(found.values())
+            by_id[tool.id] = tool
+    return tuple(by_id.values())
 
 
 def digests(tools: Iterable[Tool]) -> dict[str, str]:
     """Return the SHA-256 of each tool (its declaration and its files), by id."""
-    found = {}
+    by_id = {}
     for tool in tools:
         digest = hashlib.sha256(tool.model_dump_json(exclude={"folder"}).encode())
         for path, content in _files(tool):
             digest.update(f"{path}\0{len(content)}\0".encode() + content)
-        found[tool.id] = digest.hexdigest()
-    return found
+        by_id[tool.id] = digest.hexdigest()
+    return by_id
 
 
 def give_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) -> dict[str, str]:
@@ -105,7 +105,7 @@ def give_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) ->
     return variables
 
 
-def told(tools: Iterable[Tool], place: str) -> str:
+def tool_lines(tools: Iterable[Tool], place: str) -> str:
     """Return the lines about tools for the agent's instructions."""
     lines = []
     for tool in tools:
@@ -143,8 +143,8 @@ def _at(path: Path) -> Iterator[Tool]:
         try:
             yield _server(str(name), dict(entry), path.parent)
         except (ValidationError, ValueError, TypeError) as error:
-            said = first_problem(error).message if isinstance(error, ValidationError) else str(error)
-            raise MlereduxError(f"The MCP server {name!r} of {path} is not valid: {said}.") from None
+            problem = first_problem(error).message if isinstance(error, ValidationError) else str(error)
+            raise MlereduxError(f"The MCP server {name!r} of {path} is not valid: {problem}.") from None
 
 
 def _server(name: str, entry: dict[str, Any], folder: Path) -> Tool:
@@ -153,8 +153,8 @@ def _server(name: str, entry: dict[str, Any], folder: Path) -> Tool:
         raise ValueError(f"the transport {kind!r} is not supported, only stdio and http are")
     files = entry.pop("folder", None)
     command = (entry.pop("command"), *entry.pop("args", ())) if "command" in entry else ()
-    given: dict[str, Any] = {key: entry[key] for key in ("env", "url", "headers", "title") if key in entry}
-    return Tool(id=name, **{"title": name, **given}, command=command, folder=folder / files if files else None)
+    fields: dict[str, Any] = {key: entry[key] for key in ("env", "url", "headers", "title") if key in entry}
+    return Tool(id=name, **{"title": name, **fields}, command=command, folder=folder / files if files else None)
 
 
 def _skill(folder: Path) -> Tool:

@@ -87,8 +87,8 @@ def gpu_environment(ids: Sequence[str], *, assigned: bool = False) -> dict[str, 
 def callers_proxies() -> dict[str, str]:
     """Return the proxies in this program's own environment variables, in both spellings."""
     names = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-    found = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in names}
-    return {spelling: value for name, value in found.items() if value for spelling in (name, name.upper())}
+    proxies = {name: os.environ.get(name) or os.environ.get(name.upper()) for name in names}
+    return {spelling: value for name, value in proxies.items() if value for spelling in (name, name.upper())}
 
 
 def _passwords(proxies: Mapping[str, str]) -> set[str]:

@@ -258,7 +258,7 @@ def close_disk(path: Path) -> None:
 
 def left_disks(runs: Path) -> list[Path]:
     """Return the run directories in a runs directory whose disks, or those of their inner runs, are open."""
-    return sorted({found.parent for name in (_IMAGE, _DATA, *INNER) for found in runs.glob(f"*/{name}")})
+    return sorted({disk.parent for name in (_IMAGE, _DATA, *INNER) for disk in runs.glob(f"*/{name}")})
 
 
 def drop_disk(path: Path) -> None:

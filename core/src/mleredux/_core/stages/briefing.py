@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mleredux._core.plugins.capabilities import Capabilities
 from mleredux._core.protocols import Launch, Layout
-from mleredux._core.sandboxes.tools import told
+from mleredux._core.sandboxes.tools import tool_lines
 from mleredux._core.sandboxes.variables import gpu_environment
 from mleredux._core.store import Run
 from mleredux.models import Agent, Task
@@ -86,7 +86,7 @@ def write_briefing(
             isolation="" if isolated else _text("not_isolated.md"),
         )
         + (_dev_scores(task.inner, spec.limits.dev_scores, layout) if task.inner else "")
-        + told(tools, layout.task)
+        + tool_lines(tools, layout.task)
         + (task.submission.execution.instructions(task) if task.submission.execution else "")
     )
     texts = {"description": description, "instructions": instructions, "prompt": f"{instructions}\n{description}\n"}

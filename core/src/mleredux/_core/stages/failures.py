@@ -35,8 +35,8 @@ def failure_of(error: Exception) -> Failure:
         return Failure(Cause.ENVIRONMENT_BROKE, full)
     if isinstance(error, errors.AgentBroken) or by_agent:
         return Failure(Cause.AGENT_CRASHED, str(error))
-    said = str(error) if isinstance(error, errors.MlereduxError) else errors.one_line(error)
-    message = errors.machine_fault(error) or said
+    text = str(error) if isinstance(error, errors.MlereduxError) else errors.one_line(error)
+    message = errors.machine_fault(error) or text
     passing = isinstance(error, errors.DataError) and errors.may_pass(message)  # a download that can succeed later
     if isinstance(error, _OF_TASKS) and not passing:
         return Failure(Cause.TASK_BROKEN, str(error))
@@ -47,7 +47,7 @@ _LAST_BYTES = 64 << 10
 _LONGEST = 300
 _TRACEBACK = "Traceback (most recent call last):"
 _MISSING = re.compile(r"FileNotFoundError|No such file or directory")
-_TOLD = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
+_ERROR = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
 _UNDECLARED = re.compile(r"No module named")
 _PACKAGES = (
     'Declare the packages that the agent needs: `# dependencies = ["NAME"]` at the top of a script (PEP 723), or a '
@@ -73,11 +73,11 @@ def failure_line(log: Path, mask: Mask) -> str | None:
         return None
     lines = [line.rstrip() for line in text.splitlines() if line.strip()]
     starts = [number for number, line in enumerate(lines) if line.lstrip().startswith(_TRACEBACK)]
-    found = next((line for line in lines[starts[-1] + 1 :] if not line[:1].isspace()), None) if starts else None
-    found = found or next((line for line in reversed(lines) if _TOLD.search(line)), lines[-1] if lines else None)
-    if found is None:
+    last = next((line for line in lines[starts[-1] + 1 :] if not line[:1].isspace()), None) if starts else None
+    last = last or next((line for line in reversed(lines) if _ERROR.search(line)), lines[-1] if lines else None)
+    if last is None:
         return None
-    shown = "".join(char if char.isprintable() else " " for char in found.strip())[:_LONGEST].rstrip(".")
+    shown = "".join(char if char.isprintable() else " " for char in last.strip())[:_LONGEST].rstrip(".")
     if _UNDECLARED.search(shown):
         return f"{shown}. {_PACKAGES}"
     return f"{shown}. {_WHERE}" if _MISSING.search(shown) else f"{shown}."

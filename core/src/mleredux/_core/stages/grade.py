@@ -84,8 +84,8 @@ def score_in_children(
     """
     order = [number for start in range(workers) for number in range(start, len(jobs), workers)]
     with ThreadPoolExecutor(workers) as pool:
-        asked = pool.map(lambda start: _ask_for_all(jobs[start::workers], catalogue, **limits), range(workers))
-        answers = dict(zip(order, itertools.chain(*asked), strict=True))
+        shares = pool.map(lambda start: _ask_for_all(jobs[start::workers], catalogue, **limits), range(workers))
+        answers = dict(zip(order, itertools.chain(*shares), strict=True))
     if notes is not None and any(answer.get("offline") is False for answer in answers.values()):
         notes.append(ONLINE)
     samples: dict[str, Job] = {}
@@ -113,10 +113,10 @@ def _ask_for_all(jobs: Sequence[Job], catalogue: Catalogue, **limits: Any) -> li
     """Start as many children as needed; a job that ended its child after other jobs had run there is repeated alone."""
     answers: list[dict[str, Any]] = []
     while len(answers) < len(jobs):
-        found = ask_child(jobs[len(answers) :], catalogue, **limits)
-        if len(found) > 1 and found[-1].get("felled"):
-            found.pop()
-        answers += found
+        batch = ask_child(jobs[len(answers) :], catalogue, **limits)
+        if len(batch) > 1 and batch[-1].get("felled"):
+            batch.pop()
+        answers += batch
     return answers
 
 

@@ -37,29 +37,29 @@ def make_ledger(context: StageContext, exposed: Sequence[Evidence]) -> Ledger:
         exposed: The result of `exposures`.
     """
     run, isolated = context.run, context.sandbox.capabilities.isolated
-    told = run.log.state
+    state = run.log.state
     notes = [] if isolated else [within_reach(context).why]
-    llm, disk = told.llm, told.disk
+    llm, disk = state.llm, state.disk
     if disk is not None and disk.named:
         notes.append("The agent could see the data's path, which contains the name of the task.")
     if (run.path / ".control" / UNLIMITED).exists():
         notes.append("The disk limit does not cover the image's own files that the agent changed.")
-    reached = [use.host for use in told.egress if use.phase == "run" and use.allowed]
+    reached = [use.host for use in state.egress if use.phase == "run" and use.allowed]
     return Ledger(
-        validations=told.validations,
-        validation_seconds=round(told.validation_seconds, 3),
-        dev_scores=len(told.dev_scores),
-        dev_bits=round(len(told.dev_scores) * BITS, 1),
+        validations=state.validations,
+        validation_seconds=round(state.validation_seconds, 3),
+        dev_scores=len(state.dev_scores),
+        dev_bits=round(len(state.dev_scores) * BITS, 1),
         network=run.spec.network if isolated else "open",
         hosts=tuple(dict.fromkeys((*(llm.hosts if llm else ()), *reached))),
-        egress=told.egress,
+        egress=state.egress,
         llm_calls=llm.calls if llm else None,
         llm=llm,
         disk=DiskLimit(limit_mb=disk.limit_mb, enforced_by=disk.enforced_by) if disk else None,
         isolated=isolated,
         answers_exposed=bool(exposed) or not isolated,
         answers_seen=any(item.level == "seen" for item in exposed),
-        notes=(*notes, *told.data_notes, *(item.why for item in exposed)),
+        notes=(*notes, *state.data_notes, *(item.why for item in exposed)),
     )
 
 
@@ -87,26 +87,26 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
         wanted = canary(run.spec.task).encode()
     except MlereduxError as error:  # without a salt there is no canary; everything else is still checked
         wanted = b""
-        found = [Evidence(kind="canary", level="suspicious", why=f"The search for the canary failed: {error}")]
+        evidence = [Evidence(kind="canary", level="suspicious", why=f"The search for the canary failed: {error}")]
     else:
-        found = []
+        evidence = []
     left = list(_left(run))
     secret = private_files(private, {size for _, _, size in left})
     for shown, path, size in left:
         with contextlib.suppress(OSError):
             if wanted and _holds(path, wanted):
                 why = f"{shown} contains the canary stored next to the answers."
-                found.append(Evidence(kind="canary", level="seen", why=why))
+                evidence.append(Evidence(kind="canary", level="seen", why=why))
             same = secret.get(size)
             if same and (digest := hash_regular(path)) in same:
                 why = f"{shown} is identical to the private file {same[digest]}."
                 submitted = shown.startswith("submissions/") or Path(shown).name == submission
                 kind = SUBMITTED_ANSWERS if submitted else "private-file"
                 level: Literal["seen", "suspicious"] = "suspicious" if submitted and isolated else "seen"
-                found.append(Evidence(kind=kind, level=level, why=why))
-        if len(found) >= _NAMED:
+                evidence.append(Evidence(kind=kind, level=level, why=why))
+        if len(evidence) >= _NAMED:
             break
-    return found
+    return evidence
 
 
 def _left(run: Run) -> Iterator[tuple[str, Path, int]]:
@@ -161,8 +161,8 @@ def stamp(prepared: Path) -> tuple[str, str]:
     while left:
         folder = left.pop()
         try:
-            with os.scandir(folder) as found:
-                entries = sorted(found, key=lambda entry: entry.name)
+            with os.scandir(folder) as scan:
+                entries = sorted(scan, key=lambda entry: entry.name)
         except OSError as error:
             digest.update(f"{folder}: {error.strerror}\0".encode(errors="surrogateescape"))
             continue

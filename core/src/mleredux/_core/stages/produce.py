@@ -33,23 +33,23 @@ _ALL = IntakeLimits(files=1 << 40, file_bytes=64 << 30, total_bytes=1 << 60)
 
 def produce(run: Run, catalogue: Catalogue) -> Manifest:
     """Let plugins create artifacts, then write `artifacts.json`. A plugin that fails is recorded as an event."""
-    made: list[Artifact] = []
+    produced: list[Artifact] = []
     # As pluggy calls them: `tryfirst` first.
     implementations = [item for hook in PRODUCERS for item in reversed(catalogue.hook(hook).get_hookimpls())]
     for implementation in sorted(implementations, key=lambda item: "artifacts" in item.argnames):
         name = implementation.plugin_name
-        arguments = {"run": run, "artifacts": tuple(made)}
+        arguments = {"run": run, "artifacts": tuple(produced)}
         try:
-            artifacts = implementation.function(*(arguments[given] for given in implementation.argnames))
-            made += [_completed(run, one, name) for one in cast("Iterable[Artifact] | None", artifacts) or ()]
+            returned = implementation.function(*(arguments[key] for key in implementation.argnames)) or ()
+            produced += [_completed(run, artifact, name) for artifact in cast("Iterable[Artifact]", returned)]
         except Exception as error:  # a plugin may raise anything; the others still run
             run.emit(Warned(plugin=name, message=f"Producing artifacts failed: {one_line(error)}"))
-    return write_manifest(run, made)
+    return write_manifest(run, produced)
 
 
-def write_manifest(run: Run, made: Iterable[Artifact] = ()) -> Manifest:
+def write_manifest(run: Run, produced: Iterable[Artifact] = ()) -> Manifest:
     """List every file of the run with its hash: mleredux's, the plugins', and the agent's within the limits."""
-    artifacts = {artifact.path: artifact for artifact in made}
+    artifacts = {artifact.path: artifact for artifact in produced}
     left_out: list[dict[str, str]] = []
     for name in _OWN_FILES:
         if (run.path / name).is_file():
@@ -94,14 +94,14 @@ def mask_secrets(run: Run, values: Iterable[str]) -> int:
     mask = Mask(values)
     changed = 0
     for folder in _MASKED_FOLDERS if mask else ():
-        for found in walk(run.path / folder, _ALL):
-            if found.reason not in (None, HARD_LINKED) or not found.size:
+        for file in walk(run.path / folder, _ALL):
+            if file.reason not in (None, HARD_LINKED) or not file.size:
                 continue
             try:
-                changed += _mask(run.path / folder / os.fsdecode(found.path), mask)
+                changed += _mask(run.path / folder / os.fsdecode(file.path), mask)
             except OSError as error:
                 message = f"The search for secrets failed: {error.strerror or error}."
-                run.emit(Warned(path=f"{folder}/{readable(found.path)}", message=message))
+                run.emit(Warned(path=f"{folder}/{readable(file.path)}", message=message))
     return changed
 
 

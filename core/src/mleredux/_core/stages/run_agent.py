@@ -101,7 +101,7 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
             launch = _launch(context, built, data or prepared.public, endpoint, slot.gpus, gateway, disk, egress)
             stops = run.spec.limits.on_budget == "stop"
             spent = (lambda: run.log.state.spent) if stops else (lambda: None)
-            session = Session(attempts, run.emit, context.cancelled, snapshots.look, spent, paused)
+            session = Session(attempts, run.emit, context.cancelled, snapshots.update, spent, paused)
             context.say("running the agent")
             outcome = context.catalogue.hook("mleredux_run_agent")(
                 launch=launch, session=session, sandbox=context.sandbox
@@ -183,10 +183,10 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         notice=launch.task_dir / "notice.txt",
         emit=session.emit,
         cancelled=session.cancelled,
-        look=session.look,
+        snapshot=session.look,
         spent=session.spent,
         paused=session.paused,
-        measure=Timeline(logs / TIMELINE_FILE, launch.limits.time_limit, launch.gpu_ids).look,
+        measure=Timeline(logs / TIMELINE_FILE, launch.limits.time_limit, launch.gpu_ids).record,
     )
     try:
         # The wall clock may have been changed: a new agent is at most as old as the request to start it.
@@ -312,17 +312,17 @@ def make_launch(
     )
 
 
-def _check_same(run: Run, found: dict[str, str]) -> None:
+def _check_same(run: Run, hashes: dict[str, str]) -> None:
     """Record the tools of a run, which must stay the same when it is resumed.
 
     Raises:
         ResumeRefused: The tools have changed.
     """
     before = run.use.tools
-    if changed := sorted(name for name in before if found.get(name) != before[name]):
+    if changed := sorted(name for name in before if hashes.get(name) != before[name]):
         raise ResumeRefused(f"The tool {changed[0]} has changed since the run began.", hint="Start a new run.")
-    if found:
-        run.record_use(tools=found)
+    if hashes:
+        run.record_use(tools=hashes)
 
 
 def _clear(launch: Launch, *, aside: bool) -> None:

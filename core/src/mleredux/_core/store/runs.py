@@ -114,8 +114,8 @@ class RunStore:
         Raises:
             NotFound: No run or several runs match.
         """
-        found = Run(self.locate(name))
-        return self.watch(found) if found.path.parent.resolve() == self.path.resolve() else found
+        run = Run(self.locate(name))
+        return self.watch(run) if run.path.parent.resolve() == self.path.resolve() else run
 
     def locate(self, name: str) -> Path:
         """Return the directory of a run that may be damaged; names are as for `get`.
@@ -153,8 +153,8 @@ class RunStore:
         if not self.path.is_dir():
             return
         parts = [f"-{_task_part(name)}-" for name in (task, OBFUSCATED)]
-        found = (path for path in self.path.iterdir() if any(part in path.name for part in parts))
-        for path in sorted(found, reverse=True):
+        paths = (path for path in self.path.iterdir() if any(part in path.name for part in parts))
+        for path in sorted(paths, reverse=True):
             try:
                 run = Run(path)
             except (MlereduxError, ValueError, OSError):

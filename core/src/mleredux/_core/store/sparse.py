@@ -97,8 +97,8 @@ class _Move:
 
     def folder(self, source: int, target: int, path: str, depth: int) -> list[str]:
         failed: list[str] = []
-        with os.scandir(source) as found:
-            entries = sorted(entry.name for entry in found)
+        with os.scandir(source) as scan:
+            entries = sorted(entry.name for entry in scan)
         for name in entries:
             with contextlib.suppress(OSError):  # another file system, or an existing folder
                 os.rename(name, name, src_dir_fd=source, dst_dir_fd=target)

@@ -165,7 +165,7 @@ def fold(so_far: RunState, event: Event) -> RunState:
         case happened.GatewayUse(budget=str() as budget):
             return replace(so_far, spent=budget)
         case happened.NetworkUse(use=use):
-            known = {(one.phase, one.host, one.port, one.allowed): one for one in so_far.egress}
+            known = {(seen.phase, seen.host, seen.port, seen.allowed): seen for seen in so_far.egress}
             key = (use.phase, use.host, use.port, use.allowed)
             return replace(so_far, egress=tuple({**known, key: use.plus(known.get(key))}.values()))
         case happened.Waiting(message=message):

@@ -108,10 +108,10 @@ def _score(catalogue: Catalogue, name: str, submission: Path, private: Path) -> 
 
     try:
         task = catalogue.task(name)
-        found = catalogue.hook("mleredux_grade")(task=task, submission=submission, private=private)
-        if found is None:
+        score = catalogue.hook("mleredux_grade")(task=task, submission=submission, private=private)
+        if score is None:
             return {"error": f"no plugin grades {task.id}"}
-        return {"score": found.model_dump(mode="python")}
+        return {"score": score.model_dump(mode="python")}
     except InvalidSubmission as error:
         return {"invalid": str(error)}
     except MemoryError:

@@ -34,12 +34,12 @@ def find_model(name: str) -> type[BaseModel]:
     """
     module, _, attribute = name.partition(":")
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        model = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise TaskBroken(f"The submission model {name} can't be found: {error}.") from error
-    if not (isinstance(found, type) and issubclass(found, BaseModel)):
+    if not (isinstance(model, type) and issubclass(model, BaseModel)):
         raise TaskBroken(f"{name} is not a pydantic model.")
-    return found
+    return model
 
 
 def read_document(model: type[_Document], path: Path, name: str | None = None) -> _Document:
@@ -95,16 +95,16 @@ def parse_document(model: type[_Document], file: BinaryIO, name: str) -> _Docume
 def _problems(error: ValidationError) -> str:
     """Return the problems with their locations, and the number of further problems."""
     errors = error.errors(include_url=False, include_input=False, include_context=False)
-    told = [_problem(one) for one in errors[:_MOST_PROBLEMS]]
-    more = len(errors) - len(told)
+    problems = [_problem(problem) for problem in errors[:_MOST_PROBLEMS]]
+    more = len(errors) - len(problems)
     further = f" ({counted(more, 'more problem')})" if more else ""
-    return f"{'; '.join(told)}{further}."
+    return f"{'; '.join(problems)}{further}."
 
 
 def _problem(error: ErrorDetails) -> str:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{_bare(part)}" for part in error["loc"]).lstrip(".")
-    told = _plain(error["msg"].removeprefix("Value error, "))
-    return f"{place}: {told}" if place else told
+    message = _plain(error["msg"].removeprefix("Value error, "))
+    return f"{place}: {message}" if place else message
 
 
 def _bare(text: str) -> str:

@@ -67,9 +67,9 @@ def open_below(root: Path, name: str) -> BufferedReader:
         os.close(here)
 
 
-def named(message: str, usual: str, given: Path | str) -> str:
+def named(message: str, usual: str, path: Path | str) -> str:
     """Return a message about a submission file with the name that the user gave instead of the usual name."""
-    return f"{given}{message.removeprefix(usual)}" if message.startswith(f"{usual} ") else message
+    return f"{path}{message.removeprefix(usual)}" if message.startswith(f"{usual} ") else message
 
 
 def submitted(path: Path | str) -> Submitted:

@@ -126,17 +126,17 @@ def take(root: Path, prefix: str, producer: str, limits: IntakeLimits) -> tuple[
     artifacts: list[Artifact] = []
     left_out: list[dict[str, str]] = []
     unnamed = 0
-    for found in walk(root, limits):
-        reason, digest = found.reason, None
-        path = prefix + readable(found.path)
+    for file in walk(root, limits):
+        reason, digest = file.reason, None
+        path = prefix + readable(file.path)
         if reason is None:
             try:
-                digest = hash_regular(os.path.join(os.fsencode(root), found.path), found.size)
+                digest = hash_regular(os.path.join(os.fsencode(root), file.path), file.size)
             except OSError as error:
                 reason = str(error)
         if reason is None:
             artifacts.append(
-                Artifact(path=path, media_type=media_type(path), size=found.size, sha256=digest, producer=producer)
+                Artifact(path=path, media_type=media_type(path), size=file.size, sha256=digest, producer=producer)
             )
         elif len(left_out) < limits.named:
             left_out.append({"path": path, "reason": reason})
@@ -242,9 +242,9 @@ def _open_folder(name: str, folder: int) -> int:
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except PermissionError:
-        found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        descriptor = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
         try:
-            os.chmod(f"/proc/self/fd/{found}", 0o700)
+            os.chmod(f"/proc/self/fd/{descriptor}", 0o700)
         finally:
-            os.close(found)
+            os.close(descriptor)
         return os.open(name, _FOLDER, dir_fd=folder)

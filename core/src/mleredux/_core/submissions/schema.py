@@ -49,8 +49,8 @@ def write_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
             if grader.reference is None:
                 shutil.copyfile(sample, folder / REFERENCE_FILE)
             else:
-                given = GradingInput(sample, public.parent / "private", task, task.metric.options)
-                grader.reference(given, folder / REFERENCE_FILE)
+                inputs = GradingInput(sample, public.parent / "private", task, task.metric.options)
+                grader.reference(inputs, folder / REFERENCE_FILE)
             (folder / IDS_FILE).unlink(missing_ok=True)
     write_atomically(folder / SCHEMA_FILE, schema.model_dump_json(indent=1) + "\n")
     return read_schema(folder)

@@ -55,23 +55,23 @@ class Snapshots:
         self.run = run
         self.file = file
         self.ending = Path(file).suffix
-        self._last_look: _Stamp | None = None
+        self._last_stamp: _Stamp | None = None
         self._taken: _Stamp | None = None
         versions = run.submissions()
         self._count = len(versions)
         self._bytes = sum(version.size for version in versions)
 
-    def look(self) -> None:
+    def update(self) -> None:
         """Copy a new version if there is one that is no longer changing."""
         with contextlib.suppress(OSError):  # gone or replaced in the meantime: the next check handles it
             with open_below(self.run.output_dir, self.file) as file:
                 stamp = _Stamp.of(file)
-                resting, self._last_look = stamp == self._last_look, stamp
+                resting, self._last_stamp = stamp == self._last_stamp, stamp
                 room = self._count < MAX_VERSIONS and self._has_room(file)
                 if resting and stamp != self._taken and room and stamp.size <= MAX_LOOK_BYTES:
                     self._take(file, stamp)
             return
-        self._last_look = None
+        self._last_stamp = None
 
     def finish(self) -> Submitted:
         """Copy the last version, after the agent has ended.
@@ -124,9 +124,9 @@ class Snapshots:
     def _keep_code(self, target: Path) -> int:
         """Copy the small text files of `output/code`, as many as fit; return the number of bytes."""
         source, total, count = self.run.output_dir / "code", 0, 0
-        for found in walk(source, _CODE):
-            name = os.fsdecode(found.path)
-            if found.reason is not None or not name.endswith(_CODE_ENDINGS):
+        for entry in walk(source, _CODE):
+            name = os.fsdecode(entry.path)
+            if entry.reason is not None or not name.endswith(_CODE_ENDINGS):
                 continue
             with contextlib.suppress(OSError), open_below(source, name) as file:
                 data = file.read(_CODE.file_bytes + 1)

@@ -119,13 +119,13 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO, most: float) -> float
         finally:
             child.close()
         answer.seek(0)
-        said = answer.read()
+        output = answer.read()
     spent = executing
     if not in_time:
         fault = f"{schema.file} could not be checked within {seconds:.0f} seconds."
     else:
         try:
-            fault, spent = json.loads(said)
+            fault, spent = json.loads(output)
         except ValueError:
             fault = f"{schema.file} could not be checked within {CHECK_MEMORY_MB >> 10} GiB of memory."
     if fault is not None:
