@@ -242,6 +242,12 @@ while C.prctl(22, 2, program, 0, 0) == 0: pass
 """,
     "stacks of threads": "import threading\n"
     "until_refused(lambda: threading.Thread(target=time.sleep, args=(2,)).start())",
+    "processes that wait for one another": "reading, writing = os.pipe()\n"
+    "for _ in range(60):\n    if os.fork() == 0: break\nelse: time.sleep(1)\n"
+    "os.close(writing); os.read(reading, 1); held = bytearray(60 * MB)",
+    "a chain of processes": "for _ in range(60):\n    kept.append(bytearray(b'1') * (8 * MB))\n    if os.fork(): break",
+    "processes whose parents have ended": "C.prctl(36, 1, 0, 0, 0)\nfor _ in range(60):\n    if os.fork() == 0:\n"
+    "        if os.fork() == 0:\n            held = bytearray(b'1') * (60 * MB); time.sleep(2)\n        os._exit(0)",
     "many processes": "for _ in range(6): os.fork()\nheld = bytearray(100 * MB)",
 }
 
@@ -362,6 +368,25 @@ def test_no_kind_of_memory_exceeds_the_limit(attack: str, counted_by: str) -> No
     lowest.join()
     print(attack, counted_by, before - lowest.mb, found)
     assert before - lowest.mb < _ALLOWED_MB, found
+
+
+@pytest.mark.parametrize("reaper", [0, 1])
+def test_the_watch_counts_processes_whose_parents_have_ended(reaper: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of the four has a third of the limit."""
+    monkeypatch.setattr(control_group, "_parents", lambda: iter(()))
+    script = f"""{_BEGIN}
+C.prctl(36, {reaper}, 0, 0, 0)
+for number in range(4):
+    if os.fork() == 0:
+        if os.fork() == 0:
+            held = bytearray(70 * MB)
+            time.sleep(60)
+        os._exit(0)
+    os.wait()
+time.sleep(60)
+"""
+    found = run_confined(["-c", script], {}, [], seconds=50, memory_mb=200, disk_mb=50)
+    assert (found.code, found.limit) == (None, "memory"), found.log
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of the calls are those of x86_64")

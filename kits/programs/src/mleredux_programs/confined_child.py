@@ -29,7 +29,8 @@ DEVICES = ("null", "urandom", "random", "zero")  # the last gives shared memory 
 JOB, EMPTY = "job", ".empty"
 FIRST_USER = 1 << 30
 SIOCSIFFLAGS, IFF_UP, IFF_RUNNING = 0x8914, 1, 64
-MEMORY_SECONDS = 0.05
+MEMORY_SECONDS, FILL_RATE = 0.05, 4 << 30  # between sums; less if the rest could be filled at this rate per second
+CROWD = 8  # more processes run at the lowest priority, so that the watch gets its turn
 COUNTED = ("RssAnon:", "VmSwap:", "VmPTE:", "HugetlbPages:")
 # System calls, by machine, that are denied: those that use kernel memory that no limit counts, and those on namespaces,
 # mounts, other processes' memory, processor affinity and memory placement.
@@ -76,8 +77,9 @@ def main(path: str) -> None:
     try:
         devices = DEVICES if group else DEVICES[:-1]
         user = leave(request["root"], request["readable"], request["hidden"], request["disk_mb"], devices)
+        os.fchdir(processes)
         if load is not None:
-            raise_loopback(processes)
+            raise_loopback()
         job = os.open(f"/{JOB}", os.O_RDONLY | os.O_DIRECTORY)
         for name, content in inputs.items():
             with open(os.open(name, os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=job), "wb") as file:
@@ -91,7 +93,7 @@ def main(path: str) -> None:
         os.close(tell)
         for pipe in request["pipes"]:
             os.close(pipe)
-        watch = Watch(child, processes, request["memory_mb"], time.monotonic() + request["seconds"], group)
+        watch = Watch(child, request["memory_mb"], time.monotonic() + request["seconds"], group)
         if load is not None:
             answers = serve_load(load, watch.running, watch.until)
             with open(os.open("load.json", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600, dir_fd=results), "w") as kept:
@@ -241,11 +243,10 @@ def forbid(*, shared: bool) -> None:
     check(LIBC.prctl(PR_SET_SECCOMP, 2, program, 0, 0))
 
 
-def raise_loopback(processes: int) -> None:
+def raise_loopback() -> None:
     """Allow processes in this network namespace to connect to one another, with socket buffers of moderate size."""
     for name in ("tcp_rmem", "tcp_wmem"):
-        place = f"sys/net/ipv4/{name}"
-        with contextlib.suppress(OSError), open(os.open(place, os.O_WRONLY, dir_fd=processes), "w") as file:
+        with contextlib.suppress(OSError), open(f"sys/net/ipv4/{name}", "w") as file:
             file.write(f"4096 {SOCKET_BYTES >> 3} {SOCKET_BYTES >> 2}")
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", IFF_UP | IFF_RUNNING))
@@ -253,7 +254,7 @@ def raise_loopback(processes: int) -> None:
 
 class Watch:
     """Watches the command. If it exceeds a limit, it is killed, and the kernel then kills all processes that it
-    started.
+    started. The working folder is `/proc` of this machine.
 
     Attributes:
         status: The exit status of the command; None while it is running.
@@ -261,15 +262,14 @@ class Watch:
         until: When the time limit ends.
     """
 
-    def __init__(  # type: ignore[no-untyped-def]
-        self, child: int, processes: int, memory_mb: int, until: float, group
-    ) -> None:
-        self.child, self.processes, self.memory, self.until = child, processes, memory_mb * 2**20, until
+    def __init__(self, child: int, memory_mb: int, until: float, group) -> None:  # type: ignore[no-untyped-def]
+        self.child, self.memory, self.until = child, memory_mb * 2**20, until
         self.status: int | None = None
         self.limit: str | None = None
         self._events = group["events"] if group else None
-        self._looked = 0.0
+        self._due = 0.0
         self._seen: set[str] = set()
+        self._namespace = os.stat("self/ns/pid_for_children")
 
     def running(self) -> bool:
         """Return whether the command is running, within its limits."""
@@ -282,11 +282,11 @@ class Watch:
             return False
         if time.monotonic() >= self.until:
             self.limit = "time"
-        elif time.monotonic() - self._looked > MEMORY_SECONDS:
-            self._seen.clear()
-            if self._felled() or self._used(self.child, own=False) + self._sockets() > self.memory:
+        elif time.monotonic() >= self._due:
+            rest = self.memory - self._used()
+            if self._felled() or rest < 0:
                 self.limit = "memory"
-            self._looked = time.monotonic()
+            self._due = time.monotonic() + min(MEMORY_SECONDS, rest / FILL_RATE)
         if self.limit:
             self.stop()
         return self.status is None
@@ -300,7 +300,7 @@ class Watch:
     def wait(self) -> None:
         """Wait until the command has ended."""
         while self.running():
-            time.sleep(0.01)
+            time.sleep(0.002)
 
     def _felled(self) -> bool:
         """Return whether the kernel killed a process of the control group for lack of memory."""
@@ -309,37 +309,44 @@ class Watch:
         lines = os.pread(self._events, 4_096, 0).decode().splitlines()
         return any(line.startswith("oom_kill ") and line != "oom_kill 0" for line in lines)
 
-    def _used(self, process: int, *, own: bool = True) -> int:
-        """Return the bytes of memory of a process and its descendants, except for files; ended processes use none."""
-        try:
-            lines = self._read(f"{process}/status").splitlines() if own else []
-            used = self._held(process) if own and self._events is None else 0
-            threads = self._list(f"{process}/task")
-        except OSError:
-            return 0
-        used += 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(COUNTED))
-        for thread in threads:
-            try:
-                below = self._read(f"{process}/task/{thread}/children").split()
-            except OSError:  # the thread has ended, and its children have a new parent
-                continue
-            used += sum(map(self._used, map(int, below)))
+    def _used(self) -> int:
+        """Return the bytes of memory of the command's processes, except for files, or the first sum above the limit.
+
+        They are listed, not followed from parent to child: those whose parent ends meanwhile would be missed.
+        """
+        self._seen.clear()
+        used = self._sockets() if self._events is None else 0
+        processes = [name for name in os.listdir() if name.isdigit() and self._owns(name)]
+        for process in processes:
+            with contextlib.suppress(OSError):  # it has ended
+                lines = self._read(f"{process}/status").splitlines()
+                used += 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(COUNTED))
+                if self._events is None:
+                    used += self._held(process)
+                    for thread in os.listdir(f"{process}/task") if len(processes) > CROWD else ():
+                        os.setpriority(os.PRIO_PROCESS, int(thread), 19)
+            if used > self.memory:
+                break
         return used
+
+    def _owns(self, process: str) -> bool:
+        """Return whether a process is in the command's namespace, except for the first, which is ours."""
+        try:
+            return int(process) != self.child and os.path.samestat(os.stat(f"{process}/ns/pid"), self._namespace)
+        except OSError:  # it has ended, or belongs to another user
+            return False
 
     def _sockets(self) -> int:
         """Return the maximum kernel memory in bytes for the namespace's sockets, even those that no process holds."""
-        if self._events is not None:
-            return 0
-        try:
+        with contextlib.suppress(OSError):  # it has ended
             count = int(self._read(f"{self.child}/net/sockstat").split()[2])
-        except OSError:  # it has ended
-            return 0
-        return SOCKET_BYTES * (count - sum(file.startswith("socket:") for file in self._files("self")))
+            return SOCKET_BYTES * (count - sum(file.startswith("socket:") for file in self._files("self")))
+        return 0
 
-    def _held(self, process: int) -> int:
+    def _held(self, process: str) -> int:
         """Return the maximum kernel memory in bytes for a process's files and mappings; each pipe counts once."""
         used = MAPPING_BYTES * self._read(f"{process}/maps").count("\n")
-        files = self._files(str(process))
+        files = self._files(process)
         for file in files:
             if file == "anon_inode:[eventpoll]":
                 used += POLLED_BYTES * len(files)
@@ -352,20 +359,13 @@ class Watch:
     def _files(self, process: str) -> list[str]:
         """Return the files that a process has open."""
         paths = []
-        for number in self._list(f"{process}/fd"):
+        for number in os.listdir(f"{process}/fd"):
             with contextlib.suppress(OSError):  # closed meanwhile
-                paths.append(os.readlink(f"{process}/fd/{number}", dir_fd=self.processes))
+                paths.append(os.readlink(f"{process}/fd/{number}"))
         return paths
 
-    def _list(self, name: str) -> list[str]:
-        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.processes)
-        try:
-            return os.listdir(folder)
-        finally:
-            os.close(folder)
-
     def _read(self, name: str) -> str:
-        with open(os.open(name, os.O_RDONLY, dir_fd=self.processes)) as file:
+        with open(name) as file:
             return file.read()
 
 
