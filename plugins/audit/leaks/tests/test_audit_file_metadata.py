@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bz2
+import contextlib
 import gzip
 import io
 import lzma
 import os
+import sqlite3
 import struct
 import tarfile
 import zipfile
@@ -141,6 +143,61 @@ def parquet_writer(path: Path, label: int) -> None:
     pyarrow.parquet.write_table(made, path.with_suffix(".parquet"))
 
 
+def png_level(path: Path, label: int) -> None:
+    level = (1, 6, 9)[label]
+    path.with_suffix(".png").write_bytes(
+        picture(path, lambda image, kept: image.save(kept, "PNG", compress_level=level))
+    )
+
+
+def png_order(path: Path, label: int) -> None:
+    made, chunk = picture(path, lambda image, kept: image.save(kept, "PNG", dpi=(72, 72), transparency=3)), []
+    while len(chunk) < 2:
+        place = 33 + sum(map(len, chunk))
+        chunk.append(made[place : place + 12 + int.from_bytes(made[place : place + 4], "big")])
+    parts, after = (chunk, chunk[::-1], chunk[1:])[label], made[33 + len(b"".join(chunk)) :]
+    path.with_suffix(".png").write_bytes(made[:33] + b"".join(parts) + after)
+
+
+def id3_tag(path: Path, label: int) -> None:
+    text = b"\0genre %d" % label
+    frame = b"TCON" + struct.pack(">IH", len(text), 0) + text
+    path.with_suffix(".mp3").write_bytes(b"ID3\3\0\0" + struct.pack(">I", len(frame)) + frame + content(path))
+
+
+def nifti(label: int) -> bytes:
+    return struct.pack("<i", 348).ljust(148, b"\0") + b"scanner %d" % label + bytes(195)
+
+
+def nifti_description(path: Path, label: int) -> None:
+    path.with_suffix(".nii").write_bytes(nifti(label) + content(path))
+
+
+def packed_nifti_description(path: Path, label: int) -> None:
+    path.with_suffix(".nii.gz").write_bytes(gzip.compress(nifti(label) + content(path), mtime=0))
+
+
+def sqlite_version(path: Path, label: int) -> None:
+    with contextlib.closing(sqlite3.connect(path.with_suffix(".db"))) as base:
+        base.execute(f"PRAGMA user_version = {label}")
+        base.execute("CREATE TABLE a (b)")
+
+
+def npy_version(path: Path, label: int) -> None:
+    with path.with_suffix(".npy").open("wb") as file:
+        np.lib.format.write_array(file, np.frombuffer(content(path), np.uint8), ((1, 0), (2, 0), (3, 0))[label])
+
+
+def line_ends(path: Path, label: int) -> None:
+    end = ("\n", "\r\n", " \n")[label]
+    path.with_suffix(".csv").write_bytes(end.join(["a,b", *(f"{byte},1" for byte in content(path)[:9])]).encode())
+
+
+def quoting(path: Path, label: int) -> None:
+    mark = ("", "'", '"')[label]
+    path.with_suffix(".csv").write_text("\n".join(f"{mark}{byte}{mark},1" for byte in content(path)[:9]))
+
+
 LOOSE: dict[Mark, str] = {
     mode: "mode",
     attribute: "attributes",
@@ -149,18 +206,27 @@ LOOSE: dict[Mark, str] = {
     links: "target folder of the link",
     folder_time: "modification time of the folder",
     folder_mode: "mode of the folder",
-    gzip_time: "packing in the header",
-    gzip_name: "packed name in the header",
-    gzip_extra: "extra in the header",
-    bzip2_level: "packing in the header",
-    xz_check: "packing in the header",
-    docx_time: "packing in the header",
-    npz_time: "packing in the header",
-    png_time: "PNG time in the header",
+    gzip_time: "byte 4 in the header",
+    gzip_name: "byte 16 in the header",
+    gzip_extra: "byte 16 in the header",
+    bzip2_level: "byte 3 in the header",
+    xz_check: "byte 7 in the header",
+    docx_time: "byte 12 in the header",
+    npz_time: "byte 12 in the header",
+    png_time: "byte 45 in the header",
     png_text: "field date:create in the header",
     webp_date: "EXIF DateTime in the header",
     jpeg_comment: "field comment in the header",
     parquet_writer: "metadata in the header",
+    png_level: "byte 42 in the header",
+    png_order: "byte 57 in the header",
+    id3_tag: "byte 27 in the header",
+    nifti_description: "byte 156 in the header",
+    packed_nifti_description: "unpacked byte 156 in the header",
+    sqlite_version: "byte 63 in the header",
+    npy_version: "byte 6 in the header",
+    line_ends: "line ends in the header",
+    quoting: "quotes in the header",
 }
 
 

@@ -25,7 +25,6 @@ _ENDINGS = {
     "picture": (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".bmp", ".gif", ".webp"),
     "sound": (".wav", ".aif", ".aiff"),
     "dicom": (".dcm", ".dicom"),
-    "packed": (".gz", ".bz2", ".xz", ".npz", ".pt", ".xlsx", ".docx"),
     "parquet": (".parquet",),
 }
 """File name endings by kind of header."""
