@@ -168,16 +168,7 @@ def _headers(files: list[PublicFile], notes: list[str], truth: Truth) -> dict[st
                 row |= _form(data)
             except ImportError:
                 missing.add(str(file.kind))
-            except (
-                OSError,
-                ValueError,
-                LookupError,
-                struct.error,
-                zlib.error,
-                AttributeError,
-                SyntaxError,
-                RecursionError,
-            ):
+            except (OSError, ValueError, LookupError, struct.error, zlib.error, AttributeError, SyntaxError):
                 row["header"] = "damaged"
         rows.append(row)
     notes += [
@@ -230,8 +221,8 @@ def _form(data: bytes) -> dict[str, str]:
         length = 64  # and a name, a comment or other fields
     form = {f"byte {place}": f"{value}" for place, value in enumerate(data[:length])}
     if data.startswith(b"\x1f\x8b"):
-        inside = _form(zlib.decompressobj(31).decompress(data, 4096))
-        return form | {f"unpacked {name}": value for name, value in inside.items()}
+        inside = zlib.decompressobj(31).decompress(data, 4096).removeprefix(b"\x1f\x8b")  # one level deep
+        return form | {f"unpacked {name}": value for name, value in _form(inside).items()}
     text = data[:4096].decode("utf-8", "ignore")
     if not length and "\0" not in text and len(text.encode()) > len(data[:4096]) - 4:
         ends = {end[len(end.rstrip()) :] for end in text.splitlines(keepends=True)[:-1]}
