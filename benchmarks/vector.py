@@ -2,6 +2,10 @@
 
 `uv run python benchmarks/vector.py` prints the curve; `--soak SECONDS` plays episodes until this CPU time is used, and
 counts what is lost or leaked. OpenEnv and verifiers need the environments that `.ci/validators` has created.
+
+A reset creates about 60 files and folders. On ext4, each costs several times as much for up to five minutes after many
+files were deleted, whose inodes are not reused so soon. `CPU us/file` is this cost just before the resets: compare
+lines only where it is similar, or set `TMPDIR` to a folder in memory.
 """
 
 from __future__ import annotations
@@ -32,7 +36,8 @@ from mleredux_agents import fair_share
 BRIDGES = ("gymnasium", "openenv", "verifiers")
 SIZES = (1, 16, 64, 128, 256, 512)
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
-HEAD = ("bridge", "episodes", "resets/s", "CPU ms/reset", "steps/s", "CPU ms/step", "p50 ms", "p99 ms", "MB each")
+HEAD = ("bridge", "episodes", "resets/s", "CPU ms/reset", "CPU us/file", "steps/s", "CPU ms/step", "p50 ms", "p99 ms")
+HEAD += ("MB each",)
 
 
 class Episode(Protocol):
@@ -239,6 +244,16 @@ def command_seconds() -> float:
     return float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
 
 
+def file_seconds(folder: str) -> float:
+    """Return the CPU seconds that creating a file or a folder takes now."""
+    before = time.process_time()
+    for number in range(200):
+        path = Path(folder, f"files-{time.monotonic_ns()}", str(number))
+        path.parent.mkdir()
+        path.touch()
+    return (time.process_time() - before) / 400
+
+
 def measured(bridge: str, size: int, folder: str) -> dict[str, Any]:
     """Return a line of the curve."""
     [first] = made(bridge, 1, folder)
@@ -248,6 +263,7 @@ def measured(bridge: str, size: int, folder: str) -> dict[str, Any]:
     first.close()
     base = memory()
     episodes, rounds = made(bridge, size, folder), max(2, 64 // size)
+    creation = file_seconds(folder)
     wall, used, _ = at_once(episodes, lambda number, episode: episode.reset(number))
     at_once(episodes, lambda _, episode: episode.step("true"))
     idle()
@@ -264,6 +280,7 @@ def measured(bridge: str, size: int, folder: str) -> dict[str, Any]:
         "episodes": size,
         "resets/s": size / wall,
         "CPU ms/reset": 1e3 * used / size,
+        "CPU us/file": 1e6 * creation,
         "steps/s": count / sum(step[0] for step in steps),
         "CPU ms/step": 1e3 * (sum(step[1] for step in steps) / count - command),
         "p50 ms": 1e3 * taken[len(taken) // 2],
