@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ import pytest
 from mleredux._core.data.debug_sample import variant_name
 from mleredux._core.store import Run
 from mleredux.errors import NotApplicable
+from mleredux_testing.launches import wait_for
 
 PLANTED = [f"wine+planted-public-{seed}" for seed in range(6)]
 TASKS = ("wine", "diabetes", "breast-cancer", "synthetic-easy-5", *PLANTED)
@@ -32,6 +35,28 @@ test = (data / "sample_submission.csv").read_bytes()
 answers = [score(body) for body in (sample, b"", b"a,b\\n1,2\\n", b"\\x00" * 99, test, certain, sample, sample)]
 (output / "answers.json").write_text(json.dumps(answers))
 (output / "submission.csv").write_bytes(test)
+"""
+
+PATIENT = """
+import json, os, pathlib, threading, time, urllib.request
+data, output = (pathlib.Path(os.environ[f"MLEREDUX_{name}_DIR"]) for name in ("DATA", "OUTPUT"))
+sample, url = (data / "dev" / "sample_submission.csv").read_bytes(), os.environ["MLEREDUX_SCORE_URL"]
+answers = []
+def score():
+    while True:
+        try:
+            return answers.append(json.load(urllib.request.urlopen(urllib.request.Request(url, sample))))
+        except OSError:
+            time.sleep(0.1)  # while the program is away
+score()
+(output / "pid").write_text(str(os.getpid()))
+while not pathlib.Path(RELEASE).exists():
+    time.sleep(0.05)
+threads = [threading.Thread(target=score) for _ in range(5)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+(output / "answers.json").write_text(json.dumps([sample.decode(), answers]))
+(output / "submission.csv").write_bytes((data / "sample_submission.csv").read_bytes())
 """
 
 
@@ -79,11 +104,15 @@ def test_tasks_without_two_tables_have_none(bench, prepared, name):
         prepared(f"{name}+dev")
 
 
+def command(home: Path, *arguments: str) -> list[str]:
+    folders = ["--runs-dir", str(home / "runs"), "--data-dir", str(home / "data"), "--json"]
+    return [sys.executable, "-m", "mleredux", "run", *arguments, *folders]
+
+
 def run(home: Path, *arguments: str) -> dict[str, Any]:
     (home / "searcher.py").write_text(SCRIPT)
-    start = [sys.executable, "-m", "mleredux", "run", *arguments, "--agent", str(home / "searcher.py")]
-    folders = ["--runs-dir", str(home / "runs"), "--data-dir", str(home / "data"), "--json"]
-    done = subprocess.run([*start, *folders], capture_output=True, text=True, timeout=300)
+    words = arguments if "--resume" in arguments else (*arguments, "--agent", str(home / "searcher.py"))
+    done = subprocess.run(command(home, *words), capture_output=True, text=True, timeout=300)
     assert done.stdout, done.stderr
     record: dict[str, Any] = json.loads(done.stdout)
     return record
@@ -119,3 +148,25 @@ def test_without_the_option_there_are_no_scores(tmp_path):
     assert set(answers) == {404}
     assert record["report"]["ledger"]["dev_scores"] == 0
     assert not (Path(record["path"]) / "task" / "score.sh").exists()
+
+
+@pytest.mark.parametrize("ended", ["program", "program and agent"])
+def test_a_resumed_run_counts_each_score_once(tmp_path, ended):
+    (tmp_path / "patient.py").write_text(PATIENT.replace("RELEASE", repr(str(tmp_path / "go"))))
+    words = ("wine", "--dev-score", "3", "--sandbox", "process", "--agent", str(tmp_path / "patient.py"))
+    with subprocess.Popen(command(tmp_path, *words), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as program:
+        runs = tmp_path / "runs"
+        [noted] = wait_for(lambda: [path for path in runs.glob("*/output/pid") if path.read_text()], 120)
+        program.kill()
+    if ended == "program and agent":
+        os.kill(int(noted.read_text()), signal.SIGKILL)
+    (tmp_path / "go").touch()
+    record = run(tmp_path, "--resume", str(noted.parents[1]))
+    sample, answers = json.loads((Path(record["path"]) / "output" / "answers.json").read_text())
+    given = [answer["left"] for answer in answers if answer["score"] is not None]
+    assert sorted(given) == ([0, 1, 2] if ended == "program" else [0, 1]), "concurrent requests are counted in turn"
+    assert {answer["left"] for answer in answers if answer["score"] is None} == {0}
+    ledger, whole = record["report"]["ledger"], [event.type for event in Run(Path(record["path"])).events()]
+    assert (record["status"], ledger["dev_scores"], whole.count("dev_score")) == ("done", 3, 3), record
+    [held] = (tmp_path / "data").rglob("dev/sample_submission.csv")
+    assert sample == held.read_text(), "the held-back rows stay the same"
