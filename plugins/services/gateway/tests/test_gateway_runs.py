@@ -157,6 +157,51 @@ def test_the_clock_pauses_while_the_provider_is_down(configured, tmp_path, monke
     assert row["tokens"] == used["prompt_tokens"] + used["completion_tokens"] > 0
 
 
+SEARCH = """
+import json, os, pathlib, time, urllib.error, urllib.request
+headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+data, output = (pathlib.Path(os.environ[f"MLEREDUX_{name}_DIR"]) for name in ("DATA", "OUTPUT"))
+def call(text):
+    body = json.dumps({"model": "priced", "messages": [{"role": "user", "content": text}]}).encode()
+    try:
+        urllib.request.urlopen(
+            urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
+        )
+    except urllib.error.HTTPError as error:
+        print(error.code, flush=True)
+def score():
+    sample = (data / "dev" / "sample_submission.csv").read_bytes()
+    answer = json.load(urllib.request.urlopen(urllib.request.Request(os.environ["MLEREDUX_SCORE_URL"], sample)))
+    print("left", answer["left"], answer["score"] is not None, flush=True)
+call("hello")
+score()
+for _ in range(3):
+    call("overloaded")
+    time.sleep(0.5)
+score()
+call("hello")
+call("hello")
+score()
+(output / "submission.csv").write_bytes((data / "sample_submission.csv").read_bytes())
+"""
+
+
+def test_development_scores_are_counted_through_outages_spent_budgets_and_replays(configured, tmp_path, monkeypatch):
+    monkeypatch.setattr(sys.modules[__name__], "SCRIPT", SEARCH)
+    words = ("wine", "--agent", "asker", "--dev-score", "2", "--llm-calls", "5")
+    record = json.loads(program(tmp_path, *words).communicate(timeout=120)[0])
+    again = program(tmp_path, "wine+dev", *words[1:], "--replay", record["id"])
+    replayed = json.loads(again.communicate(timeout=120)[0])
+    for one in (record, replayed):
+        run = Run(Path(one["path"]))
+        assert one["status"] == "done", one
+        said = re.findall("left .+", run.agent_log.read_text())
+        assert said == ["left 1 True", "left 0 True", "left 0 False"], run.agent_log.read_text()
+        assert one["report"]["ledger"]["dev_scores"] == 2
+    assert record["report"]["ledger"]["llm"]["exhausted"] == "llm_calls"
+    assert record["report"]["ledger"]["llm"]["outage_seconds"] >= 1
+
+
 def test_no_agent_prolongs_its_run_without_limit():
     outages = Outages(most=300)
     outages.note(0, 1, down=True)
