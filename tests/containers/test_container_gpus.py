@@ -161,13 +161,18 @@ def test_the_doctor_shows_what_an_agent_would_see(engine: str, driver: Path, mon
     assert "nvidia-ctk cdi generate" in (found.remedy or "")
 
 
-@pytest.mark.engines("docker", "apptainer")  # Podman looks names up in the machine's own specification
+@pytest.mark.engines("docker", "podman", "apptainer")
 def test_the_doctor_says_why_a_framework_cannot_use_a_busy_device(
     engine: str, driver: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     busy = "class cuda:\n    def device_count(): raise RuntimeError('CUDA error: device busy')\n"
     node = {"path": "/dev/nvidia0" if engine == "docker" else "/dev/fuse"}
     specify(driver, driver / "libcuda.so.550.54", {"GPU-a": {**node, "hostPath": "/dev/fuse"}}, busy)
+    if engine == "podman":  # it looks names up in the machine's own specification, so this is a default of containers
+        (driver / "cdi" / "nvidia.json").unlink()
+        volume = f"{driver / 'torch.py'}:/usr/lib/python3/dist-packages/torch.py:ro"
+        (driver / "containers.conf").write_text(f"[containers]\nvolumes = [{json.dumps(volume)}]\n")
+        monkeypatch.setenv("CONTAINERS_CONF", str(driver / "containers.conf"))
     monkeypatch.setenv("MLEREDUX_GPUS", "GPU-a")
     _, found, *_ = [diagnosis.finding for diagnosis in diagnose_gpus(current(), [engine])]
     assert not found.ok and "torch fails (CUDA error: device busy)" in found.message, found.message
