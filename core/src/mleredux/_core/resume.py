@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from mleredux._core.sandboxes.task_images import build_in, placed
 from mleredux._core.sandboxes.variables import is_foreign
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.states import FINAL
+from mleredux._core.submissions.endpoint import socket_path
 from mleredux.errors import ResumeRefused, SandboxError
 from mleredux.models import CAUSES, State
 
@@ -83,11 +85,13 @@ def sweep(store: RunStore, catalogue: Catalogue, keep: set[str]) -> None:
         return run_id in keep or store.is_alive(run_id)
 
     unswept: set[str] = set()
-    used = {row["sandbox"] for row in store.rows() if row["status"] not in FINAL}
-    for name in sorted(used & set(catalogue.entries("sandboxes"))):
+    unfinished = [row for row in store.rows() if row["status"] not in FINAL]
+    for name in sorted({row["sandbox"] for row in unfinished} & set(catalogue.entries("sandboxes"))):
         try:
-            for _ in catalogue.sandbox(name).sweep(store.owner, alive):
-                continue
+            list(catalogue.sandbox(name).sweep(store.owner, alive))
         except SandboxError:  # if an engine does not respond now, it is swept at a later start
             unswept |= {row["id"] for row in store.rows() if row["sandbox"] == name}
+    for run_id in {row["id"] for row in unfinished} - unswept:
+        if not alive(run_id):
+            shutil.rmtree(socket_path(run_id, store.path / run_id / "output").parent, ignore_errors=True)
     store.close_disks(lambda run_id: run_id in unswept or alive(run_id))

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 import pytest
 from mleredux._core.store import RunStore
+from mleredux._core.submissions.endpoint import socket_path
 from mleredux_bridge_gymnasium.environment import PYTHON, SHELL, TaskEnvironment
 
 VECTOR = Path(__file__).parents[4] / "benchmarks" / "vector.py"
@@ -128,20 +129,26 @@ def disks(folder: Path) -> list[str]:
     return [line for line in mounts if str(folder) in line] + [str(path) for path in folder.glob("*/.volume*")]
 
 
+def sockets(store: RunStore) -> list[Path]:
+    paths = [socket_path(run_id, store.path / run_id / "output") for run_id in store.ids()]
+    return [path.parent for path in paths if path.parent.exists()]
+
+
 @pytest.mark.parametrize("end", [0, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize("following", ["session", "run"])
-def test_programs_that_close_no_episode_leave_no_disk(tmp_path: Path, end: int, following: str) -> None:
+def test_programs_that_close_no_episode_leave_no_disk_or_socket(tmp_path: Path, end: int, following: str) -> None:
     """Those of an ended program are closed at its exit, and those of a killed one by the next program."""
     runs, data = str(tmp_path / "runs"), str(tmp_path / "data")
     subprocess.run([sys.executable, "-c", ABANDONED, runs, data, str(int(end))], check=not end)
     store = RunStore(runs)
     assert end or not disks(store.path)
+    assert len(sockets(store)) == (3 if end else 0)
     assert {row["status"] for row in store.rows()} == {"interrupted" if end else "cancelled"}
     if following == "session":
         subprocess.run([sys.executable, "-c", ABANDONED, runs, data, "0"], check=True)
     else:
         words = ("run", "wine", "--agent", "dummy", "--sandbox", "process", "--runs-dir", runs, "--data-dir", data)
         subprocess.run([sys.executable, "-m", "mleredux", *words], check=True, capture_output=True)
-    assert not disks(store.path)
+    assert not disks(store.path) and not sockets(store)
     kept = [path.read_text() for path in store.path.glob("*/output/kept.txt")]
     assert kept == ["kept\n"] * (6 if following == "session" else 3)

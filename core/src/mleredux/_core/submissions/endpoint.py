@@ -55,6 +55,14 @@ def share_of(limits: Limits) -> float:
     return _SHARE * limits.time_limit * limits.cpus
 
 
+def socket_path(run_id: str, output_dir: Path) -> Path:
+    """Return the path of a run's socket, alone in a folder; runs directories and TMPDIR may exceed the limit."""
+    name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
+    path = f"mleredux-{os.getuid()}-{name}/validate.sock"
+    usual = Path(tempfile.gettempdir(), path)
+    return usual if len(os.fsencode(usual)) <= _SOCKET_BYTES else Path("/tmp", path)
+
+
 class ValidationEndpoint:
     """Serves one run, from `start()` to `stop()`.
 
@@ -86,11 +94,7 @@ class ValidationEndpoint:
         self.schema, self.output_dir = schema, output_dir
         self.record, self.seconds_left, self.scorer = record, seconds_left, score
         self.limit, self.uploads, self.refused, self.share = RateLimit(), uploads, refused, share
-        # Paths of runs directories and TMPDIR may exceed the limit for sockets.
-        name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
-        path = f"mleredux-{os.getuid()}-{name}/validate.sock"
-        usual = Path(tempfile.gettempdir(), path)
-        self.socket = usual if len(os.fsencode(usual)) <= _SOCKET_BYTES else Path("/tmp", path)
+        self.socket = socket_path(run_id, output_dir)
         self.folder = self.socket.parent
         self._servers: list[_Server] = []
         self._connections = threading.BoundedSemaphore(MAX_CONNECTIONS)
