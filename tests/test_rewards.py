@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import mleredux
 import pytest
 from click.testing import CliRunner
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mleredux import MlereduxError, Run
 from mleredux._core.stages.grade import make_report
@@ -40,6 +41,7 @@ def test_a_valid_submission_is_worth_more_than_none_and_a_better_one_more(
     rewards = [DEFAULT.of_report(report) for report in reports]
     nothing = DEFAULT.of_report(report_of(task, None))
     assert all(nothing < reward <= 1 for reward in rewards) and nothing == DEFAULT.of_report(None) == 0
+    assert all(math.isfinite(rule_of(rule, -99.0).of_report(report)) for rule in REWARDS for report in reports)
     scores = [report.score for report in reports]
     if all(score is not None and math.isfinite(score) for score in scores):
         order = -1 if task.direction == "minimize" else 1
@@ -60,6 +62,14 @@ def test_the_references_of_leaderboards_are_told_apart(name: str) -> None:
     assert median == pytest.approx(0.55, abs=0.01) and gold > median + 0.1
 
 
+@given(score=SCORES, median=st.floats(allow_nan=False, allow_infinity=False), gold=st.floats(allow_nan=False))
+@example(score=1.7e308, median=-1.7e308, gold=1.7e308)
+def test_a_valid_submission_is_worth_more_than_none_by_any_thresholds(score: float, median: float, gold: float) -> None:
+    report = report_of(current().task("diabetes"), score)
+    report = report.model_copy(update={"median_threshold": median, "gold_threshold": gold})
+    assert 0 < DEFAULT.of_report(report) <= 1
+
+
 def test_a_tainted_result_is_worth_as_much_as_none() -> None:
     report = report_of(current().task("wine"), 0.0)
     tainted = report.judged((Evidence(kind="canary", level="seen", why="The canary was seen."),), None)
@@ -67,17 +77,18 @@ def test_a_tainted_result_is_worth_as_much_as_none() -> None:
 
 
 @pytest.mark.parametrize("invalid", [math.nan, math.inf])
-def test_rewards_are_finite_and_those_without_bound_need_a_worst(invalid: float) -> None:
+def test_rewards_are_finite_and_those_without_bound_need_a_worst(tmp_path: Path, invalid: float) -> None:
     with pytest.raises(MlereduxError, match="can't be a reward"):
         rule_of("standing", invalid)
+    run = mleredux.run("wine", "dummy", sandbox="process", runs_dir=tmp_path, data_dir=tmp_path / "data")
+    with pytest.raises(MlereduxError, match="can't be a reward"):
+        rule_of(lambda _run: invalid).of(run)
     with pytest.raises(MlereduxError, match="has no bound"):
         rule_of("score")
     assert rule_of("score", -99.0).of_report(report_of(current().task("diabetes"), 73.5)) == -73.5
 
 
 def test_runs_whose_score_was_given_out_are_marked_once_and_not_ranked(tmp_path: Path) -> None:
-    import mleredux
-
     ended: list[Run] = [
         mleredux.run("wine", "dummy", seed=seed, sandbox="process", runs_dir=tmp_path, data_dir=tmp_path / "data")
         for seed in (0, 1)

@@ -22,8 +22,8 @@ _NOTHING = -sys.float_info.max
 
 
 def _score(report: Report) -> float | None:
-    """Return the score, negated if lower is better."""
-    if report.score is None:
+    """Return the score, negated if lower is better; None if it is not a finite number."""
+    if report.score is None or not math.isfinite(report.score):
         return None
     return -report.score if report.is_lower_better else report.score
 
@@ -38,14 +38,14 @@ def _standing(report: Report) -> float | None:
     if not report.verdict.trusted:
         return None
     score = _score(report)
-    if score is None or not math.isfinite(score):
+    if score is None:
         return LEAST
     if score >= _best(report) - _ROUNDING:
         return 1.0
     median, gold = _references(report)
     ahead = score - (-median if report.is_lower_better else median)
-    gap = ahead / (abs(gold - median) or abs(median) or 1.0)
-    return LEAST + (1 - LEAST) * (0.5 + math.atan(gap) / math.pi)
+    unit = abs(gold - median) or abs(median) or 1.0
+    return LEAST + (1 - LEAST) * (0.5 + math.atan2(ahead, unit) / math.pi)  # their quotient may overflow
 
 
 def _best(report: Report) -> float:
@@ -105,13 +105,16 @@ class RewardRule:
             run: The run.
             shown_by: The plugin that shows the reward to a learner. The run's verdict then becomes `score given`,
                 unless the reward depends only on whether the submission is valid.
+
+        Raises:
+            MlereduxError: The function returned a value that is not a finite number.
         """
         report = run.report
         if self.function is None:
             value = self.of_report(report)
         else:
             own = self.function(run) if report is not None and report.valid_submission else None
-            value = self.invalid if own is None else float(own)
+            value = self.invalid if own is None else _finite(own)
         if shown_by is not None and self.name != "valid" and report is not None:
             why = f"The test score was revealed as a reward by {shown_by}."
             evidence = Evidence(kind=SCORE_GIVEN, level="within reach", why=why)
@@ -132,17 +135,16 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
         MlereduxError: The rule does not exist, the rule is `score` (which has no lower bound) but `invalid` is missing,
             or `invalid` is not a number.
     """
-    if invalid is not None and not math.isfinite(invalid):
-        raise MlereduxError(f"{invalid} can't be a reward.", hint="Use a finite number.")
+    worst = _finite(invalid or 0.0)
     if not isinstance(reward, str):
-        return RewardRule(getattr(reward, "__name__", "function"), invalid or 0.0, reward)
+        return RewardRule(getattr(reward, "__name__", "function"), worst, reward)
     if reward == "score" and invalid is None:
         raise MlereduxError(
             "The reward `score` has no bound, so no value is worse than every valid submission.",
             hint=f"Use {next(iter(REWARDS))}, or also pass `invalid`, a value worse than any score of the task.",
         )
     if reward in REWARDS:
-        return RewardRule(reward, invalid or 0.0)
+        return RewardRule(reward, worst)
     module, _, function = reward.partition(":")
     try:
         compute = getattr(importlib.import_module(module), function)
@@ -150,7 +152,13 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
         known = ", ".join(REWARDS)
         hint = f"Use {known}, or name an installed function of a run as package.module:function."
         raise MlereduxError(f"There is no reward {reward!r}.", hint=hint) from None
-    return RewardRule(reward, invalid or 0.0, compute)
+    return RewardRule(reward, worst, compute)
+
+
+def _finite(value: float) -> float:
+    if not math.isfinite(value):
+        raise MlereduxError(f"{value} can't be a reward.", hint="Use a finite number.")
+    return float(value)
 
 
 def reward_of(run: Run, rule: str, *, told_by: str | None = None) -> float | None:

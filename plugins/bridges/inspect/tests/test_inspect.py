@@ -90,16 +90,34 @@ def test_the_command_runs_a_scripted_model_with_the_score_of_any_run(home: Path,
     assert not any(row in path.read_bytes().decode("latin-1") or row in shown for row in answers[1:6])
 
 
-def test_an_invalid_submission_has_no_score(home: Path, places: dict[str, Any]) -> None:
-    calls = [("python", {"code": "open('submission.csv', 'w').write('id')"}), ("submit", {"answer": ""})]
+HUGE = """
+import os, pathlib
+head, *rows = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"], "sample_submission.csv").read_text().splitlines()
+lines = [head, *(f"{row.partition(',')[0]},1e300" for row in rows)]
+pathlib.Path("submission.csv").write_text("".join(f"{line}\\n" for line in lines))
+"""
+
+
+@pytest.mark.parametrize(
+    ("task", "code", "valid", "reason"),
+    [
+        ("wine", "open('submission.csv', 'w').write('id')", 0, "invalid_submission"),
+        ("diabetes", HUGE, 1, "infinite_score"),
+    ],
+)
+def test_a_submission_without_a_finite_score_is_not_scored(
+    home: Path, places: dict[str, Any], task: str, code: str, valid: int, reason: str
+) -> None:
+    calls = [("python", {"code": code}), ("submit", {"answer": ""})]
     outputs = [ModelOutput.for_tool_call("mockllm/model", *call) for call in calls]
     for output in outputs:
         output.usage = ModelUsage()  # else it is estimated with a table from the web
     model = get_model("mockllm/model", custom_outputs=outputs)
-    (log,) = evaluate(make("wine", **places), model=model, display="none", log_dir=str(home / "other"))
+    (log,) = evaluate(make(task, **places), model=model, display="none", log_dir=str(home / "other"))
     (sample,) = log.samples or ()
     scores = sample.scores or {}
-    assert scores["valid"].value == 0 and scores["score"].reason == "invalid_submission"
+    assert scores["valid"].value == valid and scores["score"].reason == reason
+    assert (scores["standing"].as_float() > 0) == valid
     assert scores["score"].explanation and scores["score"].as_float() != scores["score"].as_float()
 
 

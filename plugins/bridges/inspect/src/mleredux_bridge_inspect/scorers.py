@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -39,14 +40,15 @@ def standing() -> Scorer:
 
 @scorer(metrics=[mean(), stderr()])
 def score() -> Scorer:
-    """Score by the task's own metric; samples without a valid submission have no score."""
+    """Score by the task's own metric; samples without a finite score are not scored."""
 
     async def scored(state: TaskState, target: Target) -> Score:
         run = await _graded(state)
         report = run.report
-        if report is None or report.score is None:
+        if report is None or report.score is None or not math.isfinite(report.score):
             message = report.message if report is not None else run.message
-            return Score.unscored(explanation=message, reason="invalid_submission", metadata=_facts(run))
+            reason = "infinite_score" if report is not None and report.valid_submission else "invalid_submission"
+            return Score.unscored(explanation=message, reason=reason, metadata=_facts(run))
         return Score(value=report.score, explanation=report.message, metadata=_facts(run))
 
     return scored
