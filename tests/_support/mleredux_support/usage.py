@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from mleredux._core.store import Run
+from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.results.sources import read_run
+from mleredux_experiments.results.table import Results
 from mleredux_gateway import read_calls
 from mleredux_server.runs.summary import facts_of
 from mleredux_tracker_mlflow.facts import facts_of as tracked
@@ -78,7 +80,7 @@ def _page(run: Run) -> Shown:
 def _listed(run: Run) -> Shown:
     listed = mleredux("runs", "--json", "--limit", "1000", "--runs-dir", str(run.path.parent)).json
     (row,) = [row for row in listed if row["id"] == run.id]
-    return {"cost_usd": row["cost_usd"]}
+    return {name: row[name] for name in ("cost_usd", "tokens")}
 
 
 def _served(run: Run) -> Shown:
@@ -89,6 +91,14 @@ def _served(run: Run) -> Shown:
 def _compared(run: Run) -> Shown:
     row = read_run(run.path, rollouts=False)
     return {"cost_usd": row.cost_usd, "tokens": row.tokens}
+
+
+def _analyzed(run: Run) -> Shown:
+    results, shown = Results((read_run(run.path, rollouts=False),)), {}
+    for name in ("cost_usd", "tokens"):
+        (arm,) = analyse(results, name, whole=False).arms
+        shown[name] = arm.estimates[name].mean if name in arm.estimates else None
+    return shown
 
 
 def _browsed(run: Run) -> Shown:
@@ -157,6 +167,7 @@ PLACES: dict[str, Callable[[Run], Shown]] = {
     "runs": _listed,
     "server": _served,
     "compare": _compared,
+    "analyse": _analyzed,
     "view": _browsed,
     "tracker": _tracked,
     "atif": lambda run: _rollout(json.loads(_exported(run, "atif", ".json"))),
