@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
+from mleredux.plugin.experiment import Plan
 from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.analysis.curves import (
     attempts,
@@ -26,6 +27,8 @@ from mleredux_experiments.analysis.curves import (
     time_to_medal,
 )
 from mleredux_experiments.analysis.leaderboard import leaderboard
+from mleredux_experiments.execution.plan import make_plan
+from mleredux_experiments.execution.sequence import decision
 from mleredux_experiments.failures import Finding
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.ranking import interquartile_mean, profile, ranking
@@ -308,6 +311,13 @@ def test_all_analyses_agree_on_which_measures_are_possible(
         if refused:
             with pytest.raises(Immeasurable, match=re.escape(sentence)):
                 leaderboard(results, by=what.name)
+            assert decision(_sequential(what.name), results, 2) is None
+
+
+def _sequential(primary: str) -> Plan:
+    design = {"name": "plan", "tasks": ["t0", "t1", "t2"], "seeds": [0, 1], "primary": primary}
+    arms = {name: {"agent": name} for name in "ab"}
+    return make_plan({"experiment": design, "stop": {"rule": "sequential"}, "arms": arms})
 
 
 def test_tasks_without_a_leaderboard_have_scores_but_no_summary(add_run: AddRun, tmp_path: Path) -> None:

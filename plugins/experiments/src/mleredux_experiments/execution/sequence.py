@@ -12,7 +12,7 @@ from mleredux.models.formats import counted, plain
 
 from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.power import Sample, Variance
-from mleredux_experiments.results.measures import measure
+from mleredux_experiments.results.measures import Immeasurable, measure
 
 _FIRST_LOOK = 2
 """Number of complete seeds at the first test."""
@@ -100,12 +100,15 @@ def decision(plan: Plan, results: Results, seeds: int) -> str | None:
         results: The runs of the complete seeds.
 
     Returns:
-        A sentence stating that all comparisons are decided, or None.
+        A sentence stating that all comparisons are decided, or None; None also if the measure does not apply.
     """
     design, arms = plan.experiment, list(plan.all_arms())
     level = last_alpha(plan, seeds)
     options: dict[str, Any] = {"alpha": level, "margin": design.margin, "equivalence": design.analysis == "equivalence"}
-    comparisons = [compare(results, arms[0], arm, design.primary, **options) for arm in arms[1:]]
+    try:
+        comparisons = [compare(results, arms[0], arm, design.primary, **options) for arm in arms[1:]]
+    except Immeasurable:
+        return None
     if comparisons and all(comparison.verdict in ("better", "worse", "equivalent") for comparison in comparisons):
         outcomes = "; ".join(
             f"{comparison.b} {plain(comparison.difference, 3, signed=True)} {comparison.unit}, {comparison.verdict}"
