@@ -305,6 +305,10 @@ def test_all_analyses_agree_on_which_measures_are_possible(
             refused, sentence = True, str(error)
         assert [*analysis.sentences, *analysis.notes] == [sentence], (name, analysis)
         assert (what.name in analysis.arm("b").estimates) == bool(analysis.ranking) == (what.averaged and not refused)
+        if what.averaged and not refused:
+            means = [analysis.arm(arm).estimates[what.name].mean for arm in "ab"]
+            (pair,) = analysis.comparisons
+            assert pair.difference == pytest.approx((means[1] - means[0]) * (-1 if what.lower else 1), abs=1e-9), name
         lacking = kind.startswith("scores") and name in (*NEED_LEADERBOARDS, "gap_to_median")
         lacking |= kind != "percentile" and name == "percentile"
         assert refused == (lacking or (name is None and without)), (name, sentence)

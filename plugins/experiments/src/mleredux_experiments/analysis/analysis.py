@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,17 +14,7 @@ from mleredux_experiments.inference.comparison import compare
 from mleredux_experiments.inference.difference import Comparison
 from mleredux_experiments.inference.errors import holm, holm_levels
 from mleredux_experiments.inference.ranking import Rank, ranking
-from mleredux_experiments.results.measures import (
-    MEASURES,
-    Estimate,
-    Measure,
-    cells,
-    deterministic,
-    estimate,
-    is_ranked,
-    measure,
-    summarise,
-)
+from mleredux_experiments.results.measures import MEASURES, Estimate, cells, deterministic, estimate, measure, summarise
 from mleredux_experiments.results.scores import counts
 from mleredux_experiments.results.table import Results, pairing
 from mleredux_experiments.results.uniformity import check_arms, usual_measure
@@ -187,9 +177,9 @@ def analyse(
     hours = max((row.hours or 0 for row in results.rows if row.counts), default=0) or None
     dollars = max((row.cost_usd or 0 for row in results.rows if row.counts), default=0) or None
     names = [name for name in dict.fromkeys((*MEASURES, chosen)) if whole or name in (*_FIRST, chosen)]
-    wanted = {own.name: own for own in map(measure, names) if own.averaged and is_ranked(own, results.rows)}
-    known = sorted({task for arm in order for task in cells(rows[arm], what)}) if what.name in wanted else []
-    analyses = [_arm(results, arm, what, wanted, alpha, hours, dollars, known, whole) for arm in order]
+    wanted = [own.name for own in map(measure, names) if own.averaged and own.is_ranked(results.rows)]
+    known = sorted({task for arm in order for task in cells(rows[arm], what)}) if chosen in wanted else []
+    analyses = [_arm(results, arm, chosen, wanted, alpha, hours, dollars, known, whole) for arm in order]
     notes = results.remarks(order)
 
     def against(arm: str, level: float) -> Comparison:
@@ -211,7 +201,7 @@ def analyse(
     sign = -1.0 if what.lower else 1.0
     key = pairing(rows.values())
     table = {arm: {task: sign * value for task, value in cells(rows[arm], what, key).items()} for arm in order}
-    ranks = ranking(table, what.share) if what.name in wanted and whole else []
+    ranks = ranking(table, what.share) if chosen in wanted and whole else []
     return Analysis(
         name=name,
         question=question,
@@ -233,20 +223,20 @@ def analyse(
 def _arm(
     results: Results,
     arm: str,
-    what: Measure,
-    wanted: Mapping[str, Measure],
+    chosen: str,
+    wanted: Sequence[str],
     alpha: float,
     hours: float | None,
     dollars: float | None,
     known: Sequence[str],
     whole: bool,
 ) -> ArmAnalysis:
-    rows = results.arms[arm]
-    estimates = {name: summarise(results, rows, own, None, alpha) for name, own in wanted.items()}
+    rows, what = results.arms[arm], measure(chosen)
+    estimates = {name: summarise(results, rows, measure(name), None, alpha) for name in wanted}
     if (primary := estimates.get(what.name)) and (of_all := summarise(results, rows, what, known, alpha)):
         estimates[what.name] = replace(primary, missing=of_all.missing, bounds=of_all.bounds)
     groups: dict[str, dict[str, Estimate]] = {"split": {}, "category": {}}
-    values = cells(rows, what) if what.name in wanted else {}
+    values = cells(rows, what) if chosen in wanted else {}
     for kind, by_name in groups.items():
         for name in sorted({str(getattr(results.fact(task), kind) or "").strip() for task in values} - {""}):
             own = {task: row for task, row in values.items() if str(getattr(results.fact(task), kind)).strip() == name}
@@ -260,7 +250,7 @@ def _arm(
         estimates={name: replace(item, seeds=()) for name, item in estimates.items() if item is not None},
         splits=groups["split"],
         categories=groups["category"],
-        attempts=curves.attempts(rows, what, alpha) if what.name in wanted else None,
+        attempts=curves.attempts(rows, what, alpha) if chosen in wanted else None,
         time=curves.over_time(rows, most=hours) if whole else None,
         cost=curves.over_cost(rows, most=dollars) if whole else None,
         first_medal=curves.time_to_medal(rows),

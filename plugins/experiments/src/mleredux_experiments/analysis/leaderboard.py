@@ -63,7 +63,7 @@ def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str |
     check_arms(results)
     by = by or usual_measure(list(results.arms.values()), averaged=True)
     check_measure(measure(by), results.rows)
-    measures = tuple(dict.fromkeys((*measures, by)))
+    measures = [name for name in dict.fromkeys((*measures, by)) if measure(name).is_ranked(results.rows)]
     splits = universe(results)
     standings = [_standing(results, arm, splits, measures) for arm in results.arms]
 

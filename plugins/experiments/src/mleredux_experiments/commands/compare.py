@@ -62,15 +62,14 @@ def command(
     results = results_of(ctx, **selected, rollouts=True)
     plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
     options = as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, equivalence=equivalence)
+    note(results, a, b)
     try:
         comparison = compare(results.under(plan), a, b, **options)
     except Immeasurable:
-        note(results, a, b)
         if not as_json:
             arms = {arm: results.arm(arm) for arm in (a, b)}
             echo(score_table(task_scores(arms, pairing(arms.values()))))
         raise
-    note(results, a, b)
     if as_json:
         print_json(comparison.record())
     else:

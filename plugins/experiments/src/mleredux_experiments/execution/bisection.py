@@ -166,7 +166,7 @@ class Bisection:
             if good is None:
                 message = "GOOD produces no valid submission."
                 raise MlereduxError(message, hint=f"See `mleredux experiment status {self.name}`.")
-            if bad is None or separated(good, bad, self._level(self.most)):
+            if bad is None or self._separate(good, bad, self.most):
                 break
         else:
             if (enough := next(filter(self._suffices, itertools.count(self.most)))) > self.most:
@@ -179,14 +179,13 @@ class Bisection:
         self._note(high, "bad", bad, seeds)
         return good, bad, seeds
 
-    def _level(self, most: int) -> float:
-        """Return the level of each test of whether the ends differ, with this maximum number of seeds."""
-        return self.alpha / max(most - self.least + 1, 1)
+    def _separate(self, good: Values, bad: Values, most: int) -> bool:
+        """Return whether the ends differ, at the level of each test with this maximum number of seeds."""
+        return separated(good, bad, self.alpha / max(most - self.least + 1, 1))
 
     def _suffices(self, most: int) -> bool:
         """Return whether this maximum number of seeds can separate ends that have no score in common."""
-        good, bad = (dict.fromkeys(self.tasks, [value] * most) for value in (0.0, 1.0))
-        return separated(good, bad, self._level(most))
+        return self._separate(*(dict.fromkeys(self.tasks, [end] * most) for end in (0.0, 1.0)), most)
 
     def _decide(self, number: int, good: Values, bad: Values | None, level: float) -> Side | None:
         """Return the end to which a commit belongs; one without valid submissions is BAD, and if BAD has none, all

@@ -286,9 +286,9 @@ def _power(analysis: Analysis) -> Picture | None:
     axes.set_xticks(tasks, list(map(str, tasks)))
     axes.minorticks_off()
     axes.legend(frameon=False, fontsize=8)
-    these = counted(count, "task")
-    answer = f"These {these} detect {sample.goal}{plain((here or 0) * factor, 3)} {unit} with a power of 80 %."
+    these = f"{counted(count, 'task')} detect{'s' * (count == 1)}"
+    answer = f"{these} {sample.goal}{plain((here or 0) * factor, 3)} {unit} with a power of 80 %."
     if here is None:
-        answer = f"These {these} detect {sample.nothing} that is possible; a decision needs {least} tasks or more."
+        answer = f"{these} {sample.nothing} that is possible; a decision needs {least} tasks or more."
     wanted = "small is the margin that can be shown" if sample.margin else "large must a difference be to be seen"
     return Picture("power", f"How {wanted}?", answer, figure)

@@ -57,6 +57,15 @@ class Measure:
         value = self.value(row)
         return self.failure if value is None and (not row.valid or row.verdict in UNTRUSTED) else value
 
+    def is_ranked(self, rows: Iterable[Row]) -> bool:
+        """Return whether no leaderboard is needed, or some valid submission was ranked by one, if there is any."""
+        name = self.name.partition("@")[0]
+        valid = [row for row in rows if row.counts and row.valid] if name in _OF_LEADERBOARDS else []
+        if not self.share:
+            return not valid or any(MEASURES[name].value(row) is not None for row in valid)
+        facts = {fact for row in valid for fact in (row.gold, row.median, row.percentile, row.medal)}
+        return not valid or facts != {None}
+
 
 def _share(name: str, title: str, holds: Callable[[Row], bool]) -> Measure:
     return Measure(name, title, "%", lambda row: 100.0 if holds(row) else 0.0)
@@ -135,16 +144,6 @@ class Immeasurable(MlereduxError):
     """A measure does not apply to these runs."""
 
 
-def is_ranked(chosen: Measure, rows: Iterable[Row]) -> bool:
-    """Return whether a measure needs no leaderboard, or some valid submission was ranked by one, if there is any."""
-    name = chosen.name.partition("@")[0]
-    valid = [row for row in rows if row.counts and row.valid] if name in _OF_LEADERBOARDS else []
-    if not chosen.share:
-        return not valid or any(MEASURES[name].value(row) is not None for row in valid)
-    facts = {fact for row in valid for fact in (row.gold, row.median, row.percentile, row.medal)}
-    return not valid or facts != {None}
-
-
 def check_measure(chosen: Measure, rows: Sequence[Row]) -> None:
     """Check that a measure applies to runs, and that raw scores of different metrics are not averaged.
 
@@ -153,7 +152,7 @@ def check_measure(chosen: Measure, rows: Sequence[Row]) -> None:
             several metrics.
     """
     metrics = {row.metric for row in rows}
-    if not is_ranked(chosen, rows):
+    if not chosen.is_ranked(rows):
         several = ", and scores of different metrics can't be averaged" * (len(metrics) > 1)
         raise Immeasurable(
             f"These tasks have no leaderboard{several}.",
@@ -252,8 +251,6 @@ def summarise(
         tasks: The tasks to average over; None: those of the arm. If the results have a universe, runs that an arm lacks
             count as failures, as in published tables; otherwise the mean is over the tasks that the arm has.
     """
-    if chosen.name == "percentile" and not any(row.percentile is not None for row in rows):
-        return None
     values = cells(rows, chosen)
     if tasks is None:
         return estimate(values, chosen, alpha)

@@ -29,7 +29,7 @@ class ArmScore:
         spread: Standard deviation of the scores (n − 1 in the denominator); None for fewer than two scores.
         scored: Number of runs with a finite score.
         runs: Number of runs that count.
-        percentile: Mean over runs, counting failures as 0; None without a leaderboard.
+        percentile: Mean over runs, counting failures as 0; None without runs or a leaderboard.
         medals: Number of runs with a medal.
     """
 
@@ -86,26 +86,26 @@ def task_scores(
 
 def _on_task(task: str, arms: Mapping[str, Sequence[Row]]) -> TaskScores:
     lower = any(row.lower_is_better for rows in arms.values() for row in rows)
-    scores = tuple(_of_arm(arm, rows) for arm, rows in arms.items())
-    ranked = sorted((score.mean * (1 if lower else -1), score.arm) for score in scores if score.mean is not None)
-    tied = len(ranked) > 1 and ranked[1][0] - ranked[0][0] <= _TIE
-    best = next((score for score in scores if ranked and not tied and score.arm == ranked[0][1]), None)
+    ranked = any(row.percentile is not None for rows in arms.values() for row in rows)
+    scores = tuple(_of_arm(arm, rows, ranked) for arm, rows in arms.items())
+    order = sorted((score.mean * (1 if lower else -1), score.arm) for score in scores if score.mean is not None)
+    tied = len(order) > 1 and order[1][0] - order[0][0] <= _TIE
+    best = next((score for score in scores if order and not tied and score.arm == order[0][1]), None)
     surest = max((score.scored / score.runs for score in scores if score.runs), default=0.0)
     better = best.arm if best is not None and best.scored / best.runs >= surest else None
     return TaskScores(task, lower, better, scores)
 
 
-def _of_arm(arm: str, rows: Sequence[Row]) -> ArmScore:
+def _of_arm(arm: str, rows: Sequence[Row], ranked: bool) -> ArmScore:
     scores = [row.score for row in rows if row.score is not None and math.isfinite(row.score)]
-    ranked = [row.percentile if row.percentile is not None else 0.0 for row in rows]
-    board = any(row.percentile is not None for row in rows)
+    percentiles = [row.percentile or 0.0 for row in rows if ranked]
     return ArmScore(
         arm=arm,
         mean=fmean(scores) if scores else None,
         spread=stdev(scores) if len(scores) > 1 else None,
         scored=len(scores),
         runs=len(rows),
-        percentile=fmean(ranked) if board else None,
+        percentile=fmean(percentiles) if percentiles else None,
         medals=sum(row.medal is not None for row in rows),
     )
 
