@@ -185,7 +185,8 @@ class Bisection:
 
     def _suffices(self, most: int) -> bool:
         """Return whether this maximum number of seeds can separate ends that have no score in common."""
-        return self._separate(*(dict.fromkeys(self.tasks, [end] * most) for end in (0.0, 1.0)), most)
+        good, bad = (dict.fromkeys(self.tasks, [end] * most) for end in (0.0, 1.0))
+        return self._separate(good, bad, most)
 
     def _decide(self, number: int, good: Values, bad: Values | None, level: float) -> Side | None:
         """Return the end to which a commit belongs; one without valid submissions is BAD, and if BAD has none, all
