@@ -9,7 +9,7 @@ from typing import Any
 from mleredux_experiments.results.measures import (
     PUBLISHED,
     Estimate,
-    check_measure,
+    check_measurable,
     deterministic,
     measure,
     summarise,
@@ -62,7 +62,7 @@ def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str |
     results = by_settings(results)
     check_arms(results)
     by = by or usual_measure(list(results.arms.values()), averaged=True)
-    check_measure(measure(by), results.rows)
+    check_measurable(measure(by), results.rows)
     measures = [name for name in dict.fromkeys((*measures, by)) if measure(name).is_ranked(results.rows)]
     splits = universe(results)
     standings = [_standing(results, arm, splits, measures) for arm in results.arms]

@@ -20,7 +20,7 @@ from mleredux_experiments.inference.errors import (
 )
 from mleredux_experiments.inference.power import Sample, Variance, variance_of
 from mleredux_experiments.inference.resampling import Evidence, Scale, paired_interval, shuffled, sign_flip
-from mleredux_experiments.results.measures import Measure, bounds_of, cells, check_measure, deterministic, measure
+from mleredux_experiments.results.measures import Measure, bounds_of, cells, check_measurable, deterministic, measure
 from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.table import Results, Row, grouped, pairing, source
 from mleredux_experiments.results.uniformity import check_arms, check_limits, usual_measure
@@ -125,7 +125,7 @@ def _paired(
     of_a, of_b = (cells(rows, what, key) for rows in (a, b))
     common = sorted(set(of_a) & set(of_b))
     names, shared = (a[0].arm, b[0].arm), set(map(key, a)) & set(map(key, b))
-    check_measure(what, [row for row in both.rows if key(row) in shared])
+    check_measurable(what, [row for row in both.rows if key(row) in shared])
     if not common:
         raise MlereduxError(
             f"{names[0]} and {names[1]} have no common task with a known {what.name!r}.",

@@ -105,9 +105,8 @@ RESOURCES = ("cost_usd", "tokens", "hours", "working_hours")
 """Resources that a run uses, which vary even if scores do not."""
 PUBLISHED = ("made", "valid", "above_median", "bronze", "silver", "gold", "any_medal")
 """The measures in MLE-bench's tables, in percent of tasks."""
-_GAPS = ("gap_to_median", "gap_to_gold")
-_TIMED = (*PUBLISHED, *_GAPS, "score", "reward")
-_OF_LEADERBOARDS = (*PUBLISHED[2:], *_GAPS, "percentile")
+_TIMED = (*PUBLISHED, "gap_to_median", "gap_to_gold", "score", "reward")
+_OF_LEADERBOARDS = (*PUBLISHED[2:], "gap_to_median", "gap_to_gold", "percentile")
 
 
 def time_unit(hours: float) -> tuple[str, float]:
@@ -144,7 +143,7 @@ class Immeasurable(MlereduxError):
     """A measure does not apply to these runs."""
 
 
-def check_measure(chosen: Measure, rows: Sequence[Row]) -> None:
+def check_measurable(chosen: Measure, rows: Sequence[Row]) -> None:
     """Check that a measure applies to runs, and that raw scores of different metrics are not averaged.
 
     Raises:
