@@ -20,7 +20,7 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, GroupColumn, Instance, remembered
 from mleredux_techniques._kit.data.near import duplicates
-from mleredux_techniques._kit.data.splits import FUTURE, Pool, Split, class_names, draw, group_codes, outputs
+from mleredux_techniques._kit.data.splits import FUTURE, Split, draw, group_codes, pool_of
 from mleredux_techniques._kit.data.structure import Structure, candidates, moments, structure_of
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.marks import Efficacy, Figure, Sheet, close, listing
@@ -249,9 +249,7 @@ def _rows(dataset: Dataset, number: int) -> tuple[Frame, Array, Array]:
     Args:
         number: 0 for the private test set; other numbers for test sets split off the training rows in the same way.
     """
-    import pandas as pd
-
-    whole = pd.concat([dataset.train, dataset.test], ignore_index=True) if number == 0 else dataset.train
+    whole = dataset.rows if number == 0 else dataset.train
     private = np.repeat([False, True], [len(dataset.train), len(whole) - len(dataset.train)])
     kept = draw(group_codes(dataset, whole), len(whole), MAX_ROWS, seed=0)
     whole, private = whole.iloc[kept].reset_index(drop=True), private[kept]
@@ -273,16 +271,14 @@ def _once(instance: Instance, methods: list[forms.CvMethod], number: int) -> lis
     """Return the loss on one test set minus each method's estimate of it, averaged over the models."""
     dataset = instance.dataset
     whole, rows, test = remembered(dataset, f"rows {number}", lambda: _rows(dataset, number))
-    classes = dataset.problem != "regression"
-    y, codes = outputs(dataset, whole)
-    data = Pool(dataset, whole, y, codes, class_names(dataset) if classes else ())
+    data, classes = pool_of(dataset, whole), dataset.problem != "regression"
     train = whole.iloc[rows].reset_index(drop=True)
 
     def loss_of(rest: Array, held: Array) -> float:
         return float(loss(instance, data, Split(rest, held, number), {}, MODELS).mean())
 
     def estimate(method: forms.CvMethod) -> float:
-        parts = folds(method, train, codes[rows], classes=classes, seed=number)
+        parts = folds(method, train, data.codes[rows], classes=classes, seed=number)
         spread = np.linspace(0, len(parts) - 1, min(len(parts), MAX_FOLDS)).round()
         chosen = [parts[int(place)] for place in np.unique(spread)]
         losses = [loss_of(rows[rest], rows[held]) for rest, held in chosen]

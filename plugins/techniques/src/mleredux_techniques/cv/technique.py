@@ -19,7 +19,7 @@ START = np.datetime64("2019-01-01")
 def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Plant groups (in 2 of 5 instances), drift over time (in 2 of 5) or neither; times are dates or numbers."""
     kind = str(rng.choice(["groups", "groups", "drift", "drift", "none"]))
-    rows = instances.pooled(dataset)
+    rows = dataset.rows
     group = time = None
     names = instances.fresh_names(dataset, rng, 2)
     dates = [str(name) for name in rng.permutation([name for name in DATES if name not in dataset.train.columns])]

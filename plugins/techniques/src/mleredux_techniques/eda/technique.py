@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset
 from mleredux_techniques._kit.declaration.package import declared
-from mleredux_techniques._kit.planting.instances import clean, levels, merged, pooled, with_values
+from mleredux_techniques._kit.planting.instances import clean, levels, merged, with_values
 
 MARKS = (-999.0, 9999.0, -99999.0, 999999.0)
 TEXTS = ("{:.1f} kg", "${:,.2f}", "{:.1f}%", "{:.0f} m")
@@ -40,7 +40,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     level = levels(data, rng, 1.5)
     columns["bounded"] = np.round(np.minimum(level, float(np.quantile(level[:cut], 0.85))), 3)
     unit, error = float(10 ** rng.uniform(-2, 2)), 0.05 * float(data.train[likened].std())
-    both = pooled(data)[likened].to_numpy(dtype=float)
+    both = data.rows[likened].to_numpy(dtype=float)
     columns["unit"] = unit * (both + error * rng.standard_normal(len(both)))
     for name in plain[1 : 2 + len(plain) // 3]:
         values, known = data.test[name].to_numpy(dtype=float), data.train[name]

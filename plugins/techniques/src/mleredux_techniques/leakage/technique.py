@@ -119,7 +119,7 @@ def _future_value(dataset: Dataset, rng: np.random.Generator) -> Array:
 
 def _harmless(dataset: Dataset, rng: np.random.Generator) -> Array:
     """Return a harmless column: a feature with noise, the same in both tables."""
-    usable, whole = instances.lively(dataset), instances.pooled(dataset)
+    usable, whole = instances.lively(dataset), dataset.rows
     noise = rng.normal(0, 1, len(whole))
     if usable:
         values = whole[usable[int(rng.integers(len(usable)))]].to_numpy(float)

@@ -46,7 +46,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         if mechanism == "MCAR" and rng.random() < 0.7:
             partners += [other for other in rest if other not in chosen][:1]
         for partner in partners:
-            values = instances.pooled(data)[partner].to_numpy(dtype=float)
+            values = data.rows[partner].to_numpy(dtype=float)
             data = instances.assigned(data, partner, np.where(gone, np.nan, values))
             facts.append({"column": partner, "mechanism": mechanism, "planted": True, **_rest(mechanism, cause)})
     for fact in facts:
@@ -63,7 +63,7 @@ def _rest(mechanism: str, cause: str | None) -> dict[str, Any]:
 
 
 def _level(dataset: Dataset, cause: str | None) -> Array | None:
-    return None if cause is None else instances.standardised(instances.pooled(dataset)[cause].to_numpy(float))
+    return None if cause is None else instances.standardised(dataset.rows[cause].to_numpy(float))
 
 
 def _gone(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:

@@ -17,7 +17,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     data, done = dataset, ["tail"]
     for name in instances.of_the_base(dataset):
         kind = str(rng.choice(KINDS))
-        both = instances.pooled(dataset)[name].to_numpy(dtype=float)
+        both = dataset.rows[name].to_numpy(dtype=float)
         ours = both[: len(dataset.train)]
         middle, spread = float(np.nanmean(ours)), float(np.nanstd(ours)) or 1.0
         if kind == "unit":

@@ -17,7 +17,7 @@ from mleredux_techniques._kit.data.structure import in_time, moments
 from mleredux_techniques._kit.data.views import in_bins, of_values
 from mleredux_techniques._kit.judging.comparison import difference
 from mleredux_techniques._kit.judging.marks import Sheet, close
-from mleredux_techniques._kit.judging.plans import across, by_part, of_best, predicted
+from mleredux_techniques._kit.judging.plans import across, by_part, of_best, predicted, rows_of
 from mleredux_techniques._kit.judging.reference import predict
 from mleredux_techniques._kit.judging.study import Losses, Stage, Study
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature
@@ -240,7 +240,8 @@ def _lost(judge: Judge, name: str) -> float:
 
 def _losses(instance: Instance, advice: Advice) -> Array:
     by = advice.by
-    data, rows = remembered(instance.dataset, "across", lambda: _pool(instance))
+    data = remembered(instance.dataset, "across", lambda: _pool(instance.dataset))
+    rows = rows_of(data, data.splits[0], dict.fromkeys(advice.drop, _DROP))
     places = np.arange(len(rows.train))
     if advice.recent != 1:
         if by not in rows.columns:
@@ -248,7 +249,7 @@ def _losses(instance: Instance, advice: Advice) -> Array:
         passed = moments(instance.dataset, rows.train) if by == instance.dataset.time else in_time(rows.train[by])
         order = np.argsort(passed.to_numpy(dtype=float), kind="stable")
         places = np.sort(order[-max(round(advice.recent * len(order)), 2) :])
-    used = replace(rows, train=rows.train.iloc[places], codes=data.codes[places], how=dict.fromkeys(advice.drop, _DROP))
+    used = replace(rows, train=rows.train.iloc[places], codes=data.codes[places])
     trained, judged = matrices(used)
     weights = _weights(advice.weights, used, trained, judged, data.names, advice.target)
     split = replace(data.splits[0], train=places)
@@ -256,12 +257,11 @@ def _losses(instance: Instance, advice: Advice) -> Array:
     return of_best([*by_part(instance, data, split, predictions, PARTS)], instance.dataset)
 
 
-def _pool(instance: Instance) -> tuple[Pool, Rows]:
-    """Return a pool of training and test rows, whose splits separate the two tables."""
-    dataset, rng = instance.dataset, np.random.default_rng(0)
+def _pool(dataset: Dataset) -> Pool:
+    """Return a pool of training and test rows, whose split separates the two tables."""
+    rng = np.random.default_rng(0)
     small = [frame.iloc[np.sort(rng.permutation(len(frame))[:ROWS])] for frame in (dataset.train, dataset.test)]
-    data, rows = across(replace(dataset, train=small[0], test=small[1]), {})
-    return replace(data, dataset=dataset), rows
+    return across(replace(dataset, train=small[0], test=small[1]))
 
 
 def _weights(

@@ -130,6 +130,13 @@ class Dataset:
         """Return the sorted classes of the training table; empty for numeric targets."""
         return () if self.problem == "regression" else tuple(sorted(self.train[self.target].unique()))
 
+    @property
+    def rows(self) -> pd.DataFrame:
+        """Return the rows of both tables, training rows first."""
+        import pandas as pd
+
+        return pd.concat([self.train, self.test], ignore_index=True)
+
     def of_kind(self, *kinds: Kind) -> list[str]:
         """Return the features of the given kinds."""
         return [name for name in self.features if self.kinds[name] in kinds]

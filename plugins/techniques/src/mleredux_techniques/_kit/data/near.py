@@ -111,8 +111,6 @@ def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
     """Do the same as `_near` for prose: texts are near if they share at least `ALIKE` of their word trigrams (A.
     Broder, "On the Resemblance and Containment of Documents", 1997).
     """
-    import pandas as pd
-
     repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
     prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])]
     if not prose or max(len(dataset.train), len(dataset.test)) > MAX_ROWS:
@@ -120,7 +118,7 @@ def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
     from sklearn.feature_extraction.text import CountVectorizer
 
     columns = [name for name in dataset.features if name not in prose]
-    rows, first = pd.concat([dataset.train, dataset.test], ignore_index=True), len(dataset.train)
+    rows, first = dataset.rows, len(dataset.train)
     texts = rows[prose].fillna("").astype(str).agg(" ".join, axis=1)
     try:
         runs = CountVectorizer(

@@ -75,17 +75,16 @@ def pool(
     groups = group_codes(dataset, whole)
     rows = draw(groups, len(whole), max_rows, seed=0)
     frame = whole.iloc[rows].reset_index(drop=True)
-    y, codes = outputs(dataset, frame)
-    names = () if dataset.problem == "regression" else class_names(dataset)
     sample = dataset.sample
     if len(rows) < len(whole):
         sample = f"{sample} Strategies were executed on {len(rows)} of {len(whole)} training rows, drawn at random."
+    data = replace(pool_of(dataset, frame), sample=sample.strip(), rows=rows)
     seeds = range(seed * repeats, (seed + 1) * repeats)
     if dataset.time is not None and len(rows) >= 4 * count:
         later = latest(dataset, frame, FUTURE)
         parts = tuple(_future(later, base * count + number) for base in seeds for number in range(count))
-        return Pool(dataset, frame, y, codes, names, parts, 0.5, sample.strip(), rows)
-    strata = codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
+        return replace(data, splits=parts, overlap=0.5)
+    strata = data.codes if dataset.problem != "regression" else np.zeros(len(rows), dtype=int)
     folds = [assign_folds(strata, groups[rows] if dataset.group else None, count, seed=base) for base in seeds]
     parts = tuple(
         Split(np.flatnonzero(held != k), np.flatnonzero(held == k), seed=place * count + k)
@@ -93,7 +92,14 @@ def pool(
         for k in range(count)
         if (held == k).any()
     )
-    return Pool(dataset, frame, y, codes, names, parts, 1 / (count - 1), sample.strip(), rows)
+    return replace(data, splits=parts, overlap=1 / (count - 1))
+
+
+def pool_of(dataset: Dataset, frame: Frame, *splits: Split) -> Pool:
+    """Return a pool of rows with their outputs."""
+    y, codes = outputs(dataset, frame)
+    names = () if dataset.problem == "regression" else class_names(dataset)
+    return Pool(dataset, frame, y, codes, names, splits)
 
 
 def latest(dataset: Dataset, frame: Frame, share: float) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
-from mleredux_techniques._kit.data.splits import Pool, Split, class_names, outputs, parts_of, pool
+from mleredux_techniques._kit.data.splits import Pool, Split, parts_of, pool, pool_of
 from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
 from mleredux_techniques._kit.judging.marks import Efficacy
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
@@ -118,17 +118,10 @@ def restored(data: Pool, predictions: Array, rows: Array | slice = _EVERY) -> Ar
     return np.asarray(np.clip(numbers, known.min(), known.max()))
 
 
-def across(dataset: Dataset, plan: Plan) -> tuple[Pool, Rows]:
-    """Return a pool whose only split has the training and the private test rows, with the rows of this split."""
-    import pandas as pd
-
-    frame = pd.concat([dataset.train, dataset.test], ignore_index=True)
-    y, codes = outputs(dataset, frame)
-    places = np.arange(len(frame))
-    split = Split(places[: len(dataset.train)], places[len(dataset.train) :], 0)
-    names = () if dataset.problem == "regression" else class_names(dataset)
-    data = Pool(dataset, frame, y, codes, names, (split,))
-    return data, rows_of(data, split, plan)
+def across(dataset: Dataset) -> Pool:
+    """Return a pool whose only split has the training and the private test rows."""
+    places = np.arange(len(dataset.train) + len(dataset.test))
+    return pool_of(dataset, dataset.rows, Split(places[: len(dataset.train)], places[len(dataset.train) :], 0))
 
 
 def split_losses(instance: Instance, data: Pool, split: Split, predictions: Sequence[Array]) -> Array:

@@ -16,13 +16,14 @@ from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.discovery import discover
 from mleredux_techniques._kit.data.tables import frame_of
 from mleredux_techniques._kit.data.threads import one_thread
-from mleredux_techniques._kit.judging.plans import across, predicted, split_losses
+from mleredux_techniques._kit.judging.plans import across, loss
+from mleredux_techniques._kit.judging.reference import MODELS
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.planting.composition import ID, keep, planted
 from mleredux_techniques._kit.planting.pictures import keep_sketches
 from mleredux_techniques._kit.planting.seeds import Seed
 from mleredux_techniques._kit.vocabulary import encoders, imputers, scalers
-from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, matrices
+from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing
 from mleredux_techniques.texts import rendered
 
 REVISION = "6"
@@ -154,9 +155,9 @@ def board(instance: Instance) -> list[float]:
     kept = tuple(name for name in careful if name not in leaking)
     with one_thread():
         for dataset, plan in ((instance.dataset, {}), (replace(instance.dataset, features=kept), careful)):
-            data, rows = across(dataset, plan)
-            losses = split_losses(instance, data, data.splits[0], predicted(data, data.splits[0], matrices(rows)))
-            scores += [metric.shown(float(loss)) for loss in losses]
+            data = across(dataset)
+            losses = loss(instance, data, data.splits[0], plan, MODELS)
+            scores += [metric.shown(float(value)) for value in losses]
     return scores
 
 

@@ -1,4 +1,4 @@
-"""Helpers for planting: neutral names, columns to change, new predictive columns, and pooled rows."""
+"""Helpers for planting: neutral names, columns to change, and new predictive columns."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def of_the_base(dataset: Dataset) -> list[str]:
 def plain(dataset: Dataset, features: list[str], rng: np.random.Generator, test_share: float) -> Dataset:
     """Return the rows of both tables with some of their features, resplit at random, without groups or time."""
     columns = [*dataset.ids, *features, *dataset.targets]
-    frame = pooled(dataset)[columns].iloc[rng.permutation(len(dataset.train) + len(dataset.test))]
+    frame = dataset.rows[columns].iloc[rng.permutation(len(dataset.train) + len(dataset.test))]
     cut = round((1 - test_share) * len(frame))
     kinds = {name: dataset.kinds[name] for name in (*dataset.ids, *features)}
     joined = replace(dataset, train=frame.iloc[:cut], test=frame.iloc[cut:], features=tuple(features), kinds=kinds)
@@ -120,13 +120,6 @@ def with_values(dataset: Dataset, columns: dict[str, Array], rng: np.random.Gene
     return with_columns(dataset, parts, rng)
 
 
-def pooled(dataset: Dataset) -> Frame:
-    """Return all rows, training rows first."""
-    import pandas as pd
-
-    return pd.concat([dataset.train, dataset.test], ignore_index=True)
-
-
 def renumbered(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Assign new ids in random order, so that they do not reveal the changes; the id columns keep their names."""
     if not dataset.ids:
@@ -162,14 +155,14 @@ def levels(dataset: Dataset, rng: np.random.Generator, noise: float) -> Array:
     Args:
         noise: Standard deviation of the independent noise, relative to that of the target's contribution.
     """
-    whole = pooled(dataset)
+    whole = dataset.rows
     level = whole[LEVEL].to_numpy() if LEVEL in whole else noisy_target(dataset, whole, rng)
     return standardised(level + noise * rng.standard_normal(len(whole)))
 
 
 def with_level(dataset: Dataset, rng: np.random.Generator, noise: float = 0.0) -> Dataset:
     """Return a dataset with `LEVEL`, from which all further columns are derived, and with more shared noise."""
-    whole = pooled(dataset)
+    whole = dataset.rows
     level = noisy_target(dataset, whole, rng)
     if noise:
         level = standardised(level + noise * rng.standard_normal(len(whole)))
@@ -199,7 +192,7 @@ def target_signal(dataset: Dataset, frame: Frame, rng: np.random.Generator) -> A
 
 def whole(dataset: Dataset, levels: int) -> Dataset:
     """Replace the target with integers in the same order, with about as many values as the levels."""
-    values = pooled(dataset)[dataset.target].to_numpy(dtype=float)
+    values = dataset.rows[dataset.target].to_numpy(dtype=float)
     target = np.round(levels * (values - values.min()) / (np.ptp(values) or 1.0))
     return assigned(dataset, dataset.target, target)
 
@@ -208,7 +201,7 @@ def skewed(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Replace the target with one in the same order but with a long tail."""
     from scipy.special import ndtri
 
-    values = pooled(dataset)[dataset.target].to_numpy(dtype=float)
+    values = dataset.rows[dataset.target].to_numpy(dtype=float)
     values = values + 1e-6 * rng.standard_normal(len(values)) * values.std()
     place = (np.argsort(np.argsort(values)) + 0.5) / len(values)
     target = np.round(float(10 ** rng.uniform(1, 3)) * np.exp(float(rng.uniform(0.5, 0.8)) * ndtri(place)), 3)
