@@ -24,9 +24,9 @@ from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance
 from mleredux_techniques._kit.data.splits import Pool
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.judging.comparison import difference
-from mleredux_techniques._kit.judging.plans import across, by_part, predicted
+from mleredux_techniques._kit.judging.plans import across, by_part, predicted, rows_of
 from mleredux_techniques._kit.judging.scorer import Scorer, scorer
-from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
+from mleredux_techniques._kit.vocabulary.preprocessing import matrices
 
 SWITCH = "MLEREDUX_WITHOUT"
 FILE = "technique_use.json"
@@ -89,21 +89,20 @@ def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, pu
     inputs["program.py"] = program.encode()
     instance = Instance(dataset, {}, task)
     with one_thread():
-        judge, (data, rows) = scorer(dataset, task), across(dataset, {})
-        known = _reference(instance, data, rows)
-    by_name = {name: _losses(inputs, name, judge, instance, data) for name in ("", *names)}
+        judge, data = scorer(dataset, task), across(dataset)
+        known = _reference(instance, data)
+    whole = _losses(inputs, "", judge, instance, data)
     uses = []
-    for name, losses in by_name.items():
-        if not name:
-            continue
-        if by_name[""] is None or losses is None:
+    for name in names:
+        losses = _losses(inputs, name, judge, instance, data)
+        if whole is None or losses is None:
             text = f"The program writes no valid predictions {f'without {name}' if losses is None else 'here'}."
             uses.append(Use(technique=name, gain=None, reward=0.0, why=text))
             continue
         best, what = min((losses, f"without {name}"), (known, "by reference models"), key=lambda data: data[0].mean())
-        gain = difference(best, by_name[""], 0.0)
+        gain = difference(best, whole, 0.0)
         share = gain.mean / judge.unit
-        scores = [plain(judge.shown(float(data.mean())), 4) for data in (by_name[""], losses, known)]
+        scores = [plain(judge.shown(float(data.mean())), 4) for data in (whole, losses, known)]
         text = f"{judge.title}: {scores[0]} with it, {scores[1]} without it, {scores[2]} by reference models;"
         text += f" it gains {share:+.3f} over the score {what}" + ("." if gain.significant else ", within noise.")
         reward = round(float(np.clip(share, 0, 1)), 6) if gain.significant else 0.0
@@ -144,7 +143,8 @@ def predictions(written: bytes, judge: Scorer, instance: Instance, data: Pool) -
     return np.column_stack([columns.get(name, np.zeros(len(table))) for name in judge.names])
 
 
-def _reference(instance: Instance, data: Pool, rows: Rows) -> Array:
+def _reference(instance: Instance, data: Pool) -> Array:
     """Return the losses of the best reference model with all columns, on the same parts of the test set."""
-    losses_of = by_part(instance, data, data.splits[0], predicted(data, data.splits[0], matrices(rows)))
+    split = data.splits[0]
+    losses_of = by_part(instance, data, split, predicted(data, split, matrices(rows_of(data, split, {}))))
     return np.asarray(losses_of[:, int(losses_of.mean(axis=0).argmin())])
