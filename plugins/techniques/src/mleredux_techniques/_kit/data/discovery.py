@@ -16,7 +16,7 @@ from mleredux_techniques._kit.data.dataset import Dataset, Frame, Problem, Serie
 from mleredux_techniques._kit.data.folders import labeled
 from mleredux_techniques._kit.data.images import Place, with_images
 from mleredux_techniques._kit.data.structure import structure_of
-from mleredux_techniques._kit.data.tables import columns_of, find_tables, frame_of, read_table, stem
+from mleredux_techniques._kit.data.tables import columns_of, find_tables, read_table, stem
 
 _WITHOUT_TABLES = ("Image", "Audio", "Video", "Object Detection")
 
@@ -28,17 +28,14 @@ def has_table(task: Task) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """The sources of a dataset: paths relative to the public folder; `test` is None if there is no test table.
-
-    `described` is true if the tables must be written out, because image descriptions were added.
-    """
+    """The sources of a dataset: paths relative to the public folder; `test` is None if there is no test table."""
 
     train: str
     test: str | None
-    described: bool = False
 
 
-DESCRIBED = Source("described_train.csv", "described_test.csv", described=True)
+DESCRIBED = Source("described_train.csv", "described_test.csv")
+"""The tables that are written out, because image descriptions were added."""
 
 
 def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Dataset, Source]:
@@ -54,6 +51,8 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
             gives the reason.
         DataError: A table can't be read.
     """
+    import pandas as pd
+
     public = prepared / "public"
     wanted = _wanted(task, public)
     answers = _answers(task, prepared)
@@ -95,7 +94,7 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
         cells |= {name: truth[name] for name in targets}
         numeric = problem == "regression"
         cells[target] = truth[target].astype(float) if numeric else columns.as_classes(truth[target])
-        frames.append(frame_of(cells))
+        frames.append(pd.DataFrame(cells))
     if problem != "regression":
         frames[1][target] = columns.same_spelling(frames[1][target], set(frames[0][target]))
     draft = Dataset(
@@ -118,10 +117,9 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
     structure = structure_of(draft)
     declared = [leak.model_dump(mode="json") for leak in task.known_leaks]
     source = Source(str(path.relative_to(public)), str(test_path.relative_to(public)) if test_path else None)
-    if thumbnail:
-        source = DESCRIBED
     falling = structure.time in structure.falling
-    return replace(draft, group=structure.group, time=structure.time, falling=falling, known_leaks=declared), source
+    dataset = replace(draft, group=structure.group, time=structure.time, falling=falling, known_leaks=declared)
+    return dataset, DESCRIBED if thumbnail else source
 
 
 def _wanted(task: Task, public: Path) -> tuple[str, ...]:
@@ -144,11 +142,11 @@ def _find_train(task: Task, public: Path, wanted: tuple[str, ...]) -> tuple[Path
         raise NotApplicable(f"{task.id} ({task.category}) has no training table among its public files.")
     for path in sorted(trains, key=lambda path: "train" not in stem(path)):
         if wanted and set(wanted) <= set(tables[path]):
-            test = _find_test(path, tables, wanted)
+            test = _find_test(path, tables)
             if test is None or not set(wanted) <= set(tables[test]):
                 return path, test, wanted
     for path in trains:
-        test = _find_test(path, tables, wanted)
+        test = _find_test(path, tables)
         extra = [name for name in tables[path] if name not in (tables[test] if test else task.submission.id_columns)]
         if target := _target_of_classes(path, extra, wanted):
             return path, test, (target,)
@@ -172,7 +170,7 @@ def _images_with_labels(
     return labeled(public, classes, rows[0], target, task.describe().lower())
 
 
-def _find_test(train: Path, tables: dict[Path, list[str]], wanted: tuple[str, ...]) -> Path | None:
+def _find_test(train: Path, tables: dict[Path, list[str]]) -> Path | None:
     twin = train.with_name(train.name.replace("train", "test").replace("Train", "Test"))
     if twin != train and twin in tables:
         return twin

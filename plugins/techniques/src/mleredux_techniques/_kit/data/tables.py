@@ -26,14 +26,15 @@ _JSON_BYTES = 1 << 29
 
 def find_tables(folder: Path) -> list[Path]:
     """Return files that may be tables, from the folder and its subfolders; likely training tables come first."""
-    with os.scandir(folder) as entries:
-        entry_paths = sorted(itertools.islice((entry.path for entry in entries), _ENTRIES))
-    paths = [Path(path) for path in entry_paths]
-    for below in [path for path in paths if path.is_dir()]:
-        with os.scandir(below) as entries:
-            paths += sorted(Path(entry.path) for entry in itertools.islice(entries, _ENTRIES) if entry.is_file())
+    paths = _entries(folder)
+    paths += [path for below in paths if below.is_dir() for path in _entries(below)]
     tables = [path for path in paths if path.is_file() and path.name.lower().endswith(ENDINGS)]
     return sorted(tables, key=lambda path: (len(path.relative_to(folder).parts), stem(path) != "train", str(path)))
+
+
+def _entries(folder: Path) -> list[Path]:
+    with os.scandir(folder) as entries:
+        return [Path(entry.path) for entry in itertools.islice(entries, _ENTRIES)]
 
 
 def stem(path: Path) -> str:
@@ -81,13 +82,6 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> Frame:
         raise DataError(f"{path.name} has duplicate column names.")
     frame.columns = [str(column) for column in frame.columns]
     return frame.reset_index(drop=True)
-
-
-def frame_of(columns: dict[str, Any]) -> Frame:
-    """Return a table of columns."""
-    import pandas as pd
-
-    return pd.DataFrame(columns)
 
 
 def exact() -> dict[str, Any]:

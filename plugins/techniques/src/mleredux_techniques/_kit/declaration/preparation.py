@@ -48,7 +48,8 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
     Raises:
         NotApplicable: The question does not apply to the data; the message states the reason.
     """
-    drawn_here, pictures = False, dict[str, bytes]()
+    own: Dataset | None = None  # drawn for this technique, so that the base's tables are not shared
+    pictures: dict[str, bytes] = {}
     with one_thread():  # small matrices, on which threads would wait for one another
         dataset = kept(raw)
         source = Source(TRAIN, TEST)
@@ -60,23 +61,20 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
             if seed is not None and sketches is not None:
                 sketches, source = replace(sketches, task=base.id), DESCRIBED
                 dataset, pictures = _decided(technique, seed, base, partial(drawn, technique, sketches))
-            else:
-                refuse_undecided(dataset, technique.id)
-                drawn_here = seed is not None and technique.id not in ORDER
-                if drawn_here and seed is not None:
-                    dataset, _ = _decided(technique, seed, base, partial(_planted_by, technique, dataset))
+                own = without_descriptions(dataset)
+            elif seed is not None and technique.id not in ORDER:
+                dataset, _ = _decided(technique, seed, base, partial(_planted_by, technique, dataset))
+                own = dataset
             refuse_undecided(dataset, technique.id)
         truth = technique.truth(dataset)
         if technique.reference is not None:
             truth |= technique.reference(Instance(dataset, truth, base))
         files = technique.files(dataset) if technique.files else {}
-    if pictures:
-        write_tables(without_descriptions(dataset), public)
-    elif drawn_here:
-        write_tables(dataset, public)
-    else:
+    if own is None:
         _share(raw / "public", public)
-    if source.described:
+    else:
+        write_tables(own, public)
+    if source == DESCRIBED:
         write_tables(dataset, public, source.train, source.test)
     for name, content in {**{name: text.encode() for name, text in files.items()}, **pictures}.items():
         (public / name).parent.mkdir(exist_ok=True)

@@ -14,7 +14,6 @@ from mleredux.plugin.task import Competition, Submission, Task
 from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Dataset, Instance
 from mleredux_techniques._kit.data.discovery import discover
-from mleredux_techniques._kit.data.tables import frame_of
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.judging.plans import across, loss
 from mleredux_techniques._kit.judging.reference import MODELS
@@ -125,11 +124,9 @@ def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
         else:
             answers[name] = (test[dataset.target].astype(str) == class_name(name)).astype(int)
             sample[name] = 1 / len(dataset.outputs)
-    row = dataset.ids[0]
-    frame_of({row: test[row], **answers}).to_csv(private / ANSWERS, index=False, lineterminator="\n")
-    frame_of({row: test[row], **{name: [value] * len(test) for name, value in sample.items()}}).to_csv(
-        public / SAMPLE, index=False, lineterminator="\n"
-    )
+    rows = test[[dataset.ids[0]]]
+    rows.assign(**answers).to_csv(private / ANSWERS, index=False, lineterminator="\n")
+    rows.assign(**sample).to_csv(public / SAMPLE, index=False, lineterminator="\n")
     scores = sorted(board(Instance(dataset, {}, base)), reverse=base.direction == "maximize")
     (private / BOARD).write_text("score\n" + "".join(f"{score:.6f}\n" for score in scores), encoding="utf-8")
 
