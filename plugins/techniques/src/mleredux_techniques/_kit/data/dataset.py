@@ -6,8 +6,6 @@ Naive and strong models are fitted once for many documents.
 from __future__ import annotations
 
 import csv
-import gzip
-import io
 import json
 import threading
 from collections.abc import Callable
@@ -180,6 +178,7 @@ class Instance:
 _FRAMES = ("train", "test")
 FILES = ("dataset.json", *(f"{name}.csv.gz" for name in _FRAMES))
 """The files of a dataset in a folder."""
+_GZIP = {"method": "gzip", "compresslevel": 6, "mtime": 0}
 
 
 def save(dataset: Dataset, folder: Path) -> None:
@@ -187,11 +186,11 @@ def save(dataset: Dataset, folder: Path) -> None:
     meta = {key: value for key, value in vars(dataset).items() if key not in _FRAMES}
     meta["group"] = asdict(dataset.group) if dataset.group else None
     (folder / "dataset.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
+    # quote texts, because a bare carriage return would end a row
+    options: dict[str, Any] = {"index": False, "lineterminator": "\n", "quoting": csv.QUOTE_NONNUMERIC}
     for name in _FRAMES:
-        # quote texts, because a bare carriage return would end a row
-        text = getattr(dataset, name).to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-        with (folder / f"{name}.csv.gz").open("wb") as file, gzip.GzipFile("", "wb", 6, file, mtime=0) as packed:
-            packed.write(text.encode("utf-8"))
+        frame: Frame = getattr(dataset, name)
+        frame.to_csv(folder / f"{name}.csv.gz", compression=_GZIP, **options)
 
 
 def load(folder: Path) -> Dataset:
@@ -207,11 +206,8 @@ def load(folder: Path) -> Dataset:
     texts = {name: object for name, kind in meta["kinds"].items() if kind == "text"}
     if meta["problem"] != "regression":
         texts |= {meta["target"]: object}
-    frames: dict[str, Any] = {}
-    for name in _FRAMES:
-        content = gzip.decompress((folder / f"{name}.csv.gz").read_bytes())
-        frames[name] = pd.read_csv(io.BytesIO(content), dtype=texts, keep_default_na=False, na_values=[""], **exact())
-    return Dataset(**(meta | frames))
+    options: dict[str, Any] = {"dtype": texts, "keep_default_na": False, "na_values": [""], **exact()}
+    return Dataset(**meta, **{name: pd.read_csv(folder / f"{name}.csv.gz", **options) for name in _FRAMES})
 
 
 class _Memory(threading.local):
