@@ -274,9 +274,8 @@ def _coarse(data: Dataset, name: str) -> View:
 def _apparent(judge: Judge, view: View) -> float:
     """Return an upper estimate of the skill, without cross-validation."""
     sizes = np.maximum(np.bincount(view.train, minlength=view.count), 1)
-    best = 0.0
-    for k in range(judge.y.shape[1]):
-        y = judge.y[:, k] - judge.prior[k]
-        explained = (np.bincount(view.train, y, view.count) ** 2 / sizes).sum() / max(float(y @ y), 1e-12)
-        best = max(best, explained)
-    return float(np.sqrt(best))
+    shares = [
+        (np.bincount(view.train, y, view.count) ** 2 / sizes).sum() / max(float(y @ y), 1e-12)
+        for y in (judge.y - judge.prior).T
+    ]
+    return float(np.sqrt(max(shares)))

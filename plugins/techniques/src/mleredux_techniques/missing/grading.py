@@ -61,12 +61,8 @@ def _together(dataset: Dataset, columns: list[str]) -> list[list[Any]]:
     gaps = dataset.train[columns].isna().to_numpy(dtype=np.float64)
     both = gaps.T @ gaps
     alone = np.diag(both)
-    pairs = []
-    for a, b in itertools.combinations(range(len(columns)), 2):
-        either = alone[a] + alone[b] - both[a, b]
-        if both[a, b] and both[a, b] >= TOGETHER * either:
-            pairs.append([columns[a], columns[b], int(both[a, b])])
-    return pairs
+    alike = (both > 0) & (both >= TOGETHER * (alone[:, None] + alone - both))
+    return [[columns[a], columns[b], int(both[a, b])] for a, b in np.argwhere(np.triu(alike, 1))]
 
 
 def mark(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any]) -> None:

@@ -72,12 +72,11 @@ def _drivers(dataset: Dataset, name: str, values: Series) -> Iterator[_Driver]:
 
     known = values.notna().to_numpy()
     dated = name in dataset.kinds and looks_like_time(values)
-    if dataset.kinds.get(name) == "text" and not dated:
-        if values.nunique() <= len(values) // 4:
+    classes = name == dataset.target and dataset.problem != "regression"
+    if classes or (dataset.kinds.get(name) == "text" and not dated):
+        if classes or values.nunique() <= len(values) // 4:
             texts = values.fillna("").to_numpy(dtype=object)
             yield _Driver(name, of_values(name, texts, texts), known)
-    elif name == dataset.target and dataset.problem != "regression":
-        yield _Driver(name, of_values(name, values.to_numpy(dtype=object), values.to_numpy(dtype=object)), known)
     else:
         numbers = in_time(values).to_numpy(dtype=float)
         yield _Driver(name, in_bins(name, numbers, numbers, bins=_BINS), known)

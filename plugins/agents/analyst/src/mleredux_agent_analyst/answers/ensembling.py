@@ -23,12 +23,8 @@ def analyse(tables: Tables) -> dict[str, Any]:
         n: float(t.std(axis=0).mean() / (theirs.values[n].std(axis=0).mean() + 1e-9)) for n, t in ours.values.items()
     }
     names = list(scores)
-    copies = [
-        [a, b]
-        for place, a in enumerate(names)
-        for b in names[place + 1 :]
-        if np.corrcoef(*((ours.values[n] - ours.values[n].mean(axis=0)).ravel() for n in (a, b)))[0, 1] > SAME
-    ]
+    alike = np.atleast_2d(np.corrcoef([(values - values.mean(axis=0)).ravel() for values in ours.values.values()]))
+    copies = [[names[a], names[b]] for a, b in np.argwhere(np.triu(alike, 1) > SAME)]
     honest = sorted((n for n in names if wide[n] <= SURER), key=lambda name: -sign * scores[name]) or names
     kept = honest[: max(1, len(honest) // 2)]
     models = [

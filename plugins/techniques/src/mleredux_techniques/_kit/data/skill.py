@@ -38,14 +38,12 @@ class Skill:
         outside: Skill on the test set of predictions fitted to the training table.
         error: Standard error of `inside - outside`, bootstrapped over the test rows (or groups);
             infinite if less than `NOTABLE` is lost.
-        output: The output's index.
     """
 
     view: View
     inside: float
     outside: float
     error: float
-    output: int
 
     def lost(self, retention: float = 1.0) -> float:
         """Return the skill lost on the test set, beyond what other columns lose."""
@@ -169,12 +167,12 @@ class Judge:
         )
         worst = int((inside - outside).argmax())
         if inside[worst] - outside[worst] < NOTABLE:
-            return Skill(view, float(inside[worst]), float(outside[worst]), np.inf, worst)
+            return Skill(view, float(inside[worst]), float(outside[worst]), np.inf)
         error = _error(predicted[rows, worst], self.asked[rows, worst], held[:, worst], groups)
         # for a rare output, resamples are too similar
         error = max(error, float((1 - outside[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
         error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))
-        return Skill(view, float(inside[worst]), float(outside[worst]), error, worst)
+        return Skill(view, float(inside[worst]), float(outside[worst]), error)
 
 
 def cross_fitted(codes: Array, y: Array, folds: Array, *, ahead: bool = False) -> Array:
@@ -213,13 +211,14 @@ def outputs(dataset: Dataset) -> tuple[Array, Array]:
     # in the future, numbers may shift from one range to another
     edges = np.unique(np.quantile(ours, enough or [0.5])) if dataset.time is None else np.zeros(0)
     known = np.sort(ours)
-    coded = []
-    for values in (ours, theirs):
+
+    def code(values: Array) -> Array:
         rank = (np.searchsorted(known, values, "left") + np.searchsorted(known, values, "right")) / (2 * len(known))
         places = np.searchsorted(edges, values, "right")
         ranges = [places == k for k in range(len(edges) + 1)] if len(edges) else []
-        coded.append(np.column_stack([rank, *ranges]).astype(float))
-    return coded[0], coded[1]
+        return np.column_stack([rank, *ranges]).astype(float)
+
+    return code(ours), code(theirs)
 
 
 def _shift_of_target(ours: Array, theirs: Array) -> Array:
