@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from mleredux._core.data.installation import CANARY_FILE, canary
-from mleredux._core.stages.jsonl import aggregate
 from mleredux._core.stages.ledger import exposures
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import RunStore
+from mleredux_grading import aggregate_reports
 
 
 @pytest.fixture
@@ -90,6 +90,6 @@ def test_a_tainted_run_has_no_medal_anywhere(toy: Any) -> None:
     assert {score.medal for score in run.scores} == {None}
     [row] = RunStore(run.path.parent).rows()
     assert (row["medal"], row["verdict"]) == (None, "tainted")
-    assert aggregate([run.report])["total_medals"] == 0
+    assert aggregate_reports([run.report])["total_medals"] == 0
     run.write_report(run.report.judged((), None))
     assert run.report.gold_medal and run.report.above_median and run.scores[-1].medal == "gold", "it is back"

@@ -19,7 +19,6 @@ import psutil
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from mleredux._core.api import grade_jsonl
 from mleredux._core.stages.dev_scores import FOLDER as INNER
 from mleredux._core.stages.dev_scores import DevScores
 from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_children, sweep_folders
@@ -27,6 +26,7 @@ from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run
 from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux.models import Ledger, Limits, NotSubmitted, Report
+from mleredux_grading import grade_jsonl
 from mleredux_support.commands import mleredux
 from mleredux_support.toy import TOY
 

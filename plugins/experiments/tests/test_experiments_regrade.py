@@ -9,7 +9,7 @@ import mleredux
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
-from mleredux_rollout import regrade
+from mleredux_grading import regrade
 
 
 def test_a_fixed_task_is_graded_again_and_both_reports_are_kept(tmp_path: Path) -> None:

@@ -12,14 +12,10 @@ from mleredux._core.planning.grants import read_grants
 from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import current
 from mleredux._core.plugins.discovery import provided
-from mleredux._core.sandboxes.slots import machine
 from mleredux._core.store import Run, RunStore
-from mleredux.errors import MlereduxError, plain_faults
-from mleredux.models import Grants, Report, SubmissionSchema, Task, Verdict
+from mleredux.errors import plain_faults
+from mleredux.models import Grants, Report, SubmissionSchema, Verdict
 from mleredux.models.request import Request
-
-BYTES_PER_GRADER = 64 * 2**20
-"""Bytes of submissions per grading process; below this, a second process does not pay for its imports."""
 
 
 def tasks(**wanted: Any) -> list[dict[str, Any]]:
@@ -168,63 +164,6 @@ def grade(submission: Path | str, task: str, *, data_dir: Path | str | None = No
     report = grade_stage(declared, file, prepared.private, current(), shown_path=str(submission))
     message = named(report.message, declared.submission.file, submission) if report.message else None
     return report.model_copy(update={"message": message})
-
-
-def grade_jsonl(
-    listed: Path | str, *, output_dir: Path | str | None = None, data_dir: Path | str | None = None
-) -> tuple[dict[str, Any], Path | None]:
-    """Grade every line of MLE-bench's `submission.jsonl`; a line that can't be graded does not affect the others.
-
-    Args:
-        listed: A file with one JSON object per line, with `competition_id` and `submission_path` (or null); empty lines
-            and lines that start with `#` or `//` are skipped.
-        output_dir: The folder for `<time>_grading_report.json`; None: no file is written.
-        data_dir: Folder for data.
-
-    Returns:
-        The aggregated report with MLE-bench's keys, and the path it was written to. A report's `note` states whether
-            the submission is a copy of the sample or of the answers.
-
-    Raises:
-        MlereduxError: The file can't be read.
-    """
-    from mleredux._core.stages.grade import Job, score_in_children
-    from mleredux._core.stages.grade import grade as grade_stage
-    from mleredux._core.stages.jsonl import Listed, aggregate, read_listed, write_report
-    from mleredux._core.submissions.copies import remark_on
-    from mleredux._core.submissions.files import submitted
-
-    lines = read_listed(Path(listed), lenient=True)
-    known: dict[str, tuple[Task, Path] | str] = {}
-    for name in dict.fromkeys(line.competition_id for line in lines if not line.problem):
-        try:
-            known[name] = current().task(name), prepare(name, data_dir=data_dir).private
-        except MlereduxError as error:
-            known[name] = str(error)
-    jobs: dict[int, Job] = {}
-    for number, line in enumerate(lines):
-        place, file = known.get(line.competition_id, ""), submitted(line.submission_path or "")
-        if not isinstance(place, str) and isinstance(file, Path):
-            jobs[number] = Job(place[0], file, place[1])
-    size = sum(job.submission.stat().st_size for job in jobs.values())
-    workers = min(int(machine().cpus) or 1, 1 + size // BYTES_PER_GRADER)
-    scored = dict(zip(jobs, score_in_children(list(jobs.values()), current(), workers=workers), strict=True))
-
-    def graded(number: int, line: Listed) -> Report:
-        place, file = line.problem or known[line.competition_id], submitted(line.submission_path or "")
-        if isinstance(place, str):
-            return line.refused(place)
-        task, private = place
-        how: dict[str, Any] = {"shown_path": line.submission_path or "", "scored": scored.get(number)}
-        try:
-            report = grade_stage(task, jobs[number].submission if number in jobs else file, private, current(), **how)
-        except MlereduxError as error:
-            return line.refused(str(error))
-        remark = remark_on(report, task, file, private, current()) if isinstance(file, Path) else None
-        return report.model_copy(update={"note": " ".join(filter(None, (report.note, remark))) or None})
-
-    total = aggregate([graded(number, line) for number, line in enumerate(lines)])
-    return total, write_report(total, Path(output_dir)) if output_dir is not None else None
 
 
 @plain_faults()

@@ -35,14 +35,12 @@ from mleredux._core.sandboxes.slots import Slots as Slots
 from mleredux._core.sandboxes.variables import is_foreign as is_foreign
 from mleredux._core.sandboxes.variables import protected_variables as protected_variables
 from mleredux._core.sandboxes.variables import secret_values as secret_values
-from mleredux._core.stages import jsonl as _jsonl
 from mleredux._core.stages.context import StageContext as StageContext
 from mleredux._core.stages.grade import Job as Job
 from mleredux._core.stages.grade import ask_child as ask_child
 from mleredux._core.stages.grade import grade as grade
 from mleredux._core.stages.grade import make_report as make_report
 from mleredux._core.stages.grade import score_in_children as score_in_children
-from mleredux._core.stages.jsonl import write_report as write_report
 from mleredux._core.stages.prepare import as_prepared as as_prepared
 from mleredux._core.stages.prepare import prepare as prepare
 from mleredux._core.stages.run_agent import run_agent as run_agent
@@ -56,10 +54,10 @@ from mleredux._core.submissions.validation import validate as validate
 list_records = _records.listed
 process_birth = _processes.birth
 machine_slots = _slots.machine
-aggregate_reports = _jsonl.aggregate
-read_jsonl = _jsonl.read_listed
+
+_GRADING = ("aggregate_reports", "read_jsonl", "regrade", "verify_run", "write_report")
 
 
 def __getattr__(name: str) -> Any:
-    kit = "mleredux_rollout" if name in ("regrade", "verify_run") else "mleredux_executor_nodes.shared"
+    kit = "mleredux_grading" if name in _GRADING else "mleredux_executor_nodes.shared"
     return moved(__name__, kit, depth=3)(name)

@@ -1,4 +1,4 @@
-"""For code that reads or writes rollouts, reads programs and actions of agents, and exports or grades ended runs.
+"""For code that reads or writes rollouts, reads the programs and actions of agents, or exports runs to other systems.
 
 | module | content |
 |---|---|
@@ -11,7 +11,6 @@
 | `beside` | the files next to a program that belong to it |
 | `notebook` | the program that runs a notebook in an agent's environment |
 | `exports` | runs without their secrets, for formats |
-| `grades` | grading ended runs again, and verifying them |
 | `judge` | a language model that reads agents' texts, with its own budget |
 
 A rollout is the trajectory of an agent as an ATIF document; an agent's reader converts its native log to one::
@@ -27,10 +26,7 @@ A rollout is the trajectory of an agent as an ATIF document; an agent's reader c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from mleredux.models.export import Format as Format
-from mleredux.models.imports import on_first_use as _on_first_use
 
 from mleredux_rollout.beside import LEFT_OUT as LEFT_OUT
 from mleredux_rollout.beside import Beside as Beside
@@ -93,9 +89,3 @@ from mleredux_rollout.texts import code_of as code_of
 from mleredux_rollout.texts import notebook_runner as notebook_runner
 from mleredux_rollout.texts import plain_code as plain_code
 from mleredux_rollout.texts import texts_of as texts_of
-
-if TYPE_CHECKING:
-    from mleredux_rollout.grades import regrade as regrade
-    from mleredux_rollout.grades import verify_run as verify_run
-
-__getattr__ = _on_first_use(__name__, {".grades": "regrade verify_run"})[0]

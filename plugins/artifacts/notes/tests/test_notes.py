@@ -19,7 +19,8 @@ from mleredux.models import State
 from mleredux_artifact_notes.reproduce import compare, reproduce
 from mleredux_artifact_notes.rerun import RUNNER, copy_programs
 from mleredux_artifact_notes.solutions import diff_of, entry_of, solutions_of
-from mleredux_rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout, verify_run
+from mleredux_grading import verify_run
+from mleredux_rollout import AgentInfo, Step, StepExtra, ToolCall, Trajectory, dump_rollout
 
 SOLUTION = """\
 import csv, sys

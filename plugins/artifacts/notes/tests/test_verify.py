@@ -21,7 +21,7 @@ from mleredux.models.verdict import verdict_on
 from mleredux.plugin.artifact import Evidence, Verification
 from mleredux.plugin.task import Metric, Submission, Task
 from mleredux_artifact_notes.permutation import NotPermutable, permutation_of
-from mleredux_rollout import verify_run
+from mleredux_grading import verify_run
 from mleredux_support.plans import plan_of
 
 LETTERS = Path(__file__).parent / "letters_plugin.py"

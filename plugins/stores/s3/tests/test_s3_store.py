@@ -22,7 +22,7 @@ from mleredux.models import Cause
 from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.shelf import Shelf, stage
-from mleredux_rollout import regrade
+from mleredux_grading import regrade
 from mleredux_store_s3.bucket import Bucket
 from mleredux_support.lab import PLUGINS, Lab, until
 from mleredux_support.plans import plan_of

@@ -96,9 +96,12 @@ class LocalBackend:
 
     def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
         """Grade each line of a `submission.jsonl`."""
-        from mleredux._core.api import grade_jsonl
+        from mleredux._core.plugins.discovery import provided
 
-        return grade_jsonl(listed, output_dir=output_dir, data_dir=self._data_dir)
+        graded: tuple[Record, Path | None] = provided("grade_jsonl")(
+            listed, output_dir=output_dir, data_dir=self._data_dir
+        )
+        return graded
 
     def validate(self, submission: Path, task: str) -> Verdict:
         """Check whether a file is well-formed."""

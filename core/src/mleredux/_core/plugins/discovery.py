@@ -202,6 +202,7 @@ def _from_request(request: str) -> Plugin:
 _PROVIDED = {
     "experiment": ("executes experiments", "mleredux-experiments"),
     "find_environment": ("creates environments of agents", "mleredux-agent-repo"),
+    "grade_jsonl": ("grades lists of submissions", "mleredux-grading"),
     "smoke_run": ("executes smoke runs", "mleredux-agent-repo"),
 }
 """What the entry points of the group `mleredux.api` do, and packages that have them."""

@@ -8,7 +8,6 @@
 | `dev_scores` | scores during a run on rows held back from the training data |
 | `held_out`, `ledger` | copies of held-out files; the access of the agent, and whether it saw or changed such data |
 | `grade`, `grade_versions` | fourth stage: the score, including those of earlier versions |
-| `jsonl` | MLE-bench's files |
 | `produce` | last stage: artifacts of plugins, and the manifest |
 | `failures` | causes of exceptions; the line of a log that shows the reason |
 """

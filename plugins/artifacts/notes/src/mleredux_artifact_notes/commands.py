@@ -51,7 +51,7 @@ def verify_command(ctx: click.Context, run: str, as_json: bool) -> None:
     The exit code is 0 if the result is verified, 3 if not, and 1 after an error.
     """
     from mleredux.plugin.command import current, echo
-    from mleredux_rollout import verify_run
+    from mleredux_grading import verify_run
 
     store: RunStore = ctx.obj
     graded = store.get(run)

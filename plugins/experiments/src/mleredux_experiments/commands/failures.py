@@ -123,7 +123,7 @@ def regrade_command(
     as_json: bool,
 ) -> None:
     """Grade finished runs again with the installed task and grader; all reports are kept, with their versions."""
-    from mleredux_rollout import regrade
+    from mleredux_grading import regrade
 
     store = RunStore(runs_dir)
     rows = store.rows() if experiment is not None else ()

@@ -125,7 +125,7 @@ def import_reports(
 
 def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the grading reports in a file or folder."""
-    from mleredux.plugin.host import read_jsonl
+    from mleredux_grading import read_jsonl
 
     if path.is_file() and path.suffix == ".jsonl":
         listed = read_jsonl(path)
@@ -145,7 +145,7 @@ def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str
 
 def _grade(submissions: Sequence[tuple[str, str | None]], data_dir: str | None) -> dict[str, Any]:
     import mleredux
-    from mleredux.plugin.host import aggregate_reports
+    from mleredux_grading import aggregate_reports
 
     reports = [mleredux.grade(path or "no submission", name, data_dir=data_dir) for name, path in submissions]
     return aggregate_reports(reports)

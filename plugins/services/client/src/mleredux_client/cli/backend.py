@@ -82,7 +82,7 @@ class ServerBackend:
 
     def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
         """Grade each line of a `submission.jsonl`, several concurrently."""
-        from mleredux.plugin.host import aggregate_reports, read_jsonl, write_report
+        from mleredux_grading import aggregate_reports, read_jsonl, write_report
 
         def graded(line: Any) -> Report:
             name, path = line.competition_id, line.submission_path

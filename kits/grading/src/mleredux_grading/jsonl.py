@@ -1,4 +1,4 @@
-"""Read MLE-bench's `submission.jsonl` and write its grading report."""
+"""Read and grade MLE-bench's `submission.jsonl`, and write its grading report."""
 
 from __future__ import annotations
 
@@ -8,12 +8,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mleredux import prepare
+from mleredux._core.plugins import current
+from mleredux._core.sandboxes.slots import machine
+from mleredux._core.stages.grade import Job, grade, score_in_children
+from mleredux._core.store.files import write_atomically
+from mleredux._core.submissions.files import submitted
+from mleredux.errors import MlereduxError
+from mleredux.models import Model, Report, Task, first_problem
+from mleredux.models.base import Problem, read_json
 from pydantic import ConfigDict, ValidationError
 
-from mleredux._core.store.files import write_atomically
-from mleredux.errors import MlereduxError
-from mleredux.models import Model, Report, first_problem
-from mleredux.models.base import Problem, read_json
+from mleredux_grading.copies import remark_on
+
+BYTES_PER_GRADER = 64 * 2**20
+"""Bytes of submissions per grading process; below this, a second process does not pay for its imports."""
 
 
 class Listed(Model):
@@ -42,7 +51,7 @@ class Listed(Model):
         )
 
 
-def read_listed(path: Path, *, lenient: bool = False) -> list[Listed]:
+def read_jsonl(path: Path, *, lenient: bool = False) -> list[Listed]:
     """Return the lines of a `submission.jsonl`.
 
     Args:
@@ -74,7 +83,7 @@ def read_listed(path: Path, *, lenient: bool = False) -> list[Listed]:
     return listed
 
 
-def aggregate(reports: Sequence[Report]) -> dict[str, Any]:
+def aggregate_reports(reports: Sequence[Report]) -> dict[str, Any]:
     """Return MLE-bench's grading report of several submissions: totals, and each report."""
 
     def count(name: str) -> int:
@@ -99,3 +108,54 @@ def write_report(report: dict[str, Any], folder: Path) -> Path:
     path = folder / f"{datetime.now(UTC):%Y-%m-%dT%H-%M-%S-%Z}_grading_report.json"
     write_atomically(path, json.dumps(report, indent=2) + "\n")
     return path
+
+
+def grade_jsonl(
+    listed: Path | str, *, output_dir: Path | str | None = None, data_dir: Path | str | None = None
+) -> tuple[dict[str, Any], Path | None]:
+    """Grade every line of MLE-bench's `submission.jsonl`; a line that can't be graded does not affect the others.
+
+    Args:
+        listed: A file with one JSON object per line, with `competition_id` and `submission_path` (or null); empty lines
+            and lines that start with `#` or `//` are skipped.
+        output_dir: The folder for `<time>_grading_report.json`; None: no file is written.
+        data_dir: Folder for data.
+
+    Returns:
+        The aggregated report with MLE-bench's keys, and the path it was written to. A report's `note` states whether
+            the submission is a copy of the sample or of the answers.
+
+    Raises:
+        MlereduxError: The file can't be read.
+    """
+    lines = read_jsonl(Path(listed), lenient=True)
+    known: dict[str, tuple[Task, Path] | str] = {}
+    for name in dict.fromkeys(line.competition_id for line in lines if not line.problem):
+        try:
+            known[name] = current().task(name), prepare(name, data_dir=data_dir).private
+        except MlereduxError as error:
+            known[name] = str(error)
+    jobs: dict[int, Job] = {}
+    for number, line in enumerate(lines):
+        place, file = known.get(line.competition_id, ""), submitted(line.submission_path or "")
+        if not isinstance(place, str) and isinstance(file, Path):
+            jobs[number] = Job(place[0], file, place[1])
+    size = sum(job.submission.stat().st_size for job in jobs.values())
+    workers = min(int(machine().cpus) or 1, 1 + size // BYTES_PER_GRADER)
+    scored = dict(zip(jobs, score_in_children(list(jobs.values()), current(), workers=workers), strict=True))
+
+    def graded(number: int, line: Listed) -> Report:
+        place, file = line.problem or known[line.competition_id], submitted(line.submission_path or "")
+        if isinstance(place, str):
+            return line.refused(place)
+        task, private = place
+        how: dict[str, Any] = {"shown_path": line.submission_path or "", "scored": scored.get(number)}
+        try:
+            report = grade(task, jobs[number].submission if number in jobs else file, private, current(), **how)
+        except MlereduxError as error:
+            return line.refused(str(error))
+        remark = remark_on(report, task, file, private, current()) if isinstance(file, Path) else None
+        return report.model_copy(update={"note": " ".join(filter(None, (report.note, remark))) or None})
+
+    total = aggregate_reports([graded(number, line) for number, line in enumerate(lines)])
+    return total, write_report(total, Path(output_dir)) if output_dir is not None else None
