@@ -4,7 +4,7 @@
 |---|---|
 | `jsonl` | reading and grading MLE-bench's `submission.jsonl`, and its grading report |
 | `copies` | submissions that are copies of a public file or of the answers |
-| `regrade` | grading ended runs again, and verifying them |
+| `ended_runs` | grading ended runs again, and verifying them |
 
 A grading report has MLE-bench's keys: totals, and the report of each submission::
 
@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING
 from mleredux.models.imports import on_first_use
 
 if TYPE_CHECKING:
+    from mleredux_grading.ended_runs import regrade as regrade
+    from mleredux_grading.ended_runs import verify_run as verify_run
     from mleredux_grading.jsonl import aggregate_reports as aggregate_reports
     from mleredux_grading.jsonl import grade_jsonl as grade_jsonl
     from mleredux_grading.jsonl import read_jsonl as read_jsonl
     from mleredux_grading.jsonl import write_report as write_report
-    from mleredux_grading.regrade import regrade as regrade
-    from mleredux_grading.regrade import verify_run as verify_run
 
-_HOMES = {".jsonl": "aggregate_reports grade_jsonl read_jsonl write_report", ".regrade": "regrade verify_run"}
+_HOMES = {".jsonl": "aggregate_reports grade_jsonl read_jsonl write_report", ".ended_runs": "regrade verify_run"}
 """Names by module; each is imported on first use, because clients only read and write these files."""
 __getattr__, __all__ = on_first_use(__name__, _HOMES)
