@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import mleredux
-from mleredux._core.checks.machine import PROBE, diagnose_gpus, faults
 from mleredux._core.plugins import current
 from mleredux._core.sandboxes.slots import gpu_uuids, machine
 from mleredux.errors import MlereduxError
+from mleredux_containers.gpu_check import PROBE, diagnose_gpus, faults
 
 SUBMIT = """
 import shutil

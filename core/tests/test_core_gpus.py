@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.checks.machine import PROBE, faults
 from mleredux._core.sandboxes.slots import Slots
 from mleredux.errors import SandboxError
 from mleredux.models import Limits
+from mleredux_containers.gpu_check import PROBE, faults
 from mleredux_support.commands import mleredux
 
 FRAMEWORKS = {

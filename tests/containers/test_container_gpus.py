@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mleredux._core.checks.machine import diagnose_gpus
 from mleredux._core.plugins import current
 from mleredux.errors import SandboxError
 from mleredux_containers import gpus
+from mleredux_containers.gpu_check import diagnose_gpus
 
 PROBE = """
 import json, os

@@ -14,6 +14,7 @@ An adapter finds, pulls and builds images (`ImageEngine`, used by `build`), and 
 | `building`, `disk`, `download_cache`, `watch` | limits, disk and network of builds, and their download cache |
 | `folders` | folders mounted according to the container contract, and known files that are hidden in them |
 | `gpus` | devices and driver files of GPUs and MIG slices, from CDI or the driver |
+| `gpu_check` | which GPUs an agent would see in each sandbox |
 | `profile` | a launch as a hardened container |
 | `inside` | programs that run in the container |
 

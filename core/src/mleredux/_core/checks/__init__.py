@@ -2,7 +2,6 @@
 
 | modules | contents |
 |---|---|
-| `machine` | plugins, sandboxes, disk space; the GPUs that an agent would see in each sandbox |
-| `gpu_probe` | the program that looks for GPUs in a sandbox |
+| `machine` | plugins, sandboxes, executors, disk space |
 | `readiness` | metrics, data and disk space for tasks; sandbox, keys and resources for an agent on a task |
 """

@@ -200,6 +200,7 @@ def _from_request(request: str) -> Plugin:
 
 
 _PROVIDED = {
+    "diagnose_gpus": ("checks GPUs in sandboxes", "mleredux-containers"),
     "experiment": ("executes experiments", "mleredux-experiments"),
     "find_environment": ("creates environments of agents", "mleredux-agent-repo"),
     "grade_jsonl": ("grades lists of submissions", "mleredux-grading"),

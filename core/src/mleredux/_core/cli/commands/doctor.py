@@ -62,9 +62,9 @@ def command(
     else:
         diagnoses = [] if gpu else diagnose(plugins, RunStore(runs_dir), data)
     if gpu:
-        from mleredux._core.checks.machine import diagnose_gpus
+        from mleredux._core.plugins.discovery import provided
 
-        diagnoses += diagnose_gpus(plugins, [sandbox] if sandbox else (), *agents[:1])
+        diagnoses += provided("diagnose_gpus")(plugins, [sandbox] if sandbox else (), *agents[:1])
     works = healthy(diagnoses)
     if as_json:
         print_json({"healthy": works, "findings": [diagnosis.as_json() for diagnosis in diagnoses]})
