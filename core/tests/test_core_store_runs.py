@@ -10,7 +10,9 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 from mleredux._core.store import Run, RunStore
-from mleredux._core.store.files import FileLock, write_atomically
+from mleredux._core.store.files import FileLock, write_atomically, write_once
 from mleredux._core.store.run import INTERRUPTED
 from mleredux._core.store.sparse import remove_tree
 from mleredux._core.store.states import STAGES, TRANSITIONS
@@ -254,6 +256,20 @@ def test_concurrent_writers_and_rebuilders_lose_nothing(store: RunStore) -> None
     with sqlite3.connect(store.path / "index.sqlite") as database:
         rows = database.execute("SELECT id, status FROM runs").fetchall()
     assert len(rows) == 18 and {status for _, status in rows} == {"preparing"}
+
+
+def test_of_processes_that_need_a_secret_file_the_first_creates_it_and_only_its_user_reads_it(tmp_path: Path) -> None:
+    path, start = tmp_path / "new" / "secret", threading.Barrier(8)
+
+    def content(number: int) -> bytes:
+        start.wait(60)  # all have seen that there is no file
+        return str(number).encode()
+
+    with ThreadPoolExecutor(8) as pool:
+        seen = set(pool.map(lambda number: write_once(path, lambda: content(number)), range(8)))
+    assert seen == {path.read_bytes()} and list(path.parent.iterdir()) == [path]
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert write_once(path, lambda: b"another") in seen
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from mleredux._core.redirects import host_addresses as host_addresses
 from mleredux._core.redirects import redirected as redirected
 from mleredux._core.store.files import FileLock as FileLock
 from mleredux._core.store.files import write_atomically as write_atomically
+from mleredux._core.store.files import write_once as write_once
 from mleredux._core.store.sparse import remove_tree as remove_tree
 from mleredux._core.submissions import intake as _intake
 from mleredux._core.submissions.files import open_below as open_below

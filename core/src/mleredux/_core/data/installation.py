@@ -6,7 +6,6 @@ elsewhere, they have leaked.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import hmac
 import os
@@ -15,6 +14,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+from mleredux._core.store.files import write_once
 from mleredux.errors import MlereduxError
 
 SALT_BYTES = 32
@@ -36,16 +36,7 @@ def installation_salt() -> bytes:
     """
     path = salt_path()
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(secrets.token_hex(SALT_BYTES) + "\n")
-            with contextlib.suppress(FileExistsError):  # another process was first: its salt is used
-                path.hardlink_to(temporary)
-            temporary.unlink()
-        salt = bytes.fromhex(path.read_text().strip())
+        salt = bytes.fromhex(write_once(path, lambda: f"{secrets.token_hex(SALT_BYTES)}\n".encode()).decode().strip())
     except (OSError, ValueError) as error:
         raise MlereduxError(
             f"The salt of this installation, {path}, can't be read or created: {error}.",

@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
@@ -27,6 +27,19 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def write_once(path: Path, content: Callable[[], bytes]) -> bytes:
+    """Return the content of a secret file, readable only by its user; the first process that needs it creates it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")  # created with mode 0600
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content())
+        with suppress(FileExistsError):  # another process was first
+            path.hardlink_to(temporary)
+        Path(temporary).unlink()
+    return path.read_bytes()
 
 
 def read_record(path: Path, missing: tuple[type[OSError], ...] = (OSError,)) -> dict[str, Any]:

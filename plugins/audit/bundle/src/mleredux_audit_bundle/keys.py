@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import secrets
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -17,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_public_key,
 )
 from mleredux.errors import MlereduxError
+from mleredux.plugin.files import write_once
 from securesystemslib.signer import SSlibKey
 
 _SECRET = (Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -35,15 +34,8 @@ def installation_key() -> Ed25519PrivateKey:
     """
     path = key_path()
     try:
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-            with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(Ed25519PrivateKey.generate().private_bytes(*_SECRET))
-            with contextlib.suppress(FileExistsError):  # another process was first, so its key is used
-                path.hardlink_to(temporary)
-            temporary.unlink()
-        key = load_pem_private_key(path.read_bytes(), password=None)
+        pem = write_once(path, lambda: Ed25519PrivateKey.generate().private_bytes(*_SECRET))
+        key = load_pem_private_key(pem, password=None)
     except (OSError, ValueError, TypeError) as error:
         raise MlereduxError(f"The signing key {path} can't be read or created: {error}.") from error
     if not isinstance(key, Ed25519PrivateKey):
