@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from mleredux_tables.matching import match_rows as match_rows
     from mleredux_tables.options import Options as Options
     from mleredux_tables.table import Table as Table
+    from mleredux_tables.table import exact_numbers as exact_numbers
     from mleredux_tables.table import is_missing as is_missing
     from mleredux_tables.table import read_table as read_table
     from mleredux_tables.utf8 import Utf8 as Utf8

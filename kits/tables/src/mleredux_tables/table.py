@@ -111,7 +111,7 @@ def read_table(source: Path | BinaryIO) -> Table:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            frame = pd.read_csv(source, low_memory=False, compression=None, **_exact_numbers())
+            frame = pd.read_csv(source, low_memory=False, compression=None, **exact_numbers())
     except UnicodeDecodeError:
         raise InvalidSubmission("The submission is not encoded in UTF-8; write it as UTF-8 text.") from None
     except pd.errors.EmptyDataError:
@@ -186,7 +186,7 @@ def read_header(path: Path) -> tuple[str, ...]:
     return tuple(str(name) for name in pd.read_csv(path, nrows=0, compression=None).columns)
 
 
-def _exact_numbers() -> dict[str, Any]:
+def exact_numbers() -> dict[str, Any]:
     """Return the options with which pandas reads each number as the nearest float64; since 3.1 this is the default."""
     import pandas as pd
 

@@ -34,9 +34,10 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
         DataError: The file can't be read, has no rows, lacks columns, or is truncated.
     """
     import pandas as pd
+    from mleredux_tables import exact_numbers
 
     try:
-        table: pd.DataFrame = pd.read_csv(file, **{**_exact_floats(), **options})
+        table: pd.DataFrame = pd.read_csv(file, **{**exact_numbers(), **options})
     except (ValueError, EOFError) as error:  # pandas' own errors are ValueErrors
         raise DataError(
             f"Cannot read {where} as a table: {' '.join(str(error).split())}.",
@@ -63,14 +64,6 @@ def _breaks_off(file: Any) -> bool:
     with file.open("rb") as content:
         content.seek(-1, os.SEEK_END)
         return content.read(1) not in b"\r\n,;\t"
-
-
-def _exact_floats() -> dict[str, str]:
-    """Return options that make `read_csv` parse floats exactly; newer versions always do, and warn about them."""
-    import pandas as pd
-
-    major, minor = (int(part) for part in pd.__version__.split(".")[:2])
-    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def filled(table: pd.DataFrame, ids: Sequence[str], fill: Mapping[str, Any]) -> pd.DataFrame:

@@ -196,8 +196,7 @@ def save(dataset: Dataset, folder: Path) -> None:
 def load(folder: Path) -> Dataset:
     """Read a dataset written by `save`; numbers are restored bit for bit."""
     import pandas as pd
-
-    from mleredux_techniques._kit.data.tables import exact
+    from mleredux_tables import exact_numbers
 
     meta = json.loads((folder / "dataset.json").read_bytes())
     meta["group"] = GroupColumn(**meta["group"]) if meta["group"] else None
@@ -206,7 +205,7 @@ def load(folder: Path) -> Dataset:
     texts = {name: object for name, kind in meta["kinds"].items() if kind == "text"}
     if meta["problem"] != "regression":
         texts |= {meta["target"]: object}
-    options: dict[str, Any] = {"dtype": texts, "keep_default_na": False, "na_values": [""], **exact()}
+    options: dict[str, Any] = {"dtype": texts, "keep_default_na": False, "na_values": [""], **exact_numbers()}
     return Dataset(**meta, **{name: pd.read_csv(folder / f"{name}.csv.gz", **options) for name in _FRAMES})
 
 

@@ -61,6 +61,7 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> Frame:
         DataError: The file is not a readable table.
     """
     import pandas as pd
+    from mleredux_tables import exact_numbers
 
     name = path.name.lower()
     try:
@@ -75,21 +76,13 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> Frame:
                 frame = _frame([json.loads(line) for line in itertools.islice(lines, rows) if line.strip()])
         else:
             separator = "\t" if ".tsv" in name else ","
-            frame = pd.read_csv(path, sep=separator, nrows=rows, low_memory=False, **exact())
+            frame = pd.read_csv(path, sep=separator, nrows=rows, low_memory=False, **exact_numbers())
     except (OSError, ValueError, ImportError, UnicodeError) as error:
         raise DataError(f"Cannot read {path.name} as a table: {' '.join(str(error).split())}.") from error
     if not frame.columns.is_unique:
         raise DataError(f"{path.name} has duplicate column names.")
     frame.columns = [str(column) for column in frame.columns]
     return frame.reset_index(drop=True)
-
-
-def exact() -> dict[str, Any]:
-    """Return options that make pandas.read_csv read numbers exactly, as it does by default since pandas 3.1."""
-    import pandas as pd
-
-    major, minor = (int(part) for part in pd.__version__.split(".")[:2])
-    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
 def _records(path: Path) -> Frame:
