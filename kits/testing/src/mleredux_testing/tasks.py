@@ -212,11 +212,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
             findings.bad("answers in public files", leak, "Leave the test rows' targets out of every public file.")
         if not leaked:
             findings.good("answers in public files")
-    verdict = validate(schema, sample, task=task)
-    findings.expect("sample is well-formed", verdict.valid, verdict.message)
-    with findings.looking_at("sample can be graded"):
-        grade(sample)
-        findings.good("sample can be graded")
+    _check_sample(findings, task, schema, sample, grade)
     best = answers_as_submission(task, prepared, folder / "best.csv")
     with findings.looking_at("answers as submission"):
         _check_perfect(findings, task, _grader(task, catalogue), best, grade)
@@ -227,6 +223,16 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
         with findings.looking_at("graded in a child process"):
             report = grade_stage(task, best or sample, prepared.private, catalogue)
             findings.expect("graded in a child process", report.valid_submission, report.message or "")
+
+
+def _check_sample(
+    findings: Findings, task: Task, schema: SubmissionSchema, sample: Path, grade: Callable[[Path], Score]
+) -> None:
+    verdict = validate(schema, sample, task=task)
+    findings.expect("sample is well-formed", verdict.valid, verdict.message)
+    with findings.looking_at("sample can be graded"):
+        grade(sample)
+        findings.good("sample can be graded")
 
 
 def form_of(schema: SubmissionSchema, *, ids_fixed: bool) -> Form:
@@ -278,11 +284,7 @@ def check_programs(
         findings.bad("sample", "a task that executes submissions has no sample submission.")
         return
     sample = prepared.public / task.submission.sample
-    verdict = validate(schema, sample, task=task)
-    findings.expect("sample is well-formed", verdict.valid, verdict.message)
-    with findings.looking_at("sample can be graded"):
-        grade(sample)
-        findings.good("sample can be graded")
+    _check_sample(findings, task, schema, sample, grade)
     spy = folder / task.submission.file
     if spy.suffix == ".zip":
         with zipfile.ZipFile(spy, "w") as archive:

@@ -9,13 +9,11 @@ from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux_tables import (
     Array,
     Cells,
-    Missing,
     Numbers,
     Options,
     Rows,
     in_blocks,
     numbers,
-    predicted_cells,
     texts,
     true_cells,
 )
@@ -23,25 +21,15 @@ from mleredux_tables import (
 from mleredux_graders.classification.labels import ratio
 from mleredux_graders.directions import similarity
 from mleredux_graders.pieces import Overlap, Pieces, overlap, split_blanks
+from mleredux_graders.text.strings import TextOptions, read_texts
 
 
-class ListOptions(Options):
-    """Options of the metrics on ranked lists."""
+class ListOptions(TextOptions):
+    """Options of the metrics on ranked lists; if `missing` is `nan`, a missing cell is a list with the text `nan`."""
 
     k: int = 10
     """Number of ranks that count."""
-    missing: Missing = "refuse"
-    """`nan`: a missing cell is a list with the single text `nan`."""
     numbers: Numbers = "text"
-
-
-def read_lists(rows: Rows, options: ListOptions) -> Cells:
-    """Return the predicted lists.
-
-    Raises:
-        InvalidSubmission: A cell is missing, or the column is numeric.
-    """
-    return predicted_cells(rows, missing=options.missing, numbers=options.numbers)
 
 
 def matched_lists(rows: Rows, predicted: Cells, options: ListOptions) -> Iterator[tuple[Pieces, Pieces, int]]:
@@ -94,7 +82,7 @@ def _mean_precision(rows: Rows, y_pred: Cells, options: ListOptions) -> float:
     )
 
 
-MAP_AT_K = similarity("map-at-k", "Mean average precision at k", read_lists, _mean_precision, options=ListOptions)
+MAP_AT_K = similarity("map-at-k", "Mean average precision at k", read_texts, _mean_precision, options=ListOptions)
 
 
 def reciprocal_ranks(y_true: Pieces, y_pred: Pieces, rows: int) -> Array:
@@ -119,7 +107,7 @@ def _mean_reciprocal(rows: Rows, y_pred: Cells, options: ListOptions) -> float:
     return float(np.mean(np.concatenate([np.empty(0), *(reciprocal_ranks(*block) for block in blocks)])))
 
 
-MRR = similarity("mrr", "Mean reciprocal rank", read_lists, _mean_reciprocal, options=ListOptions)
+MRR = similarity("mrr", "Mean reciprocal rank", read_texts, _mean_reciprocal, options=ListOptions)
 
 
 class NdcgOptions(Options):

@@ -41,11 +41,7 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
     remaining = TEXT_BYTES
     for file in files:
         if size and file.size == size and hashlib.blake2b(file.read(size + 1)).digest() == digest:
-            figure = Statistic(name="share of lines", value=1.0, baseline=0, threshold=0.02)
-            message = f"{file.name} is the file of the answers."
-            yield AuditFinding(
-                kind="answers", severity="high", message=message, statistic=figure, examples=(file.name,)
-            )
+            yield _finding(file.name, "is the file", 1.0)
             continue
         if file.name.lower().endswith(_BINARY) or truth.is_sample(file.name):
             continue
@@ -60,11 +56,14 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
         answers_met = {line.partition(b",")[2] for line in met}
         share = len(met) / max(len(wanted), 1)
         if len(met) >= FEWEST and share >= 0.02 and len(answers_met) > 1 and _telling(truth, share):
-            figure = Statistic(name="share of lines", value=share, baseline=0, threshold=0.02)
-            message = f"{file.name} contains lines of the answers."
-            yield AuditFinding(
-                kind="answers", severity="high", message=message, statistic=figure, examples=(file.name,)
-            )
+            yield _finding(file.name, "contains lines", share)
+
+
+def _finding(name: str, relation: str, share: float) -> AuditFinding:
+    """Return the finding that a file has a share of the lines of the answers."""
+    figure = Statistic(name="share of lines", value=share, baseline=0, threshold=0.02)
+    message = f"{name} {relation} of the answers."
+    return AuditFinding(kind="answers", severity="high", message=message, statistic=figure, examples=(name,))
 
 
 def _lines(truth: Truth) -> set[bytes]:
