@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 import click
 
@@ -64,8 +64,7 @@ def note_server(ctx: click.Context, args: Sequence[str]) -> list[str]:
 
 def server_of(ctx: click.Context) -> str | None:
     """Return the requested server, as written by the user; None for this machine."""
-    server: str | None = ctx.meta.get(_SERVER)
-    return server
+    return cast("str | None", ctx.meta.get(_SERVER))
 
 
 def stay_here(ctx: click.Context, place: Place) -> None:
@@ -81,8 +80,7 @@ def works(ctx: click.Context, place: Place) -> bool:
 
 def place_of(facts: Mapping[str, Any]) -> Place:
     """Return where a registered command runs, according to its entry."""
-    place: Place = facts.get("place", "here")
-    return place
+    return cast("Place", facts.get("place", "here"))
 
 
 def elsewhere(command: str, place: Place) -> str:

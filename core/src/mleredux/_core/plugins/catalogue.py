@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from mleredux._core.loans import lent
 from mleredux._core.plugins.calls import checked_task, configured
@@ -88,8 +88,7 @@ class Catalogue:
         for plugin in self.plugins:
             if plugin.state == "found" and (plugin.hooks is None or name in plugin.hooks):
                 self.load_plugin(plugin)
-        caller: pluggy.HookCaller = getattr(self.manager.hook, name)
-        return caller
+        return cast("pluggy.HookCaller", getattr(self.manager.hook, name))
 
     def entries(self, kind: str) -> dict[str, Entry]:
         """Return all registered objects of a type, sorted by id. Imports only plugins with dynamic registrations."""
@@ -130,8 +129,7 @@ class Catalogue:
         if "@" in name:
             return self._derive(name)
         if name in self.entries("tasks"):
-            task: Task = self.get("tasks", name)
-            return task
+            return cast("Task", self.get("tasks", name))
         base, plus, variant = name.partition("+")
         declared: Task | None = self.get("tasks", base) if plus and base in self.entries("tasks") else None
         make = declared.variants.get(variant) if declared is not None else None
@@ -151,8 +149,7 @@ class Catalogue:
 
     def technique(self, name: str) -> Technique:
         """Return a technique by id."""
-        technique: Technique = self.get("techniques", name)
-        return technique
+        return cast("Technique", self.get("techniques", name))
 
     def _derive(self, name: str) -> Task:
         """Derive a task from another with a technique."""
@@ -220,8 +217,7 @@ class Catalogue:
 
     def _agent(self, name: str) -> Agent:
         if ":" not in name:
-            registered: Agent = self.get("agents", name)
-            return registered
+            return cast("Agent", self.get("agents", name))
         if lent():
             return self._find_agent(name)  # catalogues without these secrets must not find it here
         if name not in self._found_agents:
@@ -260,23 +256,19 @@ class Catalogue:
 
     def grader(self, name: str) -> Grader:
         """Return a grader by id."""
-        grader: Grader = self.get("graders", name)
-        return grader
+        return cast("Grader", self.get("graders", name))
 
     def sandbox(self, name: str) -> Sandbox:
         """Return a sandbox by id."""
-        sandbox: Sandbox = self.get("sandboxes", name)
-        return sandbox
+        return cast("Sandbox", self.get("sandboxes", name))
 
     def executor(self, name: str) -> Executor:
         """Return an executor by id."""
-        executor: Executor = self.get("executors", name)
-        return executor
+        return cast("Executor", self.get("executors", name))
 
     def tool(self, name: str) -> Tool:
         """Return a tool by id."""
-        tool: Tool = self.get("tools", name)
-        return tool
+        return cast("Tool", self.get("tools", name))
 
     def capabilities(self) -> dict[str, Capabilities]:
         """Return the capabilities of each sandbox, by id; sandboxes that can't be loaded are skipped."""

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import Depends, Request
 from mleredux.plugin.artifact import RunStore
@@ -85,8 +85,7 @@ class Service:
 
 def service_of(request: Request) -> Service:
     """Return the service that handles a request."""
-    found: Service = request.app.state.service
-    return found
+    return cast("Service", request.app.state.service)
 
 
 async def _current(request: Request) -> Service:

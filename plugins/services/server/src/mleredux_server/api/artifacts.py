@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Query, Request, Response
 from mleredux.plugin.artifact import Artifact
@@ -40,8 +40,7 @@ ARCHIVE: dict[int | str, dict[str, Any]] = {
 
 def manifests_of(request: Request) -> Manifests:
     """Return the manifests of the application that handles a request."""
-    found: Manifests = request.app.state.manifests
-    return found
+    return cast("Manifests", request.app.state.manifests)
 
 
 def listing_of(request: Request, run: SeenRun) -> Listing:
