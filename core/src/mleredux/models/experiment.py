@@ -86,7 +86,7 @@ class Plan(Model):
         arms: dict[str, Arm] = {}
         for name, arm in self.arms.items():
             fields = arm.model_dump(exclude={"grid"}, exclude_unset=True)
-            fields["limits"] = {**_given(self.limits), **_given(arm.limits)}
+            fields["limits"] = {**_set_limits(self.limits), **_set_limits(arm.limits)}
             axes = _axes(name, arm.grid)
             if len(arms) + math.prod(map(len, axes.values())) > MOST_ARMS:
                 raise _invalid(("arms", name, "grid"), f"a plan has at most {MOST_ARMS} arms", None)
@@ -109,7 +109,7 @@ class Plan(Model):
         )
 
 
-def _given(limits: PlanLimits) -> dict[str, Any]:
+def _set_limits(limits: PlanLimits) -> dict[str, Any]:
     return limits.model_dump(exclude_none=True)
 
 

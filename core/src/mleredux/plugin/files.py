@@ -32,7 +32,7 @@ from mleredux._core.submissions.intake import media_type as media_type
 from mleredux.models import paths as _paths
 
 secret_forms = _masks.forms
-FoundFile = _intake.Found
+FoundFile = _intake.FoundFile
 walk_files = _intake.walk
 path_of_readable = _paths.path_of
 readable_path = _paths.readable

@@ -33,7 +33,7 @@ class Diagnosis:
 
     Attributes:
         area: `python`, `plugins`, `sandboxes`, `executors`, `disk`, `data`, `memory`, or one that a plugin checks.
-        required: Whether no run is possible without it; if not, the finding is a warning.
+        required: Whether runs need it; findings about optional parts are warnings.
     """
 
     area: str
@@ -111,8 +111,8 @@ def _sandboxes(catalogue: Catalogue) -> list[Diagnosis]:
     """Return the findings of each sandbox's own check. At least one sandbox must work; problems of the others are
     warnings.
     """
-    looked = checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
-    return require_one("sandboxes", looked, "No sandbox works on this machine.")
+    by_sandbox = checked(catalogue.entries("sandboxes"), lambda name: catalogue.sandbox(name).check())
+    return require_one("sandboxes", by_sandbox, "No sandbox works on this machine.")
 
 
 def require_one(area: str, by_sandbox: list[list[Finding]], message: str) -> list[Diagnosis]:
@@ -125,22 +125,22 @@ def require_one(area: str, by_sandbox: list[list[Finding]], message: str) -> lis
 
 def _executors(catalogue: Catalogue) -> list[Diagnosis]:
     """Return the findings of each executor's own check; runs do not need executors."""
-    looked = checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
-    return [Diagnosis("executors", finding) for findings in looked for finding in findings]
+    by_executor = checked(catalogue.entries("executors"), lambda name: catalogue.executor(name).check())
+    return [Diagnosis("executors", finding) for findings in by_executor for finding in findings]
 
 
 def checked(names: Iterable[str], check: Callable[[str], Iterable[Finding]]) -> list[list[Finding]]:
     """Return the findings of each object's own check."""
-    looked = []
+    results = []
     for name in names:
         try:
-            looked.append(list(check(name)))
+            results.append(list(check(name)))
         except MlereduxError as error:
-            looked.append([Finding(name, False, error.message, error.hint)])
+            results.append([Finding(name, False, error.message, error.hint)])
         except Exception as error:  # a plugin may raise anything; the exception becomes a finding
             remedy = "Upgrade or uninstall its package."
-            looked.append([Finding(name, False, f"Its check failed: {one_line(error)}.", remedy)])
-    return looked
+            results.append([Finding(name, False, f"Its check failed: {one_line(error)}.", remedy)])
+    return results
 
 
 def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
@@ -181,9 +181,9 @@ def _memory() -> Diagnosis:
 def _own(catalogue: Catalogue) -> list[Diagnosis]:
     """Return the findings of the commands `doctor AREA` that plugins add."""
     names = [name for name in catalogue.entries("commands") if name.startswith("doctor ")]
-    looked = checked(names, lambda name: catalogue.get("commands", name).callback())
+    by_command = checked(names, lambda name: catalogue.get("commands", name).callback())
     return [
         Diagnosis(name.removeprefix("doctor "), finding)
-        for name, findings in zip(names, looked, strict=True)
+        for name, findings in zip(names, by_command, strict=True)
         for finding in findings
     ]

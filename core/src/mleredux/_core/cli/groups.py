@@ -54,7 +54,7 @@ class CommandGroup(click.Group):
         return list(self.shown(ctx))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command; a plugin's is imported."""
+        """Return a command, importing it if a plugin provides it."""
         if cmd_name not in self.shown(ctx):
             return self._renamed(ctx, cmd_name)
         command: click.Command | None = super().get_command(ctx, cmd_name)

@@ -180,7 +180,7 @@ class DataStore:
                 )
                 neutral = base.public if base.neutral else None
                 self._prepare_from(task, preparer, base.public.parent, progress, provided=False, neutral=neutral)
-                return self._found(task)
+                return self._require(task)
             if source is None or not source.is_dir():
                 raw_home.mkdir(parents=True, exist_ok=True)
             # Variants share raw data: while one uses it, no other may download or remove it.
@@ -201,9 +201,9 @@ class DataStore:
                     shutil.rmtree(raw.folder, ignore_errors=True)
                 if raw.ours:
                     (raw_home / _OURS).unlink(missing_ok=True)
-        return self._found(task)
+        return self._require(task)
 
-    def _found(self, task: Task) -> Prepared:
+    def _require(self, task: Task) -> Prepared:
         if (prepared := self.find(task)) is None:
             raise DataError(f"The prepared data of {task.id} disappeared from {self.home(task)}.")
         return prepared
@@ -226,7 +226,7 @@ class DataStore:
             progress("checking")
             tell("checking")
             published = published_digests(task)
-            for name in published:  # whose checksums are cached by time
+            for name in published:  # their checksums are cached by time
                 settle_time(scratch / name)
             differing = differences(scratch, published, scratch / CHECKSUMS_FILE)
             if differing and not (provided and all(difference.found for difference in differing)):

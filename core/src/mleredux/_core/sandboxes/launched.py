@@ -135,7 +135,8 @@ class _ProcessHandle:
     def usage(self) -> Usage:
         """Return current memory and processes of the whole tree, and CPU time of all processes seen so far.
 
-        Resident memory is quick to read, but counts what forks share once for each: beyond the limit, shares count.
+        Resident memory is quick to read, but counts pages that forks share once per process. Only if the sum exceeds
+        the limit, each shared page is divided among its processes.
         """
         processes = members(self._pid) if birth(self._pid) == self._birth else []
         if self._contained:
@@ -146,7 +147,7 @@ class _ProcessHandle:
         for _ in range(_READINGS):
             if memory <= self._launch.limits.memory_mb * 2**20:
                 break
-            memory = min(memory, sum(map(proportional, processes)))  # the end of one moves its share to others
+            memory = min(memory, sum(map(proportional, processes)))  # an ended process moves its share to others
         return Usage(memory / 2**20, sum(self._cpu.values()), len(processes))
 
     def terminate(self) -> None:

@@ -75,9 +75,10 @@ def stat(pid: int) -> Member | None:
 
 
 def proportional(process: Member) -> int:
-    """Return the bytes of a process, with each page that several share divided among them.
+    """Return the resident bytes of a process; a shared page is divided among the processes that share it.
 
-    If it hides them or the kernel does not report them, all its present bytes count: none if it ends or has ended.
+    If its pages are hidden or the kernel does not report them, all its resident bytes count. It has none if it has
+    ended.
     """
     if match := _PROPORTIONAL.search(_content(f"/proc/{process.pid}/smaps_rollup")):
         return int(match[1]) << 10

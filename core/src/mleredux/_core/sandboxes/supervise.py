@@ -19,7 +19,7 @@ from mleredux.models.formats import plain
 
 _POLL = 0.1
 _QUICK_POLL = 0.02
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _SHARE = 0.05
 """Share of a processor that measuring all agents of this program may take."""
 _watched: set[int] = set()
@@ -58,7 +58,7 @@ class Watch:
     max_memory: float = 0.0
     cpu_seconds: float | None = None
     started: float = 0.0
-    _next_look: float = field(default=0.0)
+    _next_check: float = field(default=0.0)
     _next_usage: float = field(default=0.0)
 
 
@@ -157,14 +157,14 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     if watch.disk is not None:
         watch.disk.check_host()
     idle = usage.processes == 0 and hasattr(handle, "wait")  # if that changes, the wait ends
-    watch._next_usage = now + _pause(_LOOK_SECONDS if idle else _POLL, began)
-    if now < watch._next_look:
+    watch._next_usage = now + _pause(_CHECK_SECONDS if idle else _POLL, began)
+    if now < watch._next_check:
         return None
     begun, began = time.monotonic(), time.thread_time()
     watch.snapshot()
     over = _over_disk(limits, watch) if watch.disk is None or watch.disk.enforced_by == "walk" else None
     # Measuring a large tree takes long: spend no more than a tenth of the time on it.
-    watch._next_look = time.monotonic() + _pause(max(_LOOK_SECONDS, 10 * (time.monotonic() - begun)), began)
+    watch._next_check = time.monotonic() + _pause(max(_CHECK_SECONDS, 10 * (time.monotonic() - begun)), began)
     return over
 
 

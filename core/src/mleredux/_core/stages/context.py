@@ -101,7 +101,7 @@ class StageContext:
             raise Cancelled("A user cancelled the run.")
 
 
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 
 
 class _Interrupted(Cancelled):
@@ -122,7 +122,7 @@ def interruptible(cancelled: Callable[[], bool]) -> Iterator[None]:
     ended, guard, thread = threading.Event(), threading.Lock(), threading.get_ident()
 
     def watch() -> None:
-        while not ended.wait(_LOOK_SECONDS):
+        while not ended.wait(_POLL_SECONDS):
             with guard:
                 if cancelled() and not ended.is_set():
                     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Interrupted))

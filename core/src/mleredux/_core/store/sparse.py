@@ -89,7 +89,7 @@ def _is_zero(data: bytes, at: int, place: int) -> bool:
 
 
 class _Move:
-    """One move: records where the first name of each file with several names was moved."""
+    """A move, with the new place of the first name of each file that has several names."""
 
     def __init__(self, target: int) -> None:
         self._target = target

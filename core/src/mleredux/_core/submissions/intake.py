@@ -46,7 +46,7 @@ class IntakeLimits:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFile:
     """An entry in the tree: a regular file to store, or the reason for skipping it."""
 
     path: bytes
@@ -57,7 +57,7 @@ class Found:
     """Why the file is skipped; None if it is stored."""
 
 
-def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
+def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[FoundFile]:
     """Yield everything below a folder, sorted by name, with the reason for each skipped file.
 
     Links are never followed. A folder below the depth limit is skipped entirely. The content of the tree never causes
@@ -76,7 +76,7 @@ def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
             with os.scandir(os.path.join(base, folder)) as entries:
                 listed = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            yield Found(folder, reason=f"can't be read ({error.strerror})")
+            yield FoundFile(folder, reason=f"can't be read ({error.strerror})")
             continue
         folders = []
         for entry in listed:
@@ -84,11 +84,11 @@ def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
             try:
                 status = entry.stat(follow_symlinks=False)
             except OSError as error:
-                yield Found(path, reason=f"can't be read ({error.strerror})")
+                yield FoundFile(path, reason=f"can't be read ({error.strerror})")
                 continue
             if stat.S_ISDIR(status.st_mode):
                 if depth + 1 >= limits.depth:
-                    yield Found(path, reason=f"is nested more than {limits.depth} folders deep")
+                    yield FoundFile(path, reason=f"is nested more than {limits.depth} folders deep")
                 else:
                     folders.append((path, depth + 1))
                 continue
@@ -100,7 +100,7 @@ def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[Found]:
             if reason is None:
                 taken += 1
                 taken_bytes += status.st_size
-            yield Found(path, status.st_size, reason)
+            yield FoundFile(path, status.st_size, reason)
         stack.extend(reversed(folders))
 
 

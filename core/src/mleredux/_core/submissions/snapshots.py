@@ -19,7 +19,7 @@ from mleredux.models.events import SubmissionKept
 
 MAX_VERSIONS = 500
 MAX_TOTAL_BYTES = 8 << 30
-MAX_LOOK_BYTES = 1 << 30
+MAX_LIVE_BYTES = 1 << 30
 """Maximum size of a file that is copied while the agent runs; copying a larger one would delay the supervisor."""
 
 
@@ -68,7 +68,7 @@ class Snapshots:
                 stamp = _Stamp.of(file)
                 resting, self._last_stamp = stamp == self._last_stamp, stamp
                 room = self._count < MAX_VERSIONS and self._has_room(file)
-                if resting and stamp != self._taken and room and stamp.size <= MAX_LOOK_BYTES:
+                if resting and stamp != self._taken and room and stamp.size <= MAX_LIVE_BYTES:
                     self._take(file, stamp)
             return
         self._last_stamp = None
