@@ -312,9 +312,9 @@ def fair_share(sessions: int) -> dict[str, Any]:
 
 @lru_cache(maxsize=32)
 def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], object]:
-    """Return the function that executes a session's run in this program; it has much in common for all sessions.
+    """Return the function that executes a session's run in this program; all sessions share its pipeline.
 
-    Remains of killed programs' sessions in the runs directory, such as mounted disks, are removed first.
+    Leftovers of killed sessions in the runs directory, such as mounted disks, are removed first.
     """
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline

@@ -34,7 +34,7 @@ _PLAIN = {
 }
 """Entries for images whose own files can't be read here, for example because the engine is on another machine."""
 _MOST_STAND_INS = 64
-_MOST_LOOKED_AT = 1000
+_MOST_CHECKED = 1000
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def prepare_folders(launch: Launch, user: tuple[int, int]) -> list[Bind]:
     inside = write_inside(staging)
     if os.getuid() == 0:
         for folder in (launch.output_dir, launch.scratch_dir):
-            _give(folder, user)
+            _change_owner(folder, user)
         _refuse_unreadable(launch.task_dir, user)
         _refuse_unreadable(launch.data_dir, user)
     for name in ("code", "logs"):
@@ -245,7 +245,7 @@ def _own_folder(folder: Path, user: tuple[int, int]) -> None:
         os.chown(folder, *user)
 
 
-def _give(folder: Path, user: tuple[int, int]) -> None:
+def _change_owner(folder: Path, user: tuple[int, int]) -> None:
     for parent, folders, files in os.walk(folder):
         for name in (*folders, *files):
             os.lchown(Path(parent) / name, *user)
@@ -254,7 +254,7 @@ def _give(folder: Path, user: tuple[int, int]) -> None:
 
 def _refuse_unreadable(folder: Path, user: tuple[int, int]) -> None:
     """Raise an error early if the agent's user, unlike root, can't read a folder."""
-    looked = 0
+    checked = 0
     for parent, folders, files in os.walk(folder):
         for path in (Path(parent), *(Path(parent) / name for name in files)):
             if not _readable(path.lstat(), user):
@@ -262,8 +262,8 @@ def _refuse_unreadable(folder: Path, user: tuple[int, int]) -> None:
                     f"{path} can't be read by the agent's user ({user[0]}:{user[1]}) in the container.",
                     hint=f"Allow it: `chmod -R o+rX {shlex.quote(str(folder))}`.",
                 )
-            looked += 1
-        if looked > _MOST_LOOKED_AT:
+            checked += 1
+        if checked > _MOST_CHECKED:
             return
         folders.sort()
 

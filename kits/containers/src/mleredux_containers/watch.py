@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from mleredux_containers.images import BuildLog
 
-_LOOK_SECONDS, _MEASURE_SECONDS = 0.5, 2.0
+_POLL_SECONDS, _MEASURE_SECONDS = 0.5, 2.0
 
 
 class Watch(threading.Thread):
@@ -37,7 +37,7 @@ class Watch(threading.Thread):
     def run(self) -> None:
         """Check the limits until the build has ended."""
         look_at = time.monotonic() + _MEASURE_SECONDS
-        while not self.ended.wait(min(_LOOK_SECONDS, self._log.seconds_left)):
+        while not self.ended.wait(min(_POLL_SECONDS, self._log.seconds_left)):
             self.timed_out = not self.too_large and self._log.seconds_left <= 0.1
             if not self.timed_out and (begun := time.monotonic()) >= look_at:
                 self.too_large = self.too_large or self.size() > self._disk

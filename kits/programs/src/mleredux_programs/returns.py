@@ -7,8 +7,8 @@ import csv
 from mleredux.models.grader import Grader, GradingInput, Score
 
 
-def _score(given: GradingInput) -> Score:
-    with given.submission.open(encoding="utf-8", newline="") as file:
+def _score(inputs: GradingInput) -> Score:
+    with inputs.submission.open(encoding="utf-8", newline="") as file:
         returns = [float(row["return"]) for row in csv.DictReader(file)]
     return Score(value=sum(returns) / len(returns), details={"episodes": len(returns)})
 

@@ -58,10 +58,10 @@ def define(
         drop: Returns the rows of the answers that are not scored, in addition to those that `where` excludes.
     """
 
-    def grade(given: GradingInput) -> Score:
-        chosen = parse_options(options, given.task, given.options)
-        submission, answers = read_table(given.submission), read_answers(given)
-        return graded(submission, answers, given.task, lambda: _targets(given, answers), chosen)
+    def grade(inputs: GradingInput) -> Score:
+        chosen = parse_options(options, inputs.task, inputs.options)
+        submission, answers = read_table(inputs.submission), read_answers(inputs)
+        return graded(submission, answers, inputs.task, lambda: _targets(inputs, answers), chosen)
 
     def grade_tables(submission: Table, answers: Table, task: Task, values: dict[str, Any]) -> Score:
         chosen = parse_options(options, task, values)
@@ -76,30 +76,30 @@ def define(
 
         return run(scored)
 
-    def check(given: FormInput) -> None:
-        chosen = parse_options(options, given.task)
-        submission, reference = read_table(given.submission), _as_declared(read_table(given.reference), given.task)
-        targets = given.task.submission.target_columns or tuple(
+    def check(inputs: FormInput) -> None:
+        chosen = parse_options(options, inputs.task)
+        submission, reference = read_table(inputs.submission), _as_declared(read_table(inputs.reference), inputs.task)
+        targets = inputs.task.submission.target_columns or tuple(
             name
             for name in reference.columns
-            if name not in (*given.task.submission.id_columns, *chosen.form_columns(), _SCORED)
+            if name not in (*inputs.task.submission.id_columns, *chosen.form_columns(), _SCORED)
         )
 
         def checked() -> float:
             rows = prepare(
-                submission, reference, given.task, targets, chosen, _not_scored, matching=matching, form=True
+                submission, reference, inputs.task, targets, chosen, _not_scored, matching=matching, form=True
             )
             read(rows, chosen)
             return 0.0
 
         run(checked)
 
-    def reference(given: GradingInput, path: Path) -> None:
-        chosen = parse_options(options, given.task, given.options)
+    def reference(inputs: GradingInput, path: Path) -> None:
+        chosen = parse_options(options, inputs.task, inputs.options)
         if chosen.form_columns() or chosen.match == "sorted-covering" or drop is not None:
-            _write_reference(given, path, chosen, drop)
+            _write_reference(inputs, path, chosen, drop)
         else:
-            shutil.copyfile(given.submission, path)
+            shutil.copyfile(inputs.submission, path)
 
     return Grader(
         id=id,
@@ -171,18 +171,18 @@ def parse_options(model: type[OptionsT], task: Task, values: dict[str, Any] | No
         ) from None
 
 
-def read_answers(given: GradingInput) -> Table:
+def read_answers(inputs: GradingInput) -> Table:
     """Return the table of the answers.
 
     Raises:
         TaskBroken: There are no answers.
     """
-    path = (given.private / given.task.answers).resolve()
+    path = (inputs.private / inputs.task.answers).resolve()
     try:
         return read_table(path)
     except InvalidSubmission as error:
         raise TaskBroken(
-            f"The answers of task {given.task.id} in {path} can't be used: "
+            f"The answers of task {inputs.task.id} in {path} can't be used: "
             f"{error.message.replace('The submission', 'the file').replace('submission', 'answers')}",
             hint="Prepare the task again.",
         ) from None

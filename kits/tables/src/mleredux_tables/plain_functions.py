@@ -40,7 +40,7 @@ def make_grader(
     """
 
     @cache
-    def made() -> Grader:
+    def grader() -> Grader:
         from mleredux_tables.functions import define_function
 
         return define_function(function, name, title or name, direction, targets, perfect)
@@ -51,10 +51,10 @@ def make_grader(
         title=title or name,
         direction=direction,
         perfect=perfect,
-        score=lambda given: made().score(given),
-        score_tables=lambda *given: _needed(made().score_tables)(*given),
-        check=lambda given: _needed(made().check)(given),
-        reference=lambda given, path: _needed(made().reference)(given, path),
+        score=lambda inputs: grader().score(inputs),
+        score_tables=lambda *inputs: _needed(grader().score_tables)(*inputs),
+        check=lambda inputs: _needed(grader().check)(inputs),
+        reference=lambda inputs, path: _needed(grader().reference)(inputs, path),
     )
 
 

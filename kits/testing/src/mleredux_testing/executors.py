@@ -107,8 +107,8 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
 
 def _check_declaration(findings: Findings, executor: Executor) -> bool:
     """Check the declaration of the executor; return whether its engine can be used."""
-    looked = expect_declared(findings, executor, Executor, "mleredux.plugin.executor.Executor")
-    broken = [finding.message for finding in looked if not finding.ok]
+    own = expect_declared(findings, executor, Executor, "mleredux.plugin.executor.Executor")
+    broken = [finding.message for finding in own if not finding.ok]
     if broken:
         findings.good("jobs", f"not checked: {broken[0]}")
     return not broken

@@ -53,14 +53,14 @@ def prepare(raw: Path, public: Path, private: Path) -> None:
     _write(private / "answers.csv", ("id", "large"), ((row[0], row[3]) for row in test))
 
 
-def score(given: GradingInput) -> float:
+def score(inputs: GradingInput) -> float:
     """Return the share of rows whose label is correct.
 
     Raises:
         InvalidSubmission: The file is not `id,large` with the ids of the answers and labels 0 or 1.
     """
-    submitted = _labels(given.submission)
-    answers = _labels(given.private / given.task.answers)
+    submitted = _labels(inputs.submission)
+    answers = _labels(inputs.private / inputs.task.answers)
     if set(submitted) != set(answers):
         raise InvalidSubmission(f"Column 'id' must contain the {len(answers)} ids of the sample, each once.")
     return sum(submitted[row] == label for row, label in answers.items()) / len(answers)
