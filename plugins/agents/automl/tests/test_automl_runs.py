@@ -77,7 +77,7 @@ def test_advice_without_a_significant_effect_is_followed_only_in_folds_and_what_
         r"\n\n- ", "\n\nRecommended (efficacy: not significant on this data; score 1.000):\n\n- ", CURRICULUM
     )
     advice = read_advice(undecided)
-    assert advice.said().keys() == {"drop_columns", "drop_shared_rows", "folds"}
+    assert advice.as_json().keys() == {"drop_columns", "drop_shared_rows", "folds"}
 
 
 def test_json_counts_before_lines_and_what_is_wrong_is_ignored() -> None:
@@ -89,7 +89,7 @@ def test_json_counts_before_lines_and_what_is_wrong_is_ignored() -> None:
     other = json.dumps({"drop_columns": ["a"], "shape": "[1]"})
     assert not read_advice(f"```json\n{other}\n```\n```json\n[1]\n```\n```json\n{{\n```\n")
     assert not read_advice("# A task\n\n- one column (the first)\n- use AUC(x, y): it is the metric\n")
-    assert Advice(class_weight="none").said() == {"class_weight": "none"}
+    assert Advice(class_weight="none").as_json() == {"class_weight": "none"}
 
 
 @pytest.fixture(scope="module")

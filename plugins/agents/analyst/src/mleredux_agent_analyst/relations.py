@@ -56,9 +56,9 @@ class _Others:
     def __init__(self, coded: dict[str, tuple[Array, Array]], target: Array) -> None:
         self.target = target - target.mean(axis=0)
         self.owner = np.repeat(list(coded), BINS + 2)
-        x, self.asked = (np.hstack([np.eye(BINS + 2)[both[side]] for both in coded.values()]) for side in (0, 1))
+        x, self.x_test = (np.hstack([np.eye(BINS + 2)[both[side]] for both in coded.values()]) for side in (0, 1))
         self.mean = x.mean(axis=0)
-        self.x, self.asked = x - self.mean, self.asked - self.mean
+        self.x, self.x_test = x - self.mean, self.x_test - self.mean
         self.folds = np.random.default_rng(0).integers(FOLDS, size=len(target))
         self.products = [self._products(self.folds == fold) for fold in range(FOLDS)]
         self.whole = self._products(np.full(len(target), True))
@@ -71,7 +71,7 @@ class _Others:
             weights = self._solved(self.whole[0] - own[0], self.whole[1] - own[1], kept)
             held = self.folds == fold
             here[held] = self.x[held][:, kept] @ weights
-        return here, self.asked[:, kept] @ self._solved(*self.whole, kept)
+        return here, self.x_test[:, kept] @ self._solved(*self.whole, kept)
 
     def _products(self, rows: Array) -> tuple[Array, Array]:
         x = self.x[rows]

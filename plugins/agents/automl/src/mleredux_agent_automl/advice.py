@@ -52,7 +52,7 @@ class Advice:
     def __bool__(self) -> bool:
         return self != Advice()
 
-    def said(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the specified fields, in the form of the JSON document."""
         return {name: value for name, value in asdict(self).items() if value not in ([], {}, None, False)}
 

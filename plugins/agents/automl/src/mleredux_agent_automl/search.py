@@ -54,7 +54,7 @@ class Search:
     def run(self) -> None:
         """Read the tables, run the trials, and submit the blend of the best ones."""
         try:
-            self._look()
+            self._read_tables()
         except (NotForBaseline, ValueError, OSError, KeyError) as error:
             self.log(f"there is nothing to search for: {error}; the sample is submitted")
             self.rollout.say(f"There is nothing to search for: {error}. The sample submission is kept.", is_buggy=True)
@@ -63,7 +63,7 @@ class Search:
             self._blend()
         self.journal.validate()
 
-    def _look(self) -> None:
+    def _read_tables(self) -> None:
         """Read the tables, applying the advice on rows, columns and folds."""
         task, deadline = self.task, self.started + 0.2 * (self.task.deadline - self.started)
         table = self.table = Table(
@@ -77,11 +77,11 @@ class Search:
             self.advice.folds, table.rows, table.heads, table.train.shape[1], int(task.options["folds"]), task.seed
         )
         self.held = np.concatenate([held for _, held in self.folds])
-        self.found: list[dict[str, Array]] = [{} for _ in table.heads]
+        self.out_of_fold: list[dict[str, Array]] = [{} for _ in table.heads]
         self.metrics = [
             metric_for(table.metric, classes=bool(head.classes), labels=head.form == "label") for head in table.heads
         ]
-        advice = json.dumps(self.advice.said()) if self.advice else "none"
+        advice = json.dumps(self.advice.as_json()) if self.advice else "none"
         summary = f"{table.prepared.describe()}\nfolds: {how}\nadvice: {advice}"
         self.log(summary)
         self.rollout.act(
@@ -145,7 +145,7 @@ class Search:
             return None
         losses, scores = [], []
         for place, head in enumerate(table.heads):
-            held_out = self.found[place][name] = np.concatenate(parts[place])
+            held_out = self.out_of_fold[place][name] = np.concatenate(parts[place])
             scores.append(self.metrics[place].score(head.y[self.held], held_out))
             losses.append(blend_loss(self.metrics[place], head.y[self.held], held_out, labels=head.form == "label"))
         score, self.seconds[name] = float(np.mean(scores)), time.time() - started
@@ -165,7 +165,7 @@ class Search:
             return
         chosen = [
             select(
-                {name: self.found[place][name] for name in quick}, head.y[self.held], self.metrics[place],
+                {name: self.out_of_fold[place][name] for name in quick}, head.y[self.held], self.metrics[place],
                 labels=head.form == "label",
             )
             for place, head in enumerate(self.table.heads)
@@ -180,7 +180,7 @@ class Search:
             if name not in self.fitted:
                 self.fitted[name] = table.predict(self.choices[name])
         score = float(np.mean([
-            self.metrics[place].score(head.y[self.held], mix(self.found[place], blend[place]))
+            self.metrics[place].score(head.y[self.held], mix(self.out_of_fold[place], blend[place]))
             for place, head in enumerate(table.heads)
         ]))  # fmt: skip
         table.write(self.task.submission, blend, self.fitted)
@@ -203,7 +203,7 @@ class Search:
         used = {choice.candidate for choices in blend for choice in choices}
         choices = {
             "facts": dataclasses.asdict(self.journal.facts),
-            "advice": self.advice.said(),
+            "advice": self.advice.as_json(),
             "blend": [_weights(chosen) for chosen in blend],
             "pipelines": {
                 name: {**chosen, "encoders": encoders_of(self.table.columns, self.advice, chosen)}

@@ -43,13 +43,13 @@ class Features:
 
     def __init__(self, train: pd.DataFrame, test: pd.DataFrame, profile: Profile, seed: int) -> None:
         self.train, self.test, self.profile, self.seed = train, test, profile, seed
-        self._made: dict[str, Pair] = {}
+        self._pairs: dict[str, Pair] = {}
 
     def get(self, kind: str) -> Pair:
         """Return the matrices of a kind, of shape (rows, features)."""
-        if kind not in self._made:
-            self._made[kind] = getattr(self, f"_make_{kind}")()
-        return self._made[kind]
+        if kind not in self._pairs:
+            self._pairs[kind] = getattr(self, f"_make_{kind}")()
+        return self._pairs[kind]
 
     def _make_table(self) -> Pair:
         train, test = clean(self.train, self.profile), clean(self.test, self.profile)

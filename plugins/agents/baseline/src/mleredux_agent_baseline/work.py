@@ -30,7 +30,7 @@ class Work:
     def run(self) -> None:
         """Read the tables, try the candidates, blend them, and fit the final models."""
         try:
-            prepared = self.look()
+            prepared = self.read_tables()
         except (NotForBaseline, ValueError, OSError, KeyError) as error:
             self.log(f"the baseline does not support this task: {error}; the sample is submitted")
             self.rollout.say(
@@ -44,7 +44,7 @@ class Work:
             self.finish(prepared, search)
         self.journal.validate()
 
-    def look(self) -> Prepared:
+    def read_tables(self) -> Prepared:
         """Read the tables and infer the prediction problem."""
         task = self.task
         started = time.time()

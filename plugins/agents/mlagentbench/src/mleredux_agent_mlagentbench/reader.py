@@ -42,7 +42,7 @@ Json = dict[str, Any]
 
 
 @dataclass
-class _Said:
+class _Answer:
     """An answer of the model in `main_log`."""
 
     number: int
@@ -62,7 +62,7 @@ def read_rollout(output: Path) -> Trajectory | None:
     """
     trace = read_object(output, f"{LOGS}/env_log/trace.json")
     acted = [step for step in as_objects(trace.get("steps")) if isinstance(step.get("action"), dict)][:_MOST_STEPS]
-    answers = list(_said(read_log(output, f"{LOGS}/agent_log/main_log")))
+    answers = list(_answers(read_log(output, f"{LOGS}/agent_log/main_log")))
     if not answers and not acted:
         return None
     calls = read_lines(output, f"{LOGS}/usage.jsonl")
@@ -81,7 +81,7 @@ def read_rollout(output: Path) -> Trajectory | None:
     )
 
 
-def _steps(answers: list[_Said], acted: list[Json], calls: dict[str, list[Json]]) -> Iterator[Json]:
+def _steps(answers: list[_Answer], acted: list[Json], calls: dict[str, list[Json]]) -> Iterator[Json]:
     """Yield steps: answers with the resulting actions, and actions without a known answer separately."""
     left = list(enumerate(acted))
     for answer in answers:
@@ -92,7 +92,7 @@ def _steps(answers: list[_Said], acted: list[Json], calls: dict[str, list[Json]]
         yield _step(None, index, action, _tool_calls(calls, index))
 
 
-def _step(answer: _Said | None, index: int | None, action: Json | None, calls: list[Json]) -> Json:
+def _step(answer: _Answer | None, index: int | None, action: Json | None, calls: list[Json]) -> Json:
     entries = answer.entries if answer else {}
     done = action["action"] if action else {}
     name = as_string(done.get("name")) or entries.get("Action", "").strip() or "unknown"
@@ -113,7 +113,7 @@ def _step(answer: _Said | None, index: int | None, action: Json | None, calls: l
     return step
 
 
-def _said(text: str) -> Iterator[_Said]:
+def _answers(text: str) -> Iterator[_Answer]:
     """Yield the answers in `main_log`: each begins with its number, which increases by at most one."""
     starts: list[re.Match[str]] = []
     for match in _STEP.finditer(text):
@@ -122,7 +122,7 @@ def _said(text: str) -> Iterator[_Said]:
     ends = [match.start() for match in starts[1:]] + [len(text)]
     for match, end in list(zip(starts, ends, strict=False))[:_MOST_STEPS]:
         words, _, result = text[match.end() : end].partition(_RESULT)
-        yield _Said(int(match[1]), _entries(words), result.rstrip().removesuffix("```").rstrip("\n"))
+        yield _Answer(int(match[1]), _entries(words), result.rstrip().removesuffix("```").rstrip("\n"))
 
 
 def _entries(words: str) -> dict[str, str]:

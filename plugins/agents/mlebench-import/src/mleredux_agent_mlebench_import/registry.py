@@ -75,15 +75,15 @@ def find(reference: str) -> Agent:
     wanted = reference.removeprefix("mlebench:")
     folder, hash_sign, name = wanted.rpartition("#")
     if hash_sign:
-        return _one(load_agents(keep(Path(folder).expanduser())), name, f"{folder}/config.yaml")
+        return _agent_named(load_agents(keep(Path(folder).expanduser())), name, f"{folder}/config.yaml")
     name, at, copy = wanted.partition("@")
     if at:
         if not (home() / copy / "about.json").is_file() or "/" in copy:
             raise NotFound(f"There is no copy {copy!r} of agent {name} here.", hint="Import its original folder again.")
-        return _one(load_agents(copy), name, f"copy {copy}")
+        return _agent_named(load_agents(copy), name, f"copy {copy}")
     names = imported()
     if wanted in names:
-        return _one(load_agents(names[wanted]["copy"]), wanted, "its copy")
+        return _agent_named(load_agents(names[wanted]["copy"]), wanted, "its copy")
     path = Path(wanted).expanduser()
     if path.is_dir():
         agents = load_agents(keep(path))
@@ -147,7 +147,7 @@ def generated_name(dockerfile: str) -> str:
     return f".mleredux.{dockerfile.replace('/', '_')}"
 
 
-def _one(agents: dict[str, Agent], name: str, where: str) -> Agent:
+def _agent_named(agents: dict[str, Agent], name: str, where: str) -> Agent:
     if name not in agents:
         raise NotFound(f"There is no agent {name!r} in {where}.", hint=f"It has: {', '.join(agents)}.")
     return agents[name]

@@ -36,7 +36,7 @@ from rich.text import Text
 
 from mleredux_agent_repo import SCHEME
 
-_LOOK_SECONDS, _SETTLE_SECONDS = 0.2, 0.1
+_POLL_SECONDS, _SETTLE_SECONDS = 0.2, 0.1
 _LEFT_OUT = frozenset({"venv", "node_modules", "__pycache__"})
 _MOST_TEXT = 256 << 10
 _MOST_LINES = {"code": 40, "log": 12}
@@ -96,7 +96,7 @@ class Watched:
     def wait(self, before: Stamps) -> None:
         """Wait until a file has changed and no more changes follow."""
         while (now := self.stamps()) == before:
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(_POLL_SECONDS)
         while True:
             time.sleep(_SETTLE_SECONDS)
             if (later := self.stamps()) == now:

@@ -52,7 +52,7 @@ class Follower:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._senders: dict[str, Sender] = {}
-        self._said: set[str] = set()
+        self._reported: set[str] = set()
         self._trouble = False  # the last attempt failed, or is slow
 
     def note(self, run: Run, event: Event) -> None:
@@ -85,8 +85,8 @@ class Follower:
                 if len(self._runs) >= _MAX_RUNS:
                     raise MlereduxError("Too many runs are queued.", hint="Run `mleredux runs track` later.")
             except MlereduxError as error:
-                if str(error) not in self._said:
-                    self._said.add(str(error))
+                if str(error) not in self._reported:
+                    self._reported.add(str(error))
                     _LOG.warning("Runs are not sent to MLflow: %s", error)
                 return None
             followed = self._runs[run.path] = _Followed(run.path, settings, time.monotonic())
@@ -102,7 +102,7 @@ class Follower:
         while True:
             followed = self._next()
             try:
-                problem = self._look(followed)
+                problem = self._upload_changes(followed)
             except Exception as error:  # errors of MLflow or its store must not affect a run
                 problem = f"{type(error).__name__}: {masked_text(str(error))[:300]}"
             with self._changed:
@@ -125,7 +125,7 @@ class Follower:
                 soonest = min((followed.due for followed in waiting), default=None)
                 self._changed.wait(None if soonest is None else soonest - now)
 
-    def _look(self, followed: _Followed) -> str | None:
+    def _upload_changes(self, followed: _Followed) -> str | None:
         """Upload new data of a run; return the error, if any."""
         final = followed.final  # read before the files, so that a run that ends in the meantime is checked again
         try:

@@ -35,12 +35,12 @@ class Keeper:
 
     def before(self) -> None:
         """Remove the previous node's submission, so that it is not attributed to the next node."""
-        self._made().unlink(missing_ok=True)
+        self._submission_path().unlink(missing_ok=True)
 
     def after(self, journal: Journal) -> None:
         """Store all results after a node was added."""
         node = journal[-1]
-        written = self._made()
+        written = self._submission_path()
         if written.is_file() and not written.is_symlink():
             kept = self.task.scratch_dir / "submissions" / f"{node.step:04d}{written.suffix}"
             kept.parent.mkdir(exist_ok=True)
@@ -54,7 +54,7 @@ class Keeper:
         """Submit the output of the last solution if there was no time to evaluate it and nothing has been submitted
         yet.
         """
-        written = self._made()
+        written = self._submission_path()
         if self._handed_in is None and written.is_file() and not written.is_symlink():
             self.task.submit(written)
             print("submitted the output of the last solution", flush=True)
@@ -69,7 +69,7 @@ class Keeper:
         best = journal.get_best_node(only_good=False)
         write(self.task.output_dir / "code" / "best_solution.py", best.code)
 
-    def _made(self) -> Path:
+    def _submission_path(self) -> Path:
         named = self.working / self.task.submission.name
         return named if named.exists() else self.working / "submission.csv"
 
