@@ -119,14 +119,14 @@ def _lead_out(app: Sphinx, page: str, source: list[str]) -> None:
 
 def _read_fences(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
     """Convert fenced blocks of docstrings to reStructuredText blocks."""
-    inside, made = False, list[str]()
+    inside, converted = False, list[str]()
     for line in lines:
         if line.strip().startswith("```"):
             inside = not inside
-            made += ["", f".. code-block:: {line.strip()[3:] or 'text'}", ""] if inside else [""]
+            converted += ["", f".. code-block:: {line.strip()[3:] or 'text'}", ""] if inside else [""]
         else:
-            made.append(f"    {line}" if inside else line)
-    lines[:] = made
+            converted.append(f"    {line}" if inside else line)
+    lines[:] = converted
 
 
 def _export_experiment(app: Sphinx, error: Exception | None) -> None:

@@ -278,7 +278,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 def pages() -> dict[Path, str]:
     """Return the expected content of every page that is generated or has generated tables."""
-    made = {
+    expected = {
         REFERENCE / "hooks.md": hooks_page(),
         REFERENCE / "cli.md": cli_page(),
         REFERENCE / "directory.md": directory_page(),
@@ -289,9 +289,9 @@ def pages() -> dict[Path, str]:
     }
     for path in sorted(DOCS.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
-        if path not in made and _MADE.search(text):
-            made[path] = _MADE.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n\n{match[3]}", text)
-    return {**made, DOCS / "llms.txt": llms.text()}
+        if path not in expected and _MADE.search(text):
+            expected[path] = _MADE.sub(lambda match: f"{match[1]}\n{TABLES[match[2]]()}\n\n{match[3]}", text)
+    return {**expected, DOCS / "llms.txt": llms.text()}
 
 
 def main() -> int:
@@ -302,15 +302,15 @@ def main() -> int:
         known = {name: version for name, version in surface.known_since().items() if name in there or version != here}
         since = {**dict.fromkeys(there, here), **known}
         surface.SINCE.write_text(json.dumps(dict(sorted(since.items())), indent=1) + "\n", encoding="utf-8")
-    made = pages()
-    stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
-    for path in {*(REFERENCE / "api").glob("*.md")} - made.keys():
+    expected = pages()
+    stale = [path for path, text in expected.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in {*(REFERENCE / "api").glob("*.md")} - expected.keys():
         print(f"{path.relative_to(DOCS)} is of a module that is gone: delete it")
         return 1
     for path in stale:
         if "--check" not in sys.argv:
             path.parent.mkdir(exist_ok=True)
-            path.write_text(made[path], encoding="utf-8")
+            path.write_text(expected[path], encoding="utf-8")
         print(f"{path.relative_to(DOCS.parent)} {'is not current' if '--check' in sys.argv else 'written'}")
     return 1 if stale and "--check" in sys.argv else 0
 

@@ -123,50 +123,50 @@ class Picture:
 
 def flow() -> Picture:
     """Draw a run from raw data to a report, with the trust boundary."""
-    made = Picture(
+    picture = Picture(
         "A run from raw data to a report. Only trusted stages see the answers and the keys; the agent, behind the "
         "boundary of an isolated sandbox, sees public files, its output folder, validation and the gateway.",
         920,
         430,
     )
-    made.box("raw", (20, 30, 130, 54), "Raw data", "Kaggle, files, code")
-    made.box("prepare", (200, 30, 130, 54), "1 Prepare", "split once")
-    made.box("answers", (420, 30, 150, 54), "Answers", "private folder", kind="secret")
-    made.box("grade", (640, 30, 130, 54), "4 Grade", "child, no network")
-    made.box("report", (640, 130, 130, 54), "Report", "score, verdict", kind="good")
-    made.box("produce", (640, 230, 130, 54), "5 Produce", "artifacts, pages")
-    made.box("public", (200, 150, 130, 54), "Public files", "and the description")
-    made.box("build", (20, 295, 130, 54), "2 Build", "environment")
-    made.zone((190, 240, 400, 150), "Sandbox: the boundary of trust (process: none)")
-    made.box("agent", (210, 290, 140, 64), "3 Agent", "untrusted", kind="agent")
-    made.box("output", (420, 290, 150, 64), "Output folder", "submission, logs", kind="agent")
-    made.box("gateway", (20, 390, 130, 34), "Gateway: keys", kind="secret")
-    made.box("validate", (420, 150, 150, 54), "Validation", "form, never the score")
-    made.arrow("raw", "prepare")
-    made.arrow("prepare", "answers")
-    made.arrow("prepare", "public")
-    made.arrow("answers", "grade")
-    made.arrow("public", "agent")
-    made.text("read-only", (276, 228), "note left")
-    made.arrow("build", "agent")
-    made.arrow("agent", "output")
-    made.arrow("output", "validate")
-    made.text("asks", (501, 228), "note left")
-    made.arrow("grade", "report")
-    made.arrow("report", "produce")
-    made.parts.append('<path class="arrow" d="M570 322 L600 322 L600 70 L640 70"/>')
-    made.text("copy", (606, 215), "note left")
-    made.parts.append('<path class="arrow" d="M280 354 L280 407 L152 407"/>')
-    made.text("metered calls", (290, 412), "note left")
-    made.text("Red: answers and keys, outside of the sandbox.", (620, 340), "note left")
-    made.text("Yellow: the agent's, read as untrusted input.", (620, 360), "note left")
-    made.text("Network: none, gateway, or open.", (620, 380), "note left")
-    return made
+    picture.box("raw", (20, 30, 130, 54), "Raw data", "Kaggle, files, code")
+    picture.box("prepare", (200, 30, 130, 54), "1 Prepare", "split once")
+    picture.box("answers", (420, 30, 150, 54), "Answers", "private folder", kind="secret")
+    picture.box("grade", (640, 30, 130, 54), "4 Grade", "child, no network")
+    picture.box("report", (640, 130, 130, 54), "Report", "score, verdict", kind="good")
+    picture.box("produce", (640, 230, 130, 54), "5 Produce", "artifacts, pages")
+    picture.box("public", (200, 150, 130, 54), "Public files", "and the description")
+    picture.box("build", (20, 295, 130, 54), "2 Build", "environment")
+    picture.zone((190, 240, 400, 150), "Sandbox: the boundary of trust (process: none)")
+    picture.box("agent", (210, 290, 140, 64), "3 Agent", "untrusted", kind="agent")
+    picture.box("output", (420, 290, 150, 64), "Output folder", "submission, logs", kind="agent")
+    picture.box("gateway", (20, 390, 130, 34), "Gateway: keys", kind="secret")
+    picture.box("validate", (420, 150, 150, 54), "Validation", "form, never the score")
+    picture.arrow("raw", "prepare")
+    picture.arrow("prepare", "answers")
+    picture.arrow("prepare", "public")
+    picture.arrow("answers", "grade")
+    picture.arrow("public", "agent")
+    picture.text("read-only", (276, 228), "note left")
+    picture.arrow("build", "agent")
+    picture.arrow("agent", "output")
+    picture.arrow("output", "validate")
+    picture.text("asks", (501, 228), "note left")
+    picture.arrow("grade", "report")
+    picture.arrow("report", "produce")
+    picture.parts.append('<path class="arrow" d="M570 322 L600 322 L600 70 L640 70"/>')
+    picture.text("copy", (606, 215), "note left")
+    picture.parts.append('<path class="arrow" d="M280 354 L280 407 L152 407"/>')
+    picture.text("metered calls", (290, 412), "note left")
+    picture.text("Red: answers and keys, outside of the sandbox.", (620, 340), "note left")
+    picture.text("Yellow: the agent's, read as untrusted input.", (620, 360), "note left")
+    picture.text("Network: none, gateway, or open.", (620, 380), "note left")
+    return picture
 
 
 def packages() -> Picture:
     """Draw the packages and their imports."""
-    made = Picture(
+    picture = Picture(
         "The packages of mleredux. Plugins of all roles import the public API and kits; the core imports no plugin.",
         920,
         400,
@@ -183,98 +183,98 @@ def packages() -> Picture:
         ("Services", "server, gateway, view"),
         ("Yours", "the same public API"),
     )
-    made.zone((10, 10, 900, 160), "Plugins: pip packages, which never import each other")
+    picture.zone((10, 10, 900, 160), "Plugins: pip packages, which never import each other")
     for number, (title, note) in enumerate(roles):
         left, top = 20 + 178 * (number % 5), 38 + 64 * (number // 5)
-        made.box(title, (left, top, 168, 52), title, note, kind="good" if title == "Yours" else "plugin")
-    made.box(
+        picture.box(title, (left, top, 168, 52), title, note, kind="good" if title == "Yours" else "plugin")
+    picture.box(
         "kits",
         (40, 225, 380, 60),
         "Kits",
         "agents, containers, rollout, tables, programs, …",
         kind="plugin",
     )
-    made.box("api", (500, 225, 380, 60), "Public API", "mleredux, mleredux.plugin.*, .models, .errors")
-    made.box("core", (500, 330, 380, 56), "Core", "stages of a run, store, process sandbox, command line")
-    made.places["plugins"] = (10, 10, 900, 160)
-    made.arrow("plugins", "kits", "import")
-    made.arrow("plugins", "api", "import")
-    made.arrow("kits", "api")
-    made.arrow("api", "core")
-    made.text("Core imports no plugin: it finds them by entry points.", (30, 362), "note left")
-    return made
+    picture.box("api", (500, 225, 380, 60), "Public API", "mleredux, mleredux.plugin.*, .models, .errors")
+    picture.box("core", (500, 330, 380, 56), "Core", "stages of a run, store, process sandbox, command line")
+    picture.places["plugins"] = (10, 10, 900, 160)
+    picture.arrow("plugins", "kits", "import")
+    picture.arrow("plugins", "api", "import")
+    picture.arrow("kits", "api")
+    picture.arrow("api", "core")
+    picture.text("Core imports no plugin: it finds them by entry points.", (30, 362), "note left")
+    return picture
 
 
 def names() -> Picture:
     """Draw the parts of a task's name and of the score of a technique task."""
-    made = Picture(
+    picture = Picture(
         "The name leakage+planted-7@wine: technique leakage, its variant planted with seed 7, and after the at "
         "sign the task wine. Below: score = facts times (0.3 + 0.7 times efficacy).",
         920,
         300,
     )
-    made.box("technique", (90, 30, 170, 50), "leakage", kind="plugin")
-    made.box("variant", (300, 30, 210, 50), "planted-7", kind="agent")
-    made.box("task", (550, 30, 170, 50), "wine", kind="good")
-    made.text("+", (280, 61), "title")
-    made.text("@", (530, 61), "title")
-    made.text("technique: the question", (175, 102), "note")
-    made.text("its variant: planted faults, seed 7", (405, 102), "note")
-    made.text("task: any name, also spaceship-titanic+fixed", (660, 102), "note")
-    made.box("score", (90, 180, 130, 60), "score", "0 to 1", kind="good")
-    made.box("facts", (290, 180, 190, 60), "facts", "agree with the data?", kind="plugin")
-    made.box("efficacy", (620, 180, 220, 60), "efficacy", "does the advice help a model?", kind="agent")
-    made.text("=", (255, 215), "title")
-    made.text("× ( 0.3 + 0.7 ×", (550, 215), "title")
-    made.text(")", (852, 215), "title")
-    made.text(
+    picture.box("technique", (90, 30, 170, 50), "leakage", kind="plugin")
+    picture.box("variant", (300, 30, 210, 50), "planted-7", kind="agent")
+    picture.box("task", (550, 30, 170, 50), "wine", kind="good")
+    picture.text("+", (280, 61), "title")
+    picture.text("@", (530, 61), "title")
+    picture.text("technique: the question", (175, 102), "note")
+    picture.text("its variant: planted faults, seed 7", (405, 102), "note")
+    picture.text("task: any name, also spaceship-titanic+fixed", (660, 102), "note")
+    picture.box("score", (90, 180, 130, 60), "score", "0 to 1", kind="good")
+    picture.box("facts", (290, 180, 190, 60), "facts", "agree with the data?", kind="plugin")
+    picture.box("efficacy", (620, 180, 220, 60), "efficacy", "does the advice help a model?", kind="agent")
+    picture.text("=", (255, 215), "title")
+    picture.text("× ( 0.3 + 0.7 ×", (550, 215), "title")
+    picture.text(")", (852, 215), "title")
+    picture.text(
         "Advice counts only if the findings are right; if no advice has an effect, score = facts.",
         (465, 275),
         "note",
     )
-    return made
+    return picture
 
 
 def deployment() -> Picture:
     """Draw a server with its database, workers, executors, object store and gateway."""
-    made = Picture(
+    picture = Picture(
         "A deployment: clients reach the server through a TLS proxy. The server keeps requests in a database, and its "
         "workers execute runs in containers of this machine, or send them to nodes of Slurm or Ray, which share files "
         "or an object store. The gateway alone holds provider keys.",
         920,
         420,
     )
-    made.box("clients", (20, 60, 150, 60), "Clients", "CLI, Python, browser")
-    made.box("proxy", (220, 60, 120, 60), "TLS proxy", "nginx, Caddy")
-    made.zone((380, 20, 520, 230), "The server's machine")
-    made.box("server", (400, 60, 180, 60), "mleredux serve", "API, pages, scheduler", kind="plugin")
-    made.box("workers", (630, 60, 120, 60), "Workers", "a process per run", kind="plugin")
-    made.box("runs", (400, 170, 150, 60), "Runs directory", "events, artifacts", kind="good")
-    made.box("gateway", (630, 170, 120, 60), "Gateway", "keys, budgets", kind="secret")
-    made.box("agents", (790, 60, 100, 60), "Agents", "containers", kind="agent")
-    made.box("providers", (790, 280, 110, 60), "LLM providers")
-    made.box("database", (220, 170, 120, 60), "Database", "PostgreSQL or file", kind="good")
-    made.zone((380, 272, 380, 120), "Optional: a cluster")
-    made.box("nodes", (400, 310, 150, 60), "Executor nodes", "Slurm, Ray", kind="plugin")
-    made.box("store", (600, 310, 140, 60), "Object store", "S3, MinIO", kind="good")
-    made.box("telemetry", (220, 310, 120, 60), "Monitoring", "Prometheus, OTLP")
-    made.arrow("clients", "proxy", "HTTPS")
-    made.arrow("proxy", "server")
-    made.arrow("server", "workers")
-    made.arrow("workers", "agents")
-    made.arrow("server", "runs")
-    made.arrow("workers", "gateway")
-    made.parts.append('<path class="arrow" d="M400 112 L362 112 L362 200 L342 200"/>')
-    made.arrow("nodes", "store")
-    made.parts.append('<path class="arrow" d="M750 200 L845 200 L845 278"/>')
-    made.parts.append('<path class="arrow" d="M570 120 L570 290 L520 290 L520 308"/>')
-    made.parts.append('<path class="arrow" d="M362 200 L362 340 L342 340"/>')
-    return made
+    picture.box("clients", (20, 60, 150, 60), "Clients", "CLI, Python, browser")
+    picture.box("proxy", (220, 60, 120, 60), "TLS proxy", "nginx, Caddy")
+    picture.zone((380, 20, 520, 230), "The server's machine")
+    picture.box("server", (400, 60, 180, 60), "mleredux serve", "API, pages, scheduler", kind="plugin")
+    picture.box("workers", (630, 60, 120, 60), "Workers", "a process per run", kind="plugin")
+    picture.box("runs", (400, 170, 150, 60), "Runs directory", "events, artifacts", kind="good")
+    picture.box("gateway", (630, 170, 120, 60), "Gateway", "keys, budgets", kind="secret")
+    picture.box("agents", (790, 60, 100, 60), "Agents", "containers", kind="agent")
+    picture.box("providers", (790, 280, 110, 60), "LLM providers")
+    picture.box("database", (220, 170, 120, 60), "Database", "PostgreSQL or file", kind="good")
+    picture.zone((380, 272, 380, 120), "Optional: a cluster")
+    picture.box("nodes", (400, 310, 150, 60), "Executor nodes", "Slurm, Ray", kind="plugin")
+    picture.box("store", (600, 310, 140, 60), "Object store", "S3, MinIO", kind="good")
+    picture.box("telemetry", (220, 310, 120, 60), "Monitoring", "Prometheus, OTLP")
+    picture.arrow("clients", "proxy", "HTTPS")
+    picture.arrow("proxy", "server")
+    picture.arrow("server", "workers")
+    picture.arrow("workers", "agents")
+    picture.arrow("server", "runs")
+    picture.arrow("workers", "gateway")
+    picture.parts.append('<path class="arrow" d="M400 112 L362 112 L362 200 L342 200"/>')
+    picture.arrow("nodes", "store")
+    picture.parts.append('<path class="arrow" d="M750 200 L845 200 L845 278"/>')
+    picture.parts.append('<path class="arrow" d="M570 120 L570 290 L520 290 L520 308"/>')
+    picture.parts.append('<path class="arrow" d="M362 200 L362 340 L342 340"/>')
+    return picture
 
 
 def forest() -> Picture:
     """Draw a forest plot of fictional figures, with a guide to reading it."""
-    made = Picture(
+    picture = Picture(
         "How to read a forest plot, with made-up figures. Each row is a task: the box is the difference of B from A, "
         "the line its 95 % interval. The last row is the mean over tasks; its interval decides: right of zero B is "
         "better, left of zero A, across zero undecided.",
@@ -286,26 +286,26 @@ def forest() -> Picture:
         *(("breast-cancer", 2, -4, 8), ("cell-nuclei", -4, -8, 0.5), ("titanic", 5, -2, 12)),
     )
     zero, unit = 420, 14
-    made.parts.append(f'<path class="axis" d="M{zero} 40 L{zero} 340"/>')
-    made.text("A better", (zero - 90, 30), "note")
-    made.text("B better", (zero + 90, 30), "note")
+    picture.parts.append(f'<path class="axis" d="M{zero} 40 L{zero} 340"/>')
+    picture.text("A better", (zero - 90, 30), "note")
+    picture.text("B better", (zero + 90, 30), "note")
     for number, (task, mean, low, high) in enumerate((*rows, ("all tasks", 2.5, -3, 8))):
         top = 62 + 42 * number
-        made.text(task, (150, top + 5), "title" if task == "all tasks" else "")
-        made.parts.append(f'<path class="axis" d="M{zero + low * unit:g} {top} L{zero + high * unit:g} {top}"/>')
+        picture.text(task, (150, top + 5), "title" if task == "all tasks" else "")
+        picture.parts.append(f'<path class="axis" d="M{zero + low * unit:g} {top} L{zero + high * unit:g} {top}"/>')
         kind = "agent" if task == "all tasks" else "plugin"
-        made.parts.append(
+        picture.parts.append(
             f'<rect class="{kind}" x="{zero + mean * unit - 6:g}" y="{top - 6}" width="12" height="12" rx="2"/>'
         )
-    made.text("box: the difference; line: its interval", (690, 67), "note left")
-    made.text("the interval excludes zero:", (690, 142), "note left")
-    made.text("B is better on this task", (690, 159), "note left")
-    made.text("mean over tasks: it includes", (690, 309), "note left")
-    made.text("zero, so the result is undecided", (690, 326), "note left")
+    picture.text("box: the difference; line: its interval", (690, 67), "note left")
+    picture.text("the interval excludes zero:", (690, 142), "note left")
+    picture.text("B is better on this task", (690, 159), "note left")
+    picture.text("mean over tasks: it includes", (690, 309), "note left")
+    picture.text("zero, so the result is undecided", (690, 326), "note left")
     for points in (-10, 0, 10):
-        made.text(f"{points:+d}" if points else "0", (zero + points * unit, 362), "note")
-    made.text("difference in points of percentile (figures made up)", (zero, 390), "note")
-    return made
+        picture.text(f"{points:+d}" if points else "0", (zero + points * unit, 362), "note")
+    picture.text("difference in points of percentile (figures made up)", (zero, 390), "note")
+    return picture
 
 
 def with_dark_colors(plot: str) -> str:

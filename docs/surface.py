@@ -232,8 +232,8 @@ def load() -> None:
 
 def pages() -> dict[Path, str]:
     """Return all pages of the public API."""
-    made = {REFERENCE / "api" / f"{module}.md": page(module) for module in (*facades(), *APPLICATIONS)}
-    return {REFERENCE / "api-plugin.md": index_page(), **made}
+    generated = {REFERENCE / "api" / f"{module}.md": page(module) for module in (*facades(), *APPLICATIONS)}
+    return {REFERENCE / "api-plugin.md": index_page(), **generated}
 
 
 def documented(text: str) -> str:
