@@ -15,7 +15,7 @@ import pytest
 from mleredux._core.plugins.loader import resolve
 from mleredux.models import Competition
 from mleredux_competition_mlebench.blocks import Preparation
-from mleredux_competition_mlebench.blocks.likeness import linked, looks
+from mleredux_competition_mlebench.blocks.likeness import image_hashes, linked
 from mleredux_competition_mlebench.blocks.trees import Folder
 from mleredux_competition_mlebench.competitions.stanford_covid_vaccine import families
 
@@ -70,7 +70,7 @@ def test_copies_of_a_picture_look_the_same_in_other_sizes_and_qualities(tmp_path
     picture(tmp_path / "small.jpg", 1, (170, 160), 60)
     picture(tmp_path / "b.jpg", 2)
     (tmp_path / "none.jpg").write_bytes(b"no picture")
-    found = looks(Folder(tmp_path, "pictures"), ["a.jpg", "small.jpg", "b.jpg", "none.jpg"])
+    found = image_hashes(Folder(tmp_path, "pictures"), ["a.jpg", "small.jpg", "b.jpg", "none.jpg"])
     a, small, b, none = linked(found, 0.94)
     assert a == small
     assert len({a, b, none}) == 3

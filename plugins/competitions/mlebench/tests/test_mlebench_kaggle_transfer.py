@@ -78,12 +78,12 @@ def test_another_process_goes_on_where_the_first_was_killed(
     class Killed(BaseException):
         pass
 
-    def told(done: int, _total: int | None) -> None:
+    def progress(done: int, _total: int | None) -> None:
         if done > 1_000_000:
             raise Killed
 
     first = download()
-    first.told = told
+    first.progress = progress
     with pytest.raises(Killed):
         first.run()
     assert not first.target.exists()

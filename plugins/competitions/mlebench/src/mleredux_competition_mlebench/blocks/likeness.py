@@ -41,12 +41,11 @@ def linked(cells: npt.NDArray[Any], share: float) -> npt.NDArray[np.int64]:
     return group
 
 
-def looks(tree: Tree, names: Sequence[str]) -> npt.NDArray[np.uint8]:
+def image_hashes(tree: Tree, names: Sequence[str]) -> npt.NDArray[np.uint8]:
     """Return a coarse hash of each image, nearly equal for copies in other sizes, formats and qualities.
 
     It is the difference hash: it records which of two horizontal neighbors in a gray grid of 17 by 16 cells is
-    brighter. For files
-    that are not images, the bytes are used.
+    brighter. For files that are not images, the bytes are used.
 
     Returns:
         Zeros and ones, shape (images, 256).
@@ -61,11 +60,11 @@ def looks(tree: Tree, names: Sequence[str]) -> npt.NDArray[np.uint8]:
     with ThreadPoolExecutor() as pool:
         contents = ((name, content.read()) for name, content in tree.stream(dict.fromkeys(names)))
         while batch := dict(islice(contents, _AT_ONCE)):
-            hashes |= zip(batch, pool.map(_look, batch.values()), strict=True)
+            hashes |= zip(batch, pool.map(_hash, batch.values()), strict=True)
     return np.array([hashes[name] for name in names])
 
 
-def _look(data: bytes) -> npt.NDArray[np.uint8]:
+def _hash(data: bytes) -> npt.NDArray[np.uint8]:
     import hashlib
 
     import numpy as np
@@ -92,6 +91,6 @@ def look_alikes(tree: str, pattern: str) -> Group:
     def groups(w: Workspace, rows: pd.DataFrame) -> pd.Series[Any]:
         import pandas as pd
 
-        return pd.Series(linked(looks(w.tree(tree), texts(rows, pattern)), _ALIKE), index=rows.index)
+        return pd.Series(linked(image_hashes(w.tree(tree), texts(rows, pattern)), _ALIKE), index=rows.index)
 
     return groups

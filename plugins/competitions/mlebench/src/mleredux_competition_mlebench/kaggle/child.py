@@ -96,18 +96,18 @@ def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -
             patience.ask(lambda: kaggle.archive(request["competition"])).close()
             return {}
         ask = lambda: kaggle.archive(request["competition"])  # noqa: E731
-    download = Download(ask, Path(request["target"]), patience, _Telling(send).told)
+    download = Download(ask, Path(request["target"]), patience, _ProgressReporter(send).report)
     download.run()
     return {"md5": download.md5}
 
 
-class _Telling:
+class _ProgressReporter:
     """Reports progress in bytes, but not for every block."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None]) -> None:
         self._send, self._last = send, 0.0
 
-    def told(self, done: int, total: int | None) -> None:
+    def report(self, done: int, total: int | None) -> None:
         now = time.monotonic()
         if done == total or now - self._last >= _TELL_SECONDS:
             self._last = now

@@ -20,7 +20,7 @@ _BLOCK = 1 << 20
 
 Ask = Callable[[], requests.Response]
 """Requests the file and returns a response that streams it from its first byte."""
-Told = Callable[[int, int | None], None]
+Progress = Callable[[int, int | None], None]
 
 
 class _Unfinished(Exception):
@@ -41,14 +41,14 @@ class Download:
     Attributes:
         ask: Requests the file; may be called again when a URL has expired.
         target: The path of the complete file.
-        told: Called with the bytes done and the total.
+        progress: Called with the bytes done and the total.
         md5: MD5 reported by the storage, in hexadecimal, if any.
     """
 
     ask: Ask
     target: Path
     patience: Patience = field(default_factory=Patience)
-    told: Told = lambda _done, _total: None
+    progress: Progress = lambda _done, _total: None
     md5: str | None = None
 
     @property
@@ -113,7 +113,7 @@ class Download:
             identity, total = _identity(response), _length(response)
             known = identity is not None and self._marked() == {"identity": identity, "total": total}
             start = self._size() if known else 0
-            self.md5 = _told_md5(response) or self.md5
+            self.md5 = _reported_md5(response) or self.md5
             if not start or (total is not None and start > total):
                 return self._take_all(response)
             if start == total:
@@ -135,12 +135,12 @@ class Download:
 
     def _take(self, response: requests.Response, done: int, total: int | None) -> None:
         with self.part.open("ab") as file:
-            self.told(done, total)
+            self.progress(done, total)
             for block in _blocks(response):
                 file.write(block)
                 file.flush()
                 done += len(block)
-                self.told(done, total)
+                self.progress(done, total)
         if total is not None and done < total:
             raise _Unfinished
         self._finish()
@@ -177,7 +177,7 @@ def _length(response: requests.Response) -> int | None:
     return int(length) if length.isdigit() else None
 
 
-def _told_md5(response: requests.Response) -> str | None:
+def _reported_md5(response: requests.Response) -> str | None:
     """Return the MD5 of the complete file from the header of Google's storage, `x-goog-hash: crc32c=…,md5=<base64>`."""
     match = re.search(r"md5=([A-Za-z0-9+/]{22}==)", response.headers.get("x-goog-hash", ""))
     return base64.b64decode(match.group(1)).hex() if match else None
