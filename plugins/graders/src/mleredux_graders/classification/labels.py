@@ -72,8 +72,8 @@ def label_grader(
         metric: `metric(y_true, y_pred, sample_weight=…, **chosen(options))`.
     """
 
-    def score(rows: Rows, y_pred: Array, given: LabelsT) -> float:
-        return metric(*matched_labels(rows, y_pred, given), sample_weight=rows.weight, **chosen(given))
+    def score(rows: Rows, y_pred: Array, settings: LabelsT) -> float:
+        return metric(*matched_labels(rows, y_pred, settings), sample_weight=rows.weight, **chosen(settings))
 
     return define(id, title, direction, read_labels, score, options=options, perfect=perfect)
 
