@@ -59,7 +59,7 @@ class _Subject(_Part):
     digest: _Digest
 
 
-class _Told(_Part):
+class _RunClaim(_Part):
     id: str
     task: str
     agent: str
@@ -75,7 +75,7 @@ class _Told(_Part):
 
 class _Predicate(_Part):
     created_at: str | None = None
-    runs: list[_Told]
+    runs: list[_RunClaim]
 
 
 class _Statement(_Part):
@@ -235,7 +235,7 @@ def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verifica
     done.problems += [f"{name} is not signed." for name in sorted(unsigned)]
 
 
-def _check_run(archive: zipfile.ZipFile, claim: _Told) -> RunCheck:
+def _check_run(archive: zipfile.ZipFile, claim: _RunClaim) -> RunCheck:
     claimed = claim.claimed()
     score, medal = (claimed.score, claimed.medal) if claimed is not None else (None, None)
     checked = RunCheck(claim.id, claim.task, claim.agent, claim.status, score, medal)
@@ -257,7 +257,7 @@ def _report(content: dict[str, Any]) -> Report:
 
 
 def _grade_again(
-    archive: zipfile.ZipFile, claim: _Told, checked: RunCheck, store: DataStore, catalogue: Catalogue
+    archive: zipfile.ZipFile, claim: _RunClaim, checked: RunCheck, store: DataStore, catalogue: Catalogue
 ) -> None:
     """Grade the submission here, and compare all results of grading."""
     claimed, submission = claim.claimed(), claim.submission

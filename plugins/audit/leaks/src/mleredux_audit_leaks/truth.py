@@ -291,9 +291,9 @@ def _labelled_apart(truth: Truth, tables: list[Table], met: dict[str, float]) ->
         if labels.frame.shape[1] != 1 or not re.search("label|target", labels.name, re.IGNORECASE):
             continue
         others = [
-            one
-            for one in tables
-            if one.rows == labels.rows and one is not labels and one.frame.shape[1] > 1 and met.get(one.name, 0) <= 0.5
+            other
+            for other in tables
+            if other.rows == labels.rows and other.frame.shape[1] > 1 and met.get(other.name, 0) <= 0.5
         ]
         for target in truth.targets if len(others) == 1 and "train" in others[0].name.lower() else ():
             values = target.encode(labels.frame.iloc[:, 0])
