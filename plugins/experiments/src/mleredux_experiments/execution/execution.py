@@ -188,7 +188,7 @@ class Execution:
             try:
                 while True:
                     while queue and len(running) < jobs and reason is None and not self.stop.is_set():
-                        running.add(pool.submit(self._one, queue.popleft(), slots))
+                        running.add(pool.submit(self._execute, queue.popleft(), slots))
                     if not running:
                         break
                     done, running = wait(running, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
@@ -206,7 +206,7 @@ class Execution:
     def _stop_reason(self, spent: Spent) -> str | None:
         return self.over_budget(spent) or self._decided()
 
-    def _one(self, place: Place, slots: Slots) -> Run:
+    def _execute(self, place: Place, slots: Slots) -> Run:
         run = self.store.create(place.plan, self.record.data_dir)
         self.progress(run, "queued")
         self.pipeline(self._image(place.cell.arm)).execute_run(run, slots)

@@ -217,9 +217,9 @@ def generalization(evidence: Evidence) -> Iterator[Finding]:
     if not worse or row.medal:
         return
     line = f"measured {plain(measured, 6)}, scored {plain(scored, 6)}"
-    lines = [one for one in evidence.code.splitlines() if not PATTERNS["dropped"].search(one)] if evidence.leaks else []
-    used = [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", text) for text in lines)]
-    if used:
+    code = evidence.code.splitlines() if evidence.leaks else ()
+    lines = [text for text in code if not PATTERNS["dropped"].search(text)]
+    if used := [name for name in evidence.leaks if any(re.search(rf"\b{re.escape(name)}\b", text) for text in lines)]:
         yield Finding("leak-used", f"{line}; the code uses {used[0]}", "output/code")
     yield Finding("overfitting", line, "report.json")
 
@@ -307,8 +307,8 @@ def findings_in(evidence: Evidence) -> tuple[Finding, ...]:
 
 def _best(row: Row) -> float | None:
     """Return the best score among the submission and its valid versions."""
-    scores = [one for one in (row.score, *(version.score for _, version in _valid(row.versions))) if one is not None]
-    return (min if row.lower_is_better else max)(scores, default=None)
+    scores = (row.score, *(version.score for _, version in _valid(row.versions)))
+    return (min if row.lower_is_better else max)((score for score in scores if score is not None), default=None)
 
 
 def _is_worse(row: Row, score: float, than: float, share: float, least: float = 0.02) -> bool:
