@@ -54,7 +54,7 @@ def mleredux_find_task(name: str, base: Task | None) -> Task | None:
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the commands `findings`, `planted`, `classroom` and `runs techniques`."""
     commands = tomllib.loads((files(__name__) / "commands.toml").read_text(encoding="utf-8"))
-    return [Ref(name, f"{__name__}.{told.pop('function')}", told) for name, told in commands.items()]
+    return [Ref(name, f"{__name__}.{fields.pop('function')}", fields) for name, fields in commands.items()]
 
 
 @hookimpl

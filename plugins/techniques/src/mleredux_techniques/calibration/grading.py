@@ -44,15 +44,15 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 def describe(known: Known, names: tuple[str, ...]) -> dict[str, Any]:
     """Return the figures of one model, with the accepted verdict and classes."""
-    sure = known.told.max(axis=1)
-    right = (known.told.argmax(axis=1) == known.codes).astype(float)
+    sure = known.predicted.max(axis=1)
+    right = (known.predicted.argmax(axis=1) == known.codes).astype(float)
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
     sizes = np.bincount(bins, minlength=BINS)
     apart = np.abs(np.bincount(bins, sure - right, BINS))
     verdict, unsure = _side(sure - right)
     classes, open_ = {}, []
     for code, name in enumerate(names):
-        side, either = _side(known.told[:, code] - (known.codes == code))
+        side, either = _side(known.predicted[:, code] - (known.codes == code))
         if either:
             open_.append(name)
         elif side:
@@ -143,7 +143,7 @@ class Calibrations(OnPredictions[Choice]):
         metric, calibrated = scorer(instance.dataset, instance.base), []
         for (model, method), known, held_out in zip(option[0].items(), fit, held, strict=True):
             # all rows of a split, fitting rows first: the same for every combination
-            find = partial(applied, [method], known, np.vstack([known.told, held_out]), metric)
+            find = partial(applied, [method], known, np.vstack([known.predicted, held_out]), metric)
             calibrated.append(remembered(instance.dataset, f"{model} by {method} {split}", find))
         ours, theirs = np.split(np.mean(calibrated, axis=0), [len(fit[0].codes)])
         if option[1] == "argmax":

@@ -184,7 +184,7 @@ def measure(document: forms.CvAnalysis, instance: Instance) -> Efficacy:
         sample = f"{sample} Methods were executed on {MAX_ROWS} of {rows} rows.".strip()
 
     def judged(differences: Array) -> Efficacy:
-        choices = [Choice(_distance(values), _told(how)) for values, how in zip(differences.T, methods, strict=True)]
+        choices = [Choice(_distance(values), _spelled(how)) for values, how in zip(differences.T, methods, strict=True)]
         metric = scorer(dataset, instance.base)
         measure = MEASURE.format(metric=metric.title)
         return judge(*choices, overlap=_overlap(dataset), scorer=metric, measure=measure, sample=sample, distances=True)
@@ -288,7 +288,7 @@ def _once(instance: Instance, methods: list[forms.CvMethod], number: int) -> lis
     return [truth - remembered(dataset, f"{number} {method!r}", partial(estimate, method)) for method in methods]
 
 
-def _told(method: forms.CvMethod) -> str:
+def _spelled(method: forms.CvMethod) -> str:
     options = ", ".join(f"{key}={value}" for key, value in method.model_dump(exclude={"name"}).items())
     return f"{method.name}({options})"
 

@@ -86,7 +86,7 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         claims = {name: claim for name, claim in claims.items() if name in closed or name not in true}
         credit = sum(_worth(claims[name], are[name]) for name in right & set(claims) & set(are))
         false, hits = set(claims) - set(are), len(set(claims) & set(are))
-        listed = listing(f"{name} ({_told(value)})" for name, value in are.items())
+        listed = listing(f"{name} ({_shown(value)})" for name, value in are.items())
         score = informed(credit, len(false) + hits - credit, len(are), len(closed - set(are)) + hits)
         sheet.mark(part, score, shortened(claims), shortened(are), of=(len(are), len(claims)), listed=listed)
 
@@ -97,7 +97,7 @@ def _worth(claim: Any, true: Any) -> float:
     return float(claim in true)
 
 
-def _told(value: Any) -> str:
+def _shown(value: Any) -> str:
     return f"{value:.2f}" if isinstance(value, float) else " or ".join(str(part) for part in value)
 
 
@@ -124,10 +124,10 @@ class ChangesBefore(OnRows[Changes]):
         kinds = [kind for kind, *_ in option]
         return ", ".join(f"{kind} {kinds.count(kind)} times" for kind in ACTIONS if kind in kinds) or "no change"
 
-    def on(self, one: Pool, option: Changes, instance: Instance, models: Sequence[Model]) -> Array:
-        changed = _changed(one, option)
+    def on(self, data: Pool, option: Changes, instance: Instance, models: Sequence[Model]) -> Array:
+        changed = _changed(data, option)
         key = f"{models} after {sorted(map(list, option))}"
-        return by_split(one, key, lambda split: loss(instance, changed, split, {}, models))
+        return by_split(data, key, lambda split: loss(instance, changed, split, {}, models))
 
 
 STUDY = ChangesBefore()

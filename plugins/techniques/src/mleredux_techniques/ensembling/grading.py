@@ -50,18 +50,19 @@ def describe(ours: Models, theirs: Models, judge: Scorer) -> dict[str, Any]:
     """
     lost, errors = dict[str, float](), dict[str, float]()
     for name, known in ours.items():
-        here, there = losses(judge, known, known.told), losses(judge, theirs[name], theirs[name].told)
+        here, there = losses(judge, known, known.predicted), losses(judge, theirs[name], theirs[name].predicted)
         lost[name] = float(there.mean() - here.mean())
         errors[name] = float(np.hypot(here.std(ddof=1) / len(here) ** 0.5, there.std(ddof=1) / len(there) ** 0.5))
     usual = max(0.0, float(np.median([*lost.values()])))  # a shifted test set costs every model something
     models: dict[str, Any] = {
         name: {
-            "score": judge.score(known.frame, known.codes, known.told),
+            "score": judge.score(known.frame, known.codes, known.predicted),
             "optimistic": lost[name] - usual > max(LOST * judge.unit, ERRORS * errors[name], usual),
         }
         for name, known in ours.items()
     }
-    matrix = np.nan_to_num(np.corrcoef([(known.told - known.told.mean(axis=0)).ravel() for known in ours.values()]))
+    tables = (known.predicted for known in ours.values())
+    matrix = np.nan_to_num(np.corrcoef([(table - table.mean(axis=0)).ravel() for table in tables]))
     same, unsure = copies(list(ours), np.atleast_2d(matrix), SAME, UNSURE)
     return {"models": models, "copies": same, "unsure": unsure, "unit": judge.unit, "perfect": judge.perfect}
 
@@ -152,7 +153,7 @@ def _facts(instance: Instance) -> dict[str, Any]:
 
 
 def _blend(models: Models, weights: Weights) -> Array:
-    return np.asarray(sum(weight * models[name].told for name, weight in weights.items()) / sum(weights.values()))
+    return np.asarray(sum(weight * models[name].predicted for name, weight in weights.items()) / sum(weights.values()))
 
 
 def _greedy(instance: Instance) -> dict[str, float]:

@@ -281,14 +281,14 @@ class Selections(OnRows[Choice]):
         count = len(instance.dataset.features)
         return f"{count - len(option[0])} of {counted(count, 'feature')}, target: {option[1]}"
 
-    def on(self, one: Pool, option: Choice, instance: Instance, models: Sequence[Model]) -> Array:
+    def on(self, data: Pool, option: Choice, instance: Instance, models: Sequence[Model]) -> Array:
         plan, transform = dict.fromkeys(sorted(option[0]), _DROP), option[1]
         if transform == "none":
-            return plans.losses(instance, one, plan, models)
-        if one.dataset.problem != "regression":
+            return plans.losses(instance, data, plan, models)
+        if data.dataset.problem != "regression":
             raise ValueError("the target is a class, which is not transformed")
-        find = partial(_loss, instance, one, plan, transform, models)
-        return by_split(one, f"{models} {[*plan]} {transform}", find)
+        find = partial(_loss, instance, data, plan, transform, models)
+        return by_split(data, f"{models} {[*plan]} {transform}", find)
 
 
 STUDY = Selections()

@@ -109,11 +109,11 @@ class Strategies(OnRows[forms.ImbalanceStrategy]):
         options = ", ".join(f"{key}={value}" for key, value in option.model_dump(exclude={"name"}).items())
         return "the unchanged data" if isinstance(option, forms.NoStrategy) else f"{option.name}({options})"
 
-    def on(self, one: Pool, option: forms.ImbalanceStrategy, instance: Instance, models: Sequence[Model]) -> Array:
+    def on(self, data: Pool, option: forms.ImbalanceStrategy, instance: Instance, models: Sequence[Model]) -> Array:
         """Return the losses; thresholds affect only labels."""
-        labels = scorer(one.dataset, instance.base).asked == "labels"
+        labels = scorer(data.dataset, instance.base).asked == "labels"
         how = _NONE if isinstance(option, forms.TunedThresholdClassifierCV) and not labels else option
-        return by_split(one, f"{models} {how!r}", lambda split: _loss(instance, one, split, how, models))
+        return by_split(data, f"{models} {how!r}", lambda split: _loss(instance, data, split, how, models))
 
     def role(self, instance: Instance) -> str:
         often = "A common choice, but harmful here: nothing is better than unchanged data"

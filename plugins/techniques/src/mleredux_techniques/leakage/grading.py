@@ -75,7 +75,7 @@ def leaks(dataset: Dataset, measured: dict[str, float], shared: int) -> tuple[li
     for declared in dataset.known_leaks if not items else ():
         columns = [name for name in declared["columns"] if name in dataset.kinds]
         if columns:
-            items.append({**_told(columns, measured), "explanation": declared["explanation"]})
+            items.append({**_unclear_leak(columns, measured), "explanation": declared["explanation"]})
     if dataset.planted:  # only planted leaks exist here; drifting columns lose skill, too
         return items, [name for name in dataset.features if name not in {c for leak in items for c in leak["columns"]}]
     lost = losses(sampled(dataset))
@@ -89,7 +89,7 @@ def leaks(dataset: Dataset, measured: dict[str, float], shared: int) -> tuple[li
             skill = leaking.skill
             inside, outside, by = skill.inside, skill.outside, skill.view.name
             shown = f"{by!r} predicts the target with a skill of {inside:.2f} in training and {outside:.2f} on the test"
-            leak = _told(list(leaking.columns), measured)
+            leak = _unclear_leak(list(leaking.columns), measured)
             if known_ids & set(leaking.columns):
                 leak["kinds"] = ["id_order", *leak["kinds"]]
             items.append({**leak, "explanation": shown})
@@ -97,7 +97,7 @@ def leaks(dataset: Dataset, measured: dict[str, float], shared: int) -> tuple[li
     return items, [name for name in lost.holding if name not in known]
 
 
-def _told(columns: list[str], strengths_of: dict[str, float]) -> dict[str, Any]:
+def _unclear_leak(columns: list[str], strengths_of: dict[str, float]) -> dict[str, Any]:
     """Return a leak whose kind the data can't show; its strength counts if the column is a monotone copy."""
     strength = strengths_of.get(columns[0], 0.0) if len(columns) == 1 else 0.0
     kinds = [*COLUMN_KINDS, *(["interaction"] if len(columns) > 1 else [])][::-1]

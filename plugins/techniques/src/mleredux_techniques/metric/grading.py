@@ -54,7 +54,7 @@ def describe(known: Known, judge: Scorer) -> dict[str, Any]:
         "better": "higher" if judge.task.direction == "maximize" else "lower",
         "ignores": _ignored(known, judge, score),
         **constant,
-        "score": score(known.told),
+        "score": score(known.predicted),
         "unit": judge.unit,
     }
 
@@ -69,11 +69,11 @@ def _ignored(known: Known, judge: Scorer, score: Callable[[Array], float]) -> li
             return False
 
     rng = np.random.default_rng(0)
-    mixed = known.told[rng.permutation(len(known.told))]
-    level = known.told.mean() if judge.asked == "numbers" else 1 / known.told.shape[1]
-    samples = [0.8 * known.told + 0.2 * level, 0.5 * known.told + 0.3 * mixed + 0.2 * level]
+    mixed = known.predicted[rng.permutation(len(known.predicted))]
+    level = known.predicted.mean() if judge.asked == "numbers" else 1 / known.predicted.shape[1]
+    samples = [0.8 * known.predicted + 0.2 * level, 0.5 * known.predicted + 0.3 * mixed + 0.2 * level]
     spread = float(known.codes.std())
-    weights = np.exp(np.linspace(0.7, -0.7, known.told.shape[1]))
+    weights = np.exp(np.linspace(0.7, -0.7, known.predicted.shape[1]))
     if judge.asked == "numbers":
         changes: dict[str, list[Callable[[Any], Any]]] = {
             "shift": [lambda p: p + 0.7 * spread, lambda p: p - 0.3 * spread],
@@ -132,7 +132,7 @@ def mark(sheet: Sheet, document: MetricAnalysis, truth: dict[str, Any]) -> None:
     sheet.claims("improve", set(document.improve) - set(truth["unsure"]), truth["improve"])
     best = truth["classes"] if truth.get("classes") else "any" if truth.get("any") else truth["constant"]
     weight = 0.02 if truth.get("any") else 0.1
-    sheet.mark("best constant", _credit(document, truth), document.constant, best, told=_told(truth), weight=weight)
+    sheet.mark("best constant", _credit(document, truth), document.constant, best, text=_line(truth), weight=weight)
     for name in ("constant_score", "score"):
         if truth[name] is not None:
             off = abs(getattr(document, name) - truth[name]) / truth["unit"]
@@ -140,7 +140,7 @@ def mark(sheet: Sheet, document: MetricAnalysis, truth: dict[str, Any]) -> None:
             sheet.mark(name, credit, getattr(document, name), round(truth[name], 6), reached=truth[name])
 
 
-def _told(truth: dict[str, Any]) -> str:
+def _line(truth: dict[str, Any]) -> str:
     constant = truth["constant"]
     if truth["constant_score"] is None:
         return "No constant has a score."

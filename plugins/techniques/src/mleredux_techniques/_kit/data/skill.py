@@ -55,11 +55,11 @@ class Judge:
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
-        self.y, self.asked = outputs(dataset)
+        self.y, self.truth = outputs(dataset)
         self.prior = self.y.mean(axis=0)
         self.ahead = dataset.time is not None
         self.groups = group_codes(dataset, dataset.train) if dataset.group else None
-        self.weights = _shift_of_target(self.y, self.asked)
+        self.weights = _shift_of_target(self.y, self.truth)
 
     @cached_property
     def folds(self) -> Array:
@@ -149,7 +149,7 @@ class Judge:
         )
         everyone = np.ones(len(self.y), dtype=bool)
         nothing = View("all words", folds[:0], folds[:0], 0, flat=False)
-        return self._lost(nothing, inside, means(everyone, theirs), np.ones(len(self.asked), dtype=bool), len(self.y))
+        return self._lost(nothing, inside, means(everyone, theirs), np.ones(len(self.truth), dtype=bool), len(self.y))
 
     def _lost(self, view: View, inside: Array, predicted: Array, rows: Array, count: float) -> Skill:
         """Return the skill for the output that loses the most on the test set.
@@ -163,12 +163,12 @@ class Judge:
         groups = group_codes(self.dataset, self.dataset.test)[rows]
         held = self.weights[rows]
         outside = np.array(
-            [correlations(predicted[rows][:, [k]], self.asked[rows][:, [k]], held[:, k])[0] for k in range(len(inside))]
+            [correlations(predicted[rows][:, [k]], self.truth[rows][:, [k]], held[:, k])[0] for k in range(len(inside))]
         )
         worst = int((inside - outside).argmax())
         if inside[worst] - outside[worst] < NOTABLE:
             return Skill(view, float(inside[worst]), float(outside[worst]), np.inf)
-        error = _error(predicted[rows, worst], self.asked[rows, worst], held[:, worst], groups)
+        error = _error(predicted[rows, worst], self.truth[rows, worst], held[:, worst], groups)
         # for a rare output, resamples are too similar
         error = max(error, float((1 - outside[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
         error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))

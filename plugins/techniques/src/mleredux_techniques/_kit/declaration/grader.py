@@ -56,21 +56,21 @@ def solution(technique: TechniqueSpec, task: Task, private: Path) -> bytes:
         return to_json(technique.solution(instance), indent=1, fallback=lambda value: value.item())
 
 
-def grade(technique: TechniqueSpec, given: GradingInput) -> Score:
+def grade(technique: TechniqueSpec, inputs: GradingInput) -> Score:
     """Score a document.
 
     Raises:
         InvalidSubmission: The document is invalid; the message names the field and the reason.
     """
-    document = read_document(technique.document, given.submission, given.task.submission.file)
-    return score(technique, document, given)
+    document = read_document(technique.document, inputs.submission, inputs.task.submission.file)
+    return score(technique, document, inputs)
 
 
-def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> Score:
+def score(technique: TechniqueSpec, document: Document, inputs: GradingInput) -> Score:
     """Grade the facts, then the efficacy, and combine them."""
     from itertools import islice
 
-    dataset, instance = opened(technique, given)
+    dataset, instance = opened(technique, inputs)
     facts = technique.assess(document, instance.truth)
     efficacy = carry_out(technique, document, instance)
     if dataset.planted and technique.private_parts:  # planted facts are known without the test labels
@@ -93,23 +93,23 @@ def score(technique: TechniqueSpec, document: Document, given: GradingInput) -> 
 
 class _Opened(threading.local):
     of: tuple[str, Task, bytes] | None = None
-    found: tuple[Dataset, Instance]
+    content: tuple[Dataset, Instance]
 
 
 _opened = _Opened()
 
 
-def opened(technique: TechniqueSpec, given: GradingInput) -> tuple[Dataset, Instance]:
+def opened(technique: TechniqueSpec, inputs: GradingInput) -> tuple[Dataset, Instance]:
     """Return the data of a task, and the instance that recommendations are executed on.
 
     A thread that grades several documents of one task gets the same objects, so that cached results are reused.
     """
-    base = given.task.base or given.task
-    content = hashlib.sha256(b"".join((given.private / name).read_bytes() for name in (TRUTH_FILE, *FILES))).digest()
+    base = inputs.task.base or inputs.task
+    content = hashlib.sha256(b"".join((inputs.private / name).read_bytes() for name in (TRUTH_FILE, *FILES))).digest()
     if _opened.of != (of := (technique.id, base, content)):
-        dataset, truth = load(given.private), json.loads((given.private / TRUTH_FILE).read_bytes())
-        _opened.of, _opened.found = of, (dataset, Instance(view(dataset, technique.id), truth, base))
-    return _opened.found
+        dataset, truth = load(inputs.private), json.loads((inputs.private / TRUTH_FILE).read_bytes())
+        _opened.of, _opened.content = of, (dataset, Instance(view(dataset, technique.id), truth, base))
+    return _opened.content
 
 
 def combined(facts: float, efficacy: float | None, *, decided: bool = True) -> float:

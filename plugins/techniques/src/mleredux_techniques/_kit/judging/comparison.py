@@ -95,7 +95,7 @@ def standard_error(values: Array, overlap: float) -> float:
 def judge(
     naive: Choice,
     strong: Choice,
-    given: Choice,
+    recommended: Choice,
     *,
     overlap: float,
     scorer: Scorer,
@@ -105,7 +105,7 @@ def judge(
 ) -> Efficacy:
     """Score the recommendation between the naive and the strong choice.
 
-    The score is `(naive - given) / (naive - strong)` of mean losses, clipped to 0 … 1. If naive and strong do not
+    The score is `(naive - recommended) / (naive - strong)` of mean losses, clipped to 0 … 1. If naive and strong do not
     differ significantly, there is no score, but a recommendation that is significantly worse than both gets 0.
 
     Args:
@@ -118,17 +118,17 @@ def judge(
     shown = abs if distances else scorer.shown
     gap = difference(naive.losses, strong.losses, overlap)
     measure = measure.format(metric=scorer.title)
-    means = [shown(float(choice.losses.mean())) for choice in (naive, strong, given)]
+    means = [shown(float(choice.losses.mean())) for choice in (naive, strong, recommended)]
     sentence = f"Recommended {means[2]:.4f}, naive {means[0]:.4f}, strong {means[1]:.4f}: {measure}"
-    sentence += f", mean of {len(given.losses)} splits."
+    sentence += f", mean of {len(recommended.losses)} splits."
     decided = gap.significant and gap.mean > SMALLEST_GAP * scorer.unit
     score, error = None, None
     if decided:
-        score = round(float(np.clip((naive.losses.mean() - given.losses.mean()) / gap.mean, 0, 1)), 4)
-        error = round(_ratio_error(naive.losses - given.losses, naive.losses - strong.losses, overlap), 4)
+        score = round(float(np.clip((naive.losses.mean() - recommended.losses.mean()) / gap.mean, 0, 1)), 4)
+        error = round(_ratio_error(naive.losses - recommended.losses, naive.losses - strong.losses, overlap), 4)
         sentence += f" That is {score:.2f} ± {error:.2f} of the way from naive to strong."
     else:
-        harm = [difference(given.losses, other.losses, overlap) for other in (naive, strong)]
+        harm = [difference(recommended.losses, other.losses, overlap) for other in (naive, strong)]
         sentence += " Naive and strong do not differ significantly"
         if all(gap_of.significant and gap_of.mean > SMALLEST_GAP * scorer.unit for gap_of in harm):
             score, error = 0.0, 0.0
@@ -143,7 +143,7 @@ def judge(
             for name, choice, subject in (
                 ("naive choice", naive, naive.role),
                 ("strong choice", strong, "The best of a panel, chosen on other splits"),
-                ("recommended choice", given, "The recommendation"),
+                ("recommended choice", recommended, "The recommendation"),
             )
         ),
         Figure("gap", apart, "The gain of strong over naive. Efficacy is scored if it is larger than its noise."),

@@ -87,29 +87,27 @@ class Efficacy:
     training: float | None = None
 
 
-def close(given: float, true: float, tolerance: float = 0.02, absolute: float = 0.0) -> float:
+def close(answer: float, true: float, tolerance: float = 0.02, absolute: float = 0.0) -> float:
     """Return 1 if a value is within a relative tolerance of the truth, 0.5 within five times the tolerance, else 0.
 
     Args:
         absolute: Differences up to this are ignored.
     """
-    off = max(0.0, abs(given - true) - absolute)
+    off = max(0.0, abs(answer - true) - absolute)
     if off <= tolerance * abs(true):
         return 1.0
     return 0.5 if off <= 5 * tolerance * abs(true) else 0.0
 
 
-def f1(given: Iterable[Any], true: Iterable[Any]) -> float:
+def f1(answers: Iterable[Any], true: Iterable[Any]) -> float:
     """Return the F1 score of two sets; 1 if both are empty."""
-    given, true = set(given), set(true)
-    if not given and not true:
-        return 1.0
-    return 2 * len(given & true) / (len(given) + len(true))
+    answers, true = set(answers), set(true)
+    return 2 * len(answers & true) / (len(answers) + len(true)) if answers or true else 1.0
 
 
-def soft_f1(credits: float, given: int, true: int) -> float:
-    """Return the F1 score with partial credits: `credits` for `given` claims and `true` facts."""
-    return 2 * credits / (given + true) if given + true else 1.0
+def soft_f1(credits: float, claims: int, true: int) -> float:
+    """Return the F1 score of `claims` statements about `true` facts, of which the sum of `credits` is right."""
+    return 2 * credits / (claims + true) if claims + true else 1.0
 
 
 def informed(hits: float, false: float, are: int, others: int) -> float:
@@ -149,9 +147,9 @@ def finding(
     Args:
         decides: As in `Figure`; None means true if there are things to find or some were claimed.
     """
-    found = true > 0 or given > 0
-    figure = component(name, weight, score, value, explanation, decides=found if decides is None else decides)
-    return figure if found else replace(figure, weight=weight * NOTHING, empty=True)
+    present = true > 0 or given > 0
+    figure = component(name, weight, score, value, explanation, decides=present if decides is None else decides)
+    return figure if present else replace(figure, weight=weight * NOTHING, empty=True)
 
 
 @cache
@@ -186,7 +184,7 @@ class Sheet:
         self._figures: list[Figure] = []
 
     def figure(
-        self, name: str, score: float, given: Any, true: Any, *, of: tuple[int, int] | None = None, **figures: Any
+        self, name: str, score: float, answer: Any, true: Any, *, of: tuple[int, int] | None = None, **figures: Any
     ) -> Figure:
         """Return the figure of a question.
 
@@ -196,50 +194,50 @@ class Sheet:
         """
         question = {**self._questions[name], **figures}
         form = question["none"] if of and not of[0] and "none" in question else question["says"]
-        sentence = _PLAIN.format(form, **{"given": given, "true": true, **figures})
-        weight, value, decides = question["weight"], versus(given, true), question.get("decides")
+        sentence = _PLAIN.format(form, **{"given": answer, "true": true, **figures})
+        weight, value, decides = question["weight"], versus(answer, true), question.get("decides")
         if of is None:
             return component(name, weight, score, value, sentence, decides=bool(decides))
         return finding(name, weight, score, value, sentence, true=of[0], given=of[1], decides=decides)
 
-    def mark(self, name: str, score: float, given: Any, true: Any, **figures: Any) -> float:
+    def mark(self, name: str, score: float, answer: Any, true: Any, **figures: Any) -> float:
         """Add the figure of a question, with the arguments of `figure`; return its score."""
-        self._figures.append(self.figure(name, score, given, true, **figures))
+        self._figures.append(self.figure(name, score, answer, true, **figures))
         return self._figures[-1].score or 0.0
 
-    def same(self, name: str, given: Any, true: Any, **figures: Any) -> None:
+    def same(self, name: str, answer: Any, true: Any, **figures: Any) -> None:
         """Mark an answer that is correct if it equals the truth."""
-        self.mark(name, float(given == true), given, true, **figures)
+        self.mark(name, float(answer == true), answer, true, **figures)
 
-    def number(self, name: str, given: float, true: float, **figures: Any) -> None:
+    def number(self, name: str, answer: float, true: float, **figures: Any) -> None:
         """Mark a number, within the question's tolerance as in `close`."""
-        self.mark(name, close(given, true, self._questions[name].get("tolerance", 0.02)), given, true, **figures)
+        self.mark(name, close(answer, true, self._questions[name].get("tolerance", 0.02)), answer, true, **figures)
 
     def duplicates(self, document: Any, truth: dict[str, Any]) -> None:
         """Mark the counts of duplicate rows in fields that cv and leakage share."""
         for name in ("duplicate_rows", "shared_rows"):
-            given, true = getattr(document, name), truth[name]
-            self.number(name.replace("_", " "), given, true, of=(true, given))
+            answer, true = getattr(document, name), truth[name]
+            self.number(name.replace("_", " "), answer, true, of=(true, answer))
 
     def measured(
-        self, name: str, right: Sized, given: Sized, true: Mapping[str, Any], *, listed: str = "", found: bool = False
+        self, name: str, right: Sized, claims: Sized, true: Mapping[str, Any], *, listed: str = "", found: bool = False
     ) -> None:
         """Mark figures of several things by F1; `found` if there may be none, as in `finding`."""
-        score, counts = soft_f1(len(right), len(given), len(true)), (len(true), len(given)) if found else None
+        score, counts = soft_f1(len(right), len(claims), len(true)), (len(true), len(claims)) if found else None
         shown: dict[str, Any] = {"right": len(right), "all": len(true), "listed": listed}
-        self.mark(name, score, len(given), shortened(true), of=counts, **shown)
+        self.mark(name, score, len(claims), shortened(true), of=counts, **shown)
 
-    def claims(self, name: str, said: Iterable[Any], are: Iterable[Any], *, false: int = 0, **figures: Any) -> None:
+    def claims(self, name: str, answers: Iterable[Any], are: Iterable[Any], *, false: int = 0, **figures: Any) -> None:
         """Mark a set of things to find by F1; the sentence shows their list as `listed`.
 
         Args:
             false: Further claims that are certainly wrong.
         """
-        said, are = sorted(set(said)), sorted(set(are))
+        answers, are = sorted(set(answers)), sorted(set(are))
         listed = listing(" and ".join(item) if isinstance(item, tuple) else str(item) for item in are)
-        count = len(said) + false
-        score = soft_f1(len(set(said) & set(are)), count, len(are))
-        self.mark(name, score, said[:MOST_SHOWN], are[:MOST_SHOWN], of=(len(are), count), listed=listed, **figures)
+        count = len(answers) + false
+        score = soft_f1(len(set(answers) & set(are)), count, len(are))
+        self.mark(name, score, answers[:MOST_SHOWN], are[:MOST_SHOWN], of=(len(are), count), listed=listed, **figures)
 
     def add(self, *figures: Figure) -> None:
         """Add figures."""
@@ -271,9 +269,9 @@ def listing(names: Iterable[str]) -> str:
     return (", ".join(listed[:SHOWN]) + more) or "none"
 
 
-def versus(given: Any, true: Any) -> dict[str, Any]:
+def versus(answer: Any, true: Any) -> dict[str, Any]:
     """Format an answer next to the fact."""
-    return {"given": given, "true": true}
+    return {"given": answer, "true": true}
 
 
 def shortened(mapping: Mapping[str, Any], limit: int = 50) -> dict[str, Any]:

@@ -62,10 +62,10 @@ def rows_of(data: Pool, split: Split, plan: Plan) -> Rows:
     )
 
 
-def losses(instance: Instance, one: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
+def losses(instance: Instance, data: Pool, plan: Plan, models: Sequence[Model] = MODELS) -> Array:
     """Return the loss of the best model for each split, of shape (splits,): the metric, negated if higher is better."""
     steps = sorted((name, repr(how)) for name, how in plan.items())
-    return by_split(one, f"{models} {steps}", lambda split: loss(instance, one, split, plan, models))
+    return by_split(data, f"{models} {steps}", lambda split: loss(instance, data, split, plan, models))
 
 
 def by_split(data: Pool, key: str, find: Callable[[Split], Array]) -> Array:

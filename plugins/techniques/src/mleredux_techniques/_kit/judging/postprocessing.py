@@ -31,12 +31,12 @@ class Known:
     """Predictions for rows with known targets.
 
     Attributes:
-        told: Predicted probabilities of shape (rows, classes), or numbers of shape (rows, 1).
+        predicted: Predicted probabilities of shape (rows, classes), or numbers of shape (rows, 1).
         codes: True class codes or numbers, of shape (rows,).
         frame: The rows.
     """
 
-    told: Array
+    predicted: Array
     codes: Array
     frame: Frame
 
@@ -55,8 +55,8 @@ def applied(steps: Sequence[Step], known: Known, predictions: Array, judge: Scor
         if step not in possible:
             raise ValueError(f"{step} does not apply to predictions of {judge.asked}")
         change = _of_numbers if judge.asked == "numbers" else _of_classes
-        both = change(step, known, np.vstack([known.told, predictions]), judge, rough)
-        known, predictions = replace(known, told=both[:count]), both[count:]
+        both = change(step, known, np.vstack([known.predicted, predictions]), judge, rough)
+        known, predictions = replace(known, predicted=both[:count]), both[count:]
     return predictions
 
 
@@ -68,7 +68,7 @@ def _of_classes(step: Step, known: Known, predictions: Array, judge: Scorer, rou
         return np.asarray(np.eye(predictions.shape[1])[predictions.argmax(axis=1)])
     if step == "temperature":
         rows = np.arange(len(known.codes))
-        lost = [-np.log(powered(known.told, power)[rows, known.codes]).mean() for power in _POWERS]
+        lost = [-np.log(powered(known.predicted, power)[rows, known.codes]).mean() for power in _POWERS]
         return powered(predictions, float(_POWERS[int(np.argmin(lost))]))
     if step == "sigmoid":
         return _sigmoid(known, predictions, 1e3 if rough else 1.0)
@@ -99,7 +99,7 @@ def _sigmoid(known: Known, predictions: Array, penalty: float = 1.0) -> Array:
     tool = LogisticRegression(C=penalty, max_iter=25)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # few iterations suffice
-        tool.fit(np.log(np.clip(known.told, LEAST, 1.0)), known.codes)
+        tool.fit(np.log(np.clip(known.predicted, LEAST, 1.0)), known.codes)
     shares = np.full(predictions.shape, LEAST)
     shares[:, tool.classes_] = tool.predict_proba(np.log(np.clip(predictions, LEAST, 1.0)))
     return _normalised(shares)
@@ -113,7 +113,7 @@ def _isotonic(known: Known, predictions: Array) -> Array:
         warnings.simplefilter("ignore")  # predictions may be uninformative
         for code in range(predictions.shape[1]):
             tool = IsotonicRegression(out_of_bounds="clip", increasing="auto")
-            columns.append(tool.fit(known.told[:, code], known.codes == code).predict(predictions[:, code]))
+            columns.append(tool.fit(known.predicted[:, code], known.codes == code).predict(predictions[:, code]))
     return _normalised(np.maximum(np.column_stack(columns), LEAST))
 
 
@@ -147,15 +147,15 @@ def _of_numbers(step: Step, known: Known, predictions: Array, judge: Scorer, rou
     if step == "round":
         return np.round(predictions)
     if step == "scale":
-        near = _best(np.geomspace(0.25, 4, 9), lambda factor: factor * known.told, known, judge)
+        near = _best(np.geomspace(0.25, 4, 9), lambda factor: factor * known.predicted, known, judge)
         factors = near * np.geomspace(2**-0.5, 2**0.5, 9)
-        return np.asarray(_best(factors, lambda factor: factor * known.told, known, judge) * predictions)
+        return np.asarray(_best(factors, lambda factor: factor * known.predicted, known, judge) * predictions)
     return predictions if step == "none" else _binned(step, known, predictions, rough)
 
 
 def _binned(functional: str, known: Known, predictions: Array, rough: bool) -> Array:
     """Return the target functional in bins of similar predictions, interpolated; with fewer bins if `rough`."""
-    ours = known.told[:, 0]
+    ours = known.predicted[:, 0]
     order = np.argsort(ours, kind="stable")
     parts = np.array_split(order, FEW_BINS if rough else int(np.clip(len(order) // ROWS_A_BIN, 1, 30)))
     find: dict[str, Callable[[Array], float]] = {

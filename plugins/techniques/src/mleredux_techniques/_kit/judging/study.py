@@ -119,7 +119,7 @@ class OnRows(Study[Option]):
     """The reference models that are trained."""
 
     @abstractmethod
-    def on(self, one: Pool, option: Option, instance: Instance, models: Sequence[Model]) -> Array:
+    def on(self, data: Pool, option: Option, instance: Instance, models: Sequence[Model]) -> Array:
         """Return the loss of the best model for each split of a pool."""
 
     def losses(self, instance: Instance, option: Option, stage: Stage) -> Losses:
@@ -179,10 +179,10 @@ class OfColumns(OnRows[Treatments]):
         """Return the strong choice as JSON values."""
         return {name: how.model_dump() for name, how in self.strong(instance).items()}
 
-    def on(self, one: Pool, option: Treatments, instance: Instance, models: Sequence[Model]) -> Array:
+    def on(self, data: Pool, option: Treatments, instance: Instance, models: Sequence[Model]) -> Array:
         """Return the losses of a plan."""
         plan = {name: Preprocessing(**{self.kind: how}) for name, how in option.items()}
-        return losses(instance, one, plan, models)
+        return losses(instance, data, plan, models)
 
     def told(self, option: Treatments, instance: Instance) -> str:
         """Describe how many columns get each treatment."""

@@ -83,14 +83,14 @@ def clean(
     return cleaned
 
 
-def need(dataset: Dataset, technique: str, found: list[str], count: int, what: str) -> None:
+def need(dataset: Dataset, technique: str, columns: list[str], count: int, what: str) -> None:
     """Check that there are enough columns.
 
     Raises:
         NotApplicable: There are too few columns.
     """
-    if len(found) < count:
-        raise refusal(dataset, f"{technique}+planted", f"it needs {count} {what}, but has {len(found)}")
+    if len(columns) < count:
+        raise refusal(dataset, f"{technique}+planted", f"it needs {count} {what}, but has {len(columns)}")
 
 
 def standardised(values: Array) -> Array:
