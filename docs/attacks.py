@@ -101,19 +101,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--area", action="append", choices=list(AREAS))
-    asked, options = parser.parse_known_args()
+    arguments, options = parser.parse_known_args()
     tally = Tally()
-    files = [str(ROOT / each) for area in asked.area or AREAS for each in AREAS[area].split()]
+    files = [str(ROOT / each) for area in arguments.area or AREAS for each in AREAS[area].split()]
     ended = pytest.main(
         ["-q", "-m", "attack", "-p", "no:cacheprovider", "--rootdir", str(ROOT), *options, *files], [tally]
     )
     page = PAGE.read_text(encoding="utf-8")
-    found = _TABLE.search(page)
-    table = tally.table(found[0] if found and asked.area else "")
+    previous = _TABLE.search(page)
+    table = tally.table(previous[0] if previous and arguments.area else "")
     print(table)
     if tally.left_out:
         print("Not tried here:", ", ".join(f"{count} of {area}" for area, count in sorted(tally.left_out.items())))
-    if not asked.check and not tally.left_out:
+    if not arguments.check and not tally.left_out:
         PAGE.write_text(_TABLE.sub(lambda _: table, page), encoding="utf-8")
     return int(ended)
 

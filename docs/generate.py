@@ -224,11 +224,11 @@ def kept_ids_table() -> str:
 
 def fixed_variants() -> dict[str, Any]:
     """Return the variant `fixed` of each competition that has one."""
-    found = {
+    variants = {
         ref.id: resolve(ref, None).variants.get("fixed")
         for ref in mleredux_competition_mlebench.mleredux_register_tasks()
     }
-    return {name: variant for name, variant in found.items() if variant is not None}
+    return {name: variant for name, variant in variants.items() if variant is not None}
 
 
 def directory_page() -> str:
@@ -243,18 +243,18 @@ def directory_page() -> str:
         "Plugins are code that you install: they run with your privileges.",
     ]
     for role, entries in itertools.groupby(
-        sorted(directory(), key=lambda one: (one.role, one.name)), lambda one: one.role
+        sorted(directory(), key=lambda entry: (entry.role, entry.name)), lambda entry: entry.role
     ):
         lines += ["", f"## {role.capitalize()}", "", "| package | what it is | registers |", "|---|---|---|"]
-        for one in entries:
-            lines.append(f"| [{one.name}]({one.source}) | {one.summary} | {_registers(one.provides)} |")
+        for entry in entries:
+            lines.append(f"| [{entry.name}]({entry.source}) | {entry.summary} | {_registers(entry.provides)} |")
     return "\n".join(lines) + "\n"
 
 
 def _registers(provides: dict[str, tuple[str, ...]]) -> str:
     """Return names by kind, or their number if there are many."""
-    told = (f"{', '.join(names)}" if len(names) <= 8 else f"{len(names)} {kind}" for kind, names in provides.items())
-    return "; ".join(told)
+    parts = (f"{', '.join(names)}" if len(names) <= 8 else f"{len(names)} {kind}" for kind, names in provides.items())
+    return "; ".join(parts)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -12,11 +12,11 @@ _TREE = re.compile(r"```\{toctree\}\n((?::[^\n]*\n)*)\n?(.*?)```", re.DOTALL)
 
 def sections() -> dict[str, list[Path]]:
     """Return the pages of the site in menu order, by caption on the front page."""
-    found: dict[str, list[Path]] = {}
+    by_caption: dict[str, list[Path]] = {}
     for options, names in _TREE.findall((DOCS / "index.md").read_text(encoding="utf-8")):
         caption = re.search(r":caption: (.+)", options)
-        found[caption[1] if caption else "Pages"] = [page for name in names.split() for page in _with_inner(name)]
-    return found
+        by_caption[caption[1] if caption else "Pages"] = [page for name in names.split() for page in _with_inner(name)]
+    return by_caption
 
 
 def _with_inner(name: str, depth: int = 0) -> list[Path]:
@@ -26,7 +26,7 @@ def _with_inner(name: str, depth: int = 0) -> list[Path]:
         return []
     inner = _TREE.findall(page.read_text(encoding="utf-8"))
     names = [each for _, names in inner for each in names.split()]
-    below = [found for each in names for found in _with_inner(str(page.relative_to(DOCS).parent / each), depth + 1)]
+    below = [inner for each in names for inner in _with_inner(str(page.relative_to(DOCS).parent / each), depth + 1)]
     return [page, *below]
 
 
@@ -37,7 +37,7 @@ def summary(page: Path) -> tuple[str, str]:
     assert title is not None, f"{page} has no title"
     prose = [part for part in text[title.end() :].split("\n\n") if re.match(r"\s*[A-Za-z`\[*]", part)]
     plain = (
-        re.sub(r"\[([^]]+)\]\([^)]*\)|[*`]", lambda found: found[1] or "", " ".join(prose[0].split())) if prose else ""
+        re.sub(r"\[([^]]+)\]\([^)]*\)|[*`]", lambda match: match[1] or "", " ".join(prose[0].split())) if prose else ""
     )
     return title[1].replace("`", ""), re.split(r"(?<=[.?]) ", plain)[0].rstrip(":")
 

@@ -42,7 +42,7 @@ _KINDS = {"class": "autoclass", "exception": "autoexception", "function": "autof
 
 def facades() -> list[str]:
     """Return the names of the public modules for plugins: those of core, and kits."""
-    own = [f"mleredux.plugin.{found.name}" for found in pkgutil.iter_modules(plugin.__path__)]
+    own = [f"mleredux.plugin.{module.name}" for module in pkgutil.iter_modules(plugin.__path__)]
     kits = sorted(kit.value for kit in entry_points(group="mleredux.kits") if kit.value not in APPLICATIONS)
     return ["mleredux.plugin", *(name for name in own if names_of(name)), *kits]
 
@@ -64,14 +64,14 @@ def exported(module: ModuleType) -> list[str]:
     """Return the names that a module exports: `X` in each `import X as X`, and those assigned beside such imports."""
     tree = ast.parse(inspect.getsource(module))
     imports = [name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names]
-    found = [name.name for name in imports if name.name == name.asname]
-    return found and found + [ast.unparse(node.targets[0]) for node in tree.body if isinstance(node, ast.Assign)]
+    names = [name.name for name in imports if name.name == name.asname]
+    return names and names + [ast.unparse(node.targets[0]) for node in tree.body if isinstance(node, ast.Assign)]
 
 
 def known_since() -> dict[str, str]:
     """Return the version that added each public name; for a removed name, `0.2, removed in 0.4`."""
-    found: dict[str, str] = json.loads(SINCE.read_text(encoding="utf-8")) if SINCE.exists() else {}
-    return found
+    since: dict[str, str] = json.loads(SINCE.read_text(encoding="utf-8")) if SINCE.exists() else {}
+    return since
 
 
 def described(module: str, name: str) -> tuple[str, str, str]:
@@ -84,20 +84,20 @@ def described(module: str, name: str) -> tuple[str, str, str]:
     if written:
         return "value", "", _first(written)
     shown = str(inspect.signature(value)) if inspect.isroutine(value) else ""
-    unquoted = re.sub(r"<function .*? at 0x\w+>|<class [^>]*\b(\w+)'>", lambda found: found[1] or "…", shown)
+    unquoted = re.sub(r"<function .*? at 0x\w+>|<class [^>]*\b(\w+)'>", lambda match: match[1] or "…", shown)
     signature = unquoted.replace("'", "")
     return ("function" if signature else "value"), signature, _first(inspect.getdoc(value) if signature else "")
 
 
 def members(cls: type[Any]) -> dict[str, type[Any]]:
     """Return the public members of a class, fields without a value included, with the class that defines each."""
-    found: dict[str, type[Any]] = {}
+    classes: dict[str, type[Any]] = {}
     for base in cls.__mro__:
         if base.__module__.startswith("mleredux"):
             for name in (*vars(base), *inspect.get_annotations(base)):
                 if name[0] != "_" and name not in _HIDDEN:
-                    found.setdefault(name, base)
-    return found
+                    classes.setdefault(name, base)
+    return classes
 
 
 def text_of(cls: type[Any], name: str) -> str:
@@ -122,7 +122,7 @@ def _texts(cls: type[Any]) -> dict[str, str]:
         return {}
     section = re.split(r"\n(?=\S)", inspect.cleandoc(cls.__dict__.get("__doc__") or "").partition("\nAttributes:\n")[2])
     entries = re.findall(r"^    (\w[\w, ]*): ((?:.|\n(?!    \w[\w, ]*:))*)", section[0], re.MULTILINE)
-    found = {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
+    sentences = {name: " ".join(text.split()) for names, text in entries for name in names.split(", ")}
     try:
         source, _ = inspect.findsource(cls)
     except OSError:  # `PlanLimits` is created from the fields of `Limits`
@@ -130,8 +130,8 @@ def _texts(cls: type[Any]) -> dict[str, str]:
     tree = ast.parse("".join(source))
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef) and node.name == cls.__name__:
-            found |= dict(_below(node.body, source))
-    return found
+            sentences |= dict(_below(node.body, source))
+    return sentences
 
 
 def _below(body: list[ast.stmt], source: list[str]) -> Iterator[tuple[str, str]]:
@@ -164,11 +164,11 @@ def undocumented() -> list[str]:
 @functools.cache
 def homes() -> dict[int, str]:
     """Return the module that documents each class and function, by identity: the first that contains it."""
-    found: dict[int, str] = {}
+    modules: dict[int, str] = {}
     for module in (*facades(), *APPLICATIONS):
         for name in names_of(module):
-            found.setdefault(id(getattr(importlib.import_module(module), name)), module)
-    return found
+            modules.setdefault(id(getattr(importlib.import_module(module), name)), module)
+    return modules
 
 
 def page(module: str) -> str:
@@ -265,9 +265,9 @@ def text_beneath(module: str, name: str) -> str:
 
 @functools.cache
 def _tree(module: str) -> ast.Module:
-    found = importlib.util.find_spec(module)
-    assert found is not None and found.origin is not None
-    return ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+    spec = importlib.util.find_spec(module)
+    assert spec is not None and spec.origin is not None
+    return ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
 
 
 def class_text(app: Any, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:

@@ -250,9 +250,9 @@ def main() -> None:
         policy, history = train(bridge, arguments.rounds, arguments.seed)
         fixed = best_fixed(bridge)
         frozen = Policy(bridge.inputs, seed=arguments.seed + 1)
-    (arguments.output / "policy.json").write_text(json.dumps([one.tolist() for one in policy.weights]), "utf-8")
+    (arguments.output / "policy.json").write_text(json.dumps([matrix.tolist() for matrix in policy.weights]), "utf-8")
     (arguments.output / "rewards.json").write_text(json.dumps(history), "utf-8")
-    fixed_choice = {name: options[one] for (name, options), one in zip(HEADS.items(), fixed, strict=True)}
+    fixed_choice = {name: options[choice] for (name, options), choice in zip(HEADS.items(), fixed, strict=True)}
     sys.stdout.write(f"fixed choice: {fixed_choice}\n")
     if not arguments.held_out:
         return
@@ -270,7 +270,7 @@ def main() -> None:
         compared = ("compare", other, "learned", "--reports", str(reports), "--measure", "percentile")
         subprocess.run([sys.executable, "-m", "mleredux", *compared], check=True)
     used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
-    sys.stdout.write(f"CPU seconds: {sum(one.ru_utime + one.ru_stime for one in used):.0f}\n")
+    sys.stdout.write(f"CPU seconds: {sum(usage.ru_utime + usage.ru_stime for usage in used):.0f}\n")
 
 
 if __name__ == "__main__":
