@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.models.base import FieldTwice, read_json
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 
 from mleredux_experiments.results.sources import Happened, row_of, task_facts
-from mleredux_experiments.results.table import MEDALS, SPLITS, Results, grouped
+from mleredux_experiments.results.table import SPLITS, Results, grouped
 
 PUBLISHED_FOLDER = Path(__file__).parents[1] / "published"
 """Published results included in this package; its README names the sources."""
-_MANY_BYTES = 64 << 20
 
 
 def benchmark() -> dict[str, list[str]]:
@@ -40,6 +38,8 @@ def load_reports(folder: Path) -> Results:
     """
     if not folder.is_dir():
         raise NotFound(f"There is no folder {folder}.", hint="Specify a folder with one folder per row.")
+    from mleredux_grading import read_report
+
     rows, notes = [], []
     for place in sorted(path for path in folder.iterdir() if path.is_dir() and not (path / "run.json").exists()):
         number = 0
@@ -59,42 +59,6 @@ def load_reports(folder: Path) -> Results:
         message = f"{folder} has no grading reports.{note}"
         raise NotFound(message, hint="It needs one folder per row, with one report per run (*.json).")
     return Results(tuple(rows), task_facts(), benchmark(), tuple(notes), by_report=True)
-
-
-def read_report(path: Path) -> list[dict[str, Any]]:
-    """Read the competition reports from a grading report of MLE-bench, a list of such reports, or a single one.
-
-    Raises:
-        MlereduxError: The file is not such a report, or lists a competition twice.
-    """
-    try:
-        if path.stat().st_size > _MANY_BYTES:
-            raise ValueError("too large")
-        content = read_json(path.read_bytes())
-    except FieldTwice as error:
-        raise MlereduxError(f"{path}: {error}.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise MlereduxError(f"{path} can't be read as JSON ({type(error).__name__}).") from error
-    listed = content.get("competition_reports", [content]) if isinstance(content, dict) else content
-    if not isinstance(listed, list) or content == [] or not all(map(_is_report, listed)):
-        raise MlereduxError(
-            f"{path} is not an MLE-bench grading report.",
-            hint="It must be an object with `competition_reports`, each with `competition_id` and the medals, or their "
-            "list alone.",
-        )
-    names = [report["competition_id"] for report in listed]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise MlereduxError(f"{path} lists {twice[0]} more than once.", hint="Split it into one report per run.")
-    return listed
-
-
-def _is_report(doc: Any) -> bool:
-    if not isinstance(doc, dict) or not isinstance(doc.get("competition_id"), str):
-        return False
-    if not all(isinstance(doc.get(name), bool) for name in ("any_medal", "gold_medal", "silver_medal", "bronze_medal")):
-        return False
-    numbers = [doc.get(name) for name in ("score", *(f"{name}_threshold" for name in (*MEDALS, "median")))]
-    return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in numbers)
 
 
 def import_reports(
@@ -125,27 +89,18 @@ def import_reports(
 
 def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the grading reports in a file or folder."""
-    from mleredux_grading import read_jsonl
+    from mleredux_grading import grade_submissions, read_jsonl, read_report
 
     if path.is_file() and path.suffix == ".jsonl":
         listed = read_jsonl(path)
-        yield path, _grade([(line.competition_id, line.submission_path) for line in listed], data_dir)
+        yield path, grade_submissions([(line.competition_id, line.submission_path) for line in listed], data_dir)
     elif path.is_file():
         yield path, {"competition_reports": read_report(path)}
     elif submissions := sorted(path.glob("*/submission.csv")):
-        yield path / "submissions", _grade([(file.parent.name, str(file)) for file in submissions], data_dir)
-    else:
-        files = sorted(path.glob("*.json"))
-        if not files:
-            message = f"{path} has neither grading reports (*.json) nor submissions (COMPETITION/submission.csv)."
-            raise MlereduxError(message, hint="Specify files, or a folder that contains them.")
+        yield path / "submissions", grade_submissions([(file.parent.name, str(file)) for file in submissions], data_dir)
+    elif files := sorted(path.glob("*.json")):
         for file in files:
             yield file, {"competition_reports": read_report(file)}
-
-
-def _grade(submissions: Sequence[tuple[str, str | None]], data_dir: str | None) -> dict[str, Any]:
-    import mleredux
-    from mleredux_grading import aggregate_reports
-
-    reports = [mleredux.grade(path or "no submission", name, data_dir=data_dir) for name, path in submissions]
-    return aggregate_reports(reports)
+    else:
+        message = f"{path} has neither grading reports (*.json) nor submissions (COMPETITION/submission.csv)."
+        raise MlereduxError(message, hint="Specify files, or a folder that contains them.")
