@@ -30,7 +30,8 @@ TOKEN = "mlr_" + "0123456789abcdef" * 2
 IN_IMAGE = (
     *("mleredux", "mleredux-server", "mleredux-view", "mleredux-artifact-reports"),
     *("mleredux-sandbox-docker", "mleredux-agent-dummy"),
-    *("mleredux-agentkit", "mleredux-containers", "mleredux-executor-nodes", "mleredux-rollout", "mleredux-tables"),
+    *("mleredux-agentkit", "mleredux-containers", "mleredux-executor-nodes", "mleredux-programs"),
+    *("mleredux-rollout", "mleredux-tables"),
 )
 _VARIABLE = re.compile(r"\$\{([A-Z_]+)(:-([^}]*))?\}")
 
