@@ -63,7 +63,7 @@ PLAIN = {
 }
 """Patterns that read as translated, in texts for users; inside `…` are names."""
 VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
-MOST_VAGUE = 243
+MOST_VAGUE = 6
 """Variables and parameters with a vague name; the number may only fall."""
 BRITISH = re.compile(
     r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|(?:metre|litre)s?\b|favour|honour)"

@@ -62,9 +62,9 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _score(given: GradingInput) -> Score:
-    document = _read(given.submission.read_bytes())
-    if document["task"] != given.task.id:
+def _score(grading: GradingInput) -> Score:
+    document = _read(grading.submission.read_bytes())
+    if document["task"] != grading.task.id:
         raise InvalidSubmission("This reward is for another task.")
     rewards = document["rewards"]
     if rewards is None:
@@ -73,8 +73,8 @@ def _score(given: GradingInput) -> Score:
     return Score(value=value, details={"rewards": rewards})
 
 
-def _check(given: FormInput) -> None:
-    source: Path | BinaryIO = given.submission
+def _check(form: FormInput) -> None:
+    source: Path | BinaryIO = form.submission
     _read(source.read_bytes() if isinstance(source, Path) else source.read(_MOST))
 
 

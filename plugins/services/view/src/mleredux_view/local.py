@@ -142,20 +142,18 @@ class LocalSource:
             repeated = run.spec.model_copy(update={"experiment": None, "arm": None})
             yield f"Requested {run.id} again: {self._start(repeated, self._data_dir or run.spec.data_dir)}."
 
-    def launch(self, asked: Launch) -> Iterator[str]:
+    def launch(self, form: Launch) -> Iterator[str]:
         """Start runs, each in its own process that outlives this one.
 
         Raises:
             MlereduxError: The task or agent does not exist, its data is missing, or the agent can't run like this.
         """
-        data, task = DataStore(self._data_dir), current().task(asked.task)
-        current().agent(asked.agent, asked.options)
+        data, task = DataStore(self._data_dir), current().task(form.task)
+        current().agent(form.agent, form.options)
         data.check_raw(task)
-        limits = {"time_limit": asked.time_limit} if asked.time_limit else {}
-        how: dict[str, Any] = {"sandbox": asked.sandbox, "options": dict(asked.options), "limits": limits}
-        for planned in plan(
-            Request.matrix([asked.task], [asked.agent], asked.seeds, **how), current(), own_machine=True
-        ):
+        limits = {"time_limit": form.time_limit} if form.time_limit else {}
+        how: dict[str, Any] = {"sandbox": form.sandbox, "options": dict(form.options), "limits": limits}
+        for planned in plan(Request.matrix([form.task], [form.agent], form.seeds, **how), current(), own_machine=True):
             yield self._start(planned, data.path.absolute())
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:

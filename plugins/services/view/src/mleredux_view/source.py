@@ -123,7 +123,7 @@ class Source(Protocol):
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Request the same runs once more, yielding a sentence on each."""
 
-    def launch(self, asked: Launch) -> Iterator[str]:
+    def launch(self, form: Launch) -> Iterator[str]:
         """Request runs, yielding the id of each."""
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import count
-from typing import Any
+from typing import Any, cast
 
 from mleredux.errors import MlereduxError
 from mleredux.models import first_problem
@@ -139,18 +139,18 @@ def make_token(
     valid = select(func.count()).where(Token.user_id == user.id, Token.revoked_at.is_(None), ends)
     if (session.scalar(valid) or 0) >= MOST_TOKENS:
         raise Problem("conflict", f"User {user.name} has {MOST_TOKENS} valid tokens.", hint="Revoke some of them.")
-    said = value or new_token()
+    secret = value or new_token()
     token = Token(
         id=new_id("tok"),
         user_id=user.id,
         project_id=project_id,
         name=name,
-        hash=hash_of(said),
+        hash=hash_of(secret),
         scopes=sorted(set(scopes)),
         expires_at=expires_at,
     )
     session.add(token)
-    return token, said
+    return token, secret
 
 
 def note(session: Session, caller: Caller | None, action: str, target: str) -> None:
@@ -159,10 +159,9 @@ def note(session: Session, caller: Caller | None, action: str, target: str) -> N
     session.add(Audit(**who, action=action, target=target))
 
 
-def find_user(session: Session, asked: str) -> User | None:
+def find_user(session: Session, name_or_id: str) -> User | None:
     """Return a user by id or name."""
-    found: User | None = session.scalar(select(User).where((User.id == asked) | (User.name == asked)))
-    return found
+    return cast("User | None", session.scalar(select(User).where((User.id == name_or_id) | (User.name == name_or_id))))
 
 
 def link_identity(session: Session, user: User, issuer: str, subject: str) -> None:
@@ -238,23 +237,24 @@ def check_owner(caller: Caller, project: str, what: str) -> None:
 
 def default_project(session: Session, caller: Caller) -> Project | None:
     """Return the caller's default project: the one with the caller's own name, else the oldest."""
-    found: Project | None = session.scalar(
+    project: Project | None = session.scalar(
         select(Project)
         .join(Member, Member.project_id == Project.id)
         .where(Project.id.in_(caller.projects), Member.user_id == caller.user_id)
         .order_by((Project.name == caller.user_name).desc(), Project.created_at, Project.id)
         .limit(1)
     )
-    return found
+    return project
 
 
-def visible_project(session: Session, caller: Caller, asked: str) -> Project:
+def visible_project(session: Session, caller: Caller, name_or_id: str) -> Project:
     """Return a project by its id or name.
 
     Raises:
         Problem: The caller can see no such project.
     """
-    found: Project | None = session.scalar(select(Project).where((Project.id == asked) | (Project.name == asked)))
-    if found is None or not caller.sees(found.id):
-        raise not_found("project", asked)
-    return found
+    query = select(Project).where((Project.id == name_or_id) | (Project.name == name_or_id))
+    project: Project | None = session.scalar(query)
+    if project is None or not caller.sees(project.id):
+        raise not_found("project", name_or_id)
+    return project

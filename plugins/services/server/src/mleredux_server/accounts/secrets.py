@@ -51,17 +51,17 @@ def set_secret(service: Service, caller: Caller, name: str, value: str, project:
         raise Problem("invalid", f"{name} can't be the name of a secret.", hint="Choose another, like HF_TOKEN.")
     with service.database.writing() as session:
         owner = _owned(session, caller, project)
-        found = session.get(Secret, (owner, name))
-        if found is None:
+        secret = session.get(Secret, (owner, name))
+        if secret is None:
             count = session.scalar(select(func.count()).where(Secret.owner == owner)) or 0
             if count >= MOST_SECRETS:
                 raise Problem("conflict", f"There are {MOST_SECRETS} secrets already.", hint="Delete some.")
-            found = Secret(owner=owner, name=name, created_at=now())
-            session.add(found)
-        found.value = service.vault.lock(f"{owner}:{name}", value)
-        found.user_id, found.updated_at = caller.user_id, now()
+            secret = Secret(owner=owner, name=name, created_at=now())
+            session.add(secret)
+        secret.value = service.vault.lock(f"{owner}:{name}", value)
+        secret.user_id, secret.updated_at = caller.user_id, now()
         note(session, caller, "secret.set", f"{owner} {name}")
-    return found
+    return secret
 
 
 def delete_secret(service: Service, caller: Caller, name: str, project: str | None) -> None:
@@ -72,10 +72,10 @@ def delete_secret(service: Service, caller: Caller, name: str, project: str | No
     """
     with service.database.writing() as session:
         owner = _owned(session, caller, project)
-        found = session.get(Secret, (owner, name))
-        if found is None:
+        secret = session.get(Secret, (owner, name))
+        if secret is None:
             raise not_found("secret", name)
-        session.delete(found)
+        session.delete(secret)
         note(session, caller, "secret.delete", f"{owner} {name}")
 
 
@@ -132,10 +132,10 @@ def _values(
 ) -> dict[str, str]:
     """Return values by name; a user's own secret takes precedence over the project's."""
     query = select(Secret).where(Secret.owner.in_([user_id or "", project_id]), Secret.name.in_(names))
-    found: dict[str, str] = {}
-    for secret in sorted(session.scalars(query), key=lambda one: one.owner == user_id):
-        found[secret.name] = service.vault.open(f"{secret.owner}:{secret.name}", secret.value)
-    return found
+    values: dict[str, str] = {}
+    for secret in sorted(session.scalars(query), key=lambda secret: secret.owner == user_id):
+        values[secret.name] = service.vault.open(f"{secret.owner}:{secret.name}", secret.value)
+    return values
 
 
 def _owned(session: Session, caller: Caller, project: str | None) -> str:

@@ -86,8 +86,8 @@ class Tokens:
         changes = self._changes
         if (known := self._remembered(hashed)) is not None:
             return known
-        found = self._look_up(hashed)
-        if found is None:
+        caller = self._look_up(hashed)
+        if caller is None:
             self._known.pop(hashed, None)
             self._good.discard(hashed)
             return None
@@ -96,8 +96,8 @@ class Tokens:
                 kept.clear()
         self._good.add(hashed)
         if changes == self._changes:  # otherwise the result may already be outdated
-            self._known[hashed] = (time.monotonic() + _CACHED_SECONDS, found)
-        return found
+            self._known[hashed] = (time.monotonic() + _CACHED_SECONDS, caller)
+        return caller
 
     def remembered(self, token: str) -> Caller | None:
         """Return the cached result of `caller`, if any, without querying the database."""

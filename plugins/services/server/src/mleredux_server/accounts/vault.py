@@ -27,12 +27,12 @@ class Vault:
     """
 
     def __init__(self) -> None:
-        given = os.environ.get(KEY_VARIABLE, "")
-        first, *former = given.split() or [""]
+        text = os.environ.get(KEY_VARIABLE, "")
+        first, *former = text.split() or [""]
         keys = [first.encode() or installation_salt()]
         keys += [installation_salt() if word == "salt" else word.encode() for word in former]
-        if first and first != given:  # a single key with spaces, from an earlier version
-            keys.append(given.encode())
+        if first and first != text:  # a single key with spaces, from an earlier version
+            keys.append(text.encode())
         self._ciphers = [AESGCM(HKDF(SHA256(), 32, None, _PURPOSE).derive(key)) for key in keys]
 
     def lock(self, place: str, value: str) -> str:

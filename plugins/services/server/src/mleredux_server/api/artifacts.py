@@ -54,23 +54,23 @@ def list_artifacts(run_id: str, caller: Reader, request: Request, service: Curre
     run = run_of(service, caller, run_id)
     artifacts = list(listing_of(request, run).artifacts.values())
     begin = _begin(artifacts, paging)
-    found = artifacts[begin : begin + paging.limit]
-    if begin + len(found) >= len(artifacts):
-        return Page[Artifact](items=found)
-    last = found[-1].path
-    place = last if len(last) <= _LONG_PATH else begin + len(found)
-    return Page[Artifact](items=found, next=paging.linked(make_cursor(place)))
+    shown = artifacts[begin : begin + paging.limit]
+    if begin + len(shown) >= len(artifacts):
+        return Page[Artifact](items=shown)
+    last = shown[-1].path
+    place = last if len(last) <= _LONG_PATH else begin + len(shown)
+    return Page[Artifact](items=shown, next=paging.linked(make_cursor(place)))
 
 
 def _begin(artifacts: list[Artifact], paging: Paging) -> int:
     """Return the index at which a page begins: after the cursor's path or, for long paths, at the index that it
     contains."""
-    found = paging.place(object)
-    match found:
+    place = paging.place(object)
+    match place:
         case None:
             return 0
         case [str() as path]:
-            return bisect_right(artifacts, path, key=lambda one: one.path)
+            return bisect_right(artifacts, path, key=lambda artifact: artifact.path)
         case [int() as number] if number >= 0:
             return number
     raise bad_cursor()

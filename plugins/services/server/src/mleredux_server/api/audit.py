@@ -22,5 +22,5 @@ def list_changes(
     """List changes, newest first, each with its user, action and target."""
     place = paging.place(int)
     with service.database.reading() as session:
-        found = changes(session, wanted, paging.limit + 1, below=place[0] if place else None)
-    return paging.page(found, lambda one: one.id, lambda one: one)
+        views = changes(session, wanted, paging.limit + 1, below=place[0] if place else None)
+    return paging.page(views, lambda view: view.id, lambda view: view)

@@ -26,11 +26,11 @@ router = APIRouter(prefix="/v1/builds", tags=["builds"])
 
 
 @router.post("", status_code=202, response_model=BuildView)
-def create_build(asked: BuildAsked, caller: Runner, request: Request, service: Current) -> Response:
+def create_build(body: BuildAsked, caller: Runner, request: Request, service: Current) -> Response:
     """Build an agent's environment. The job resolves the reference; until then, `agent` is the reference as
     requested."""
-    claim = claim_of(request, caller, asked, first=service.database)
-    return answer_of(make_build(service, caller, asked, claim)).response()
+    claim = claim_of(request, caller, body, first=service.database)
+    return answer_of(make_build(service, caller, body, claim)).response()
 
 
 @router.get("")

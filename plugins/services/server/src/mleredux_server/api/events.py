@@ -56,8 +56,8 @@ async def get_events(
 
 def _page(run: SeenRun, after: int, paging: Paging, hide: Callable[[str], str]) -> Page[Event]:
     try:
-        found = events_after(run.path, after, paging.limit + 1, hide)
+        events = events_after(run.path, after, paging.limit + 1, hide)
     except (OSError, DamagedLog) as error:
         hint = "Contact the server administrator."
         raise Problem("conflict", f"The event log of run {run.id} can't be read.", hint=hint) from error
-    return paging.page(found, lambda event: event.seq, lambda event: event)
+    return paging.page(events, lambda event: event.seq, lambda event: event)

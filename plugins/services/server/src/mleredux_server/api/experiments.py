@@ -41,16 +41,16 @@ _NOTHING = ExtensionRequest()
 
 
 @router.post("", status_code=201, response_model=ExperimentDetail)
-def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request, service: Current) -> Response:
+def create_experiment(body: ExperimentRequest, caller: Runner, request: Request, service: Current) -> Response:
     """Create a run for each task, agent and seed: all of them, or none."""
-    claim = claim_of(request, caller, asked, first=service.database)
-    with lending(service, caller, asked.secrets, asked.project):
-        planned = plan_experiment(service, asked, _pinned(service, caller, asked))
+    claim = claim_of(request, caller, body, first=service.database)
+    with lending(service, caller, body.secrets, body.project):
+        planned = plan_experiment(service, body, _pinned(service, caller, body))
     experiment = Experiment(
         id=new_id("exp"),
-        name=asked.name or (asked.plan.experiment.name if asked.plan else counted(len(planned), "run")),
+        name=body.name or (body.plan.experiment.name if body.plan else counted(len(planned), "run")),
         user_id=caller.user_id,
-        request=asked.model_dump(mode="json", exclude=_TEXTS),
+        request=body.model_dump(mode="json", exclude=_TEXTS),
         created_at=now(),
     )
 
@@ -59,25 +59,25 @@ def create_experiment(asked: ExperimentRequest, caller: Runner, request: Request
         detail = experiment_detail(experiment, caller.user_name, views)
         return Answer(201, {"Location": f"/v1/experiments/{experiment.id}"}, detail.model_dump_json())
 
-    rows = make_runs(service, caller, planned, asked, experiment=experiment, claim=claim, answer=answer)
+    rows = make_runs(service, caller, planned, body, experiment=experiment, claim=claim, answer=answer)
     return answer(rows).response()
 
 
 @router.post("/check")
-def check_experiment(asked: ExperimentRequest, caller: Runner, request: Request, service: Current) -> dict[str, Any]:
+def check_experiment(body: ExperimentRequest, caller: Runner, request: Request, service: Current) -> dict[str, Any]:
     """Check a planned experiment without creating it: return its runs, its time and cost estimated from past runs that
     the caller may see, and the smallest difference that it detects."""
-    with lending(service, caller, asked.secrets, asked.project):
-        planned = plan_experiment(service, asked, _pinned(service, caller, asked))
-    if asked.plan is None:
+    with lending(service, caller, body.secrets, body.project):
+        planned = plan_experiment(service, body, _pinned(service, caller, body))
+    if body.plan is None:
         raise Problem("invalid", "Only plans can be checked.", hint="Set `plan`.")
-    names = resolved(asked.plan.request, service.catalogue).cells()
-    cells = [(cell, one.plan) for cell, one in zip(names, planned, strict=True)]
-    past = past_runs(service, caller, {one.plan.agent for one in planned})
+    names = resolved(body.plan.request, service.catalogue).cells()
+    cells = [(cell, run.plan) for cell, run in zip(names, planned, strict=True)]
+    past = past_runs(service, caller, {run.plan.agent for run in planned})
     require_statistics()
     from mleredux_experiments.shared import check_matrix
 
-    return check_matrix(asked.plan, cells, past).document()
+    return check_matrix(body.plan, cells, past).document()
 
 
 @router.get("")
@@ -118,8 +118,9 @@ def get_analysis(
     require_statistics()
     from mleredux_experiments.shared import analyse_runs
 
-    found = analyse_runs(_ended(service, detail), plan, measure).document()
-    return {**found, "changes": [f"After {one.results} results: {one.what}" for one in detail.changes if one.results]}
+    analysis = analyse_runs(_ended(service, detail), plan, measure).document()
+    changes = [f"After {change.results} results: {change.what}" for change in detail.changes if change.results]
+    return {**analysis, "changes": changes}
 
 
 @router.get("/{experiment_id}/table")
@@ -134,14 +135,14 @@ def get_table(experiment_id: str, caller: Reader, service: Current) -> dict[str,
 
 @router.post("/{experiment_id}/extend", status_code=201, response_model=ExperimentDetail)
 def extend_experiment(
-    experiment_id: str, caller: Runner, request: Request, service: Current, asked: ExtensionRequest = _NOTHING
+    experiment_id: str, caller: Runner, request: Request, service: Current, body: ExtensionRequest = _NOTHING
 ) -> Response:
     """Add tasks and seeds to an experiment that has a plan. Either all their runs are created, or none; the change is
     recorded."""
-    claim = claim_of(request, caller, asked, first=service.database)
+    claim = claim_of(request, caller, body, first=service.database)
     for _ in range(_ATTEMPTS):
         with suppress(Outdated):
-            return _extended(service, caller, experiment_id, asked, claim)
+            return _extended(service, caller, experiment_id, body, claim)
     raise Problem("conflict", "Other requests are changing the experiment.", hint="Send the request again in a moment.")
 
 
@@ -162,7 +163,7 @@ def cancel_experiment(experiment_id: str, caller: Runner, service: Current, resp
     return _detail(service, caller, experiment_id)
 
 
-def _extended(service: Service, caller: Caller, experiment_id: str, asked: ExtensionRequest, claim: Claim) -> Response:
+def _extended(service: Service, caller: Caller, experiment_id: str, body: ExtensionRequest, claim: Claim) -> Response:
     experiment, user = seen(service, caller, Experiment, experiment_id)
     before = _detail(service, caller, experiment_id).runs
 
@@ -171,17 +172,17 @@ def _extended(service: Service, caller: Caller, experiment_id: str, asked: Exten
         detail = experiment_detail(experiment, user, [*before, *views])
         return Answer(201, {"Location": f"/v1/experiments/{experiment.id}"}, detail.model_dump_json())
 
-    return answer(extend(service, caller, experiment, asked, claim, answer)).response()
+    return answer(extend(service, caller, experiment, body, claim, answer)).response()
 
 
-def _pinned(service: Service, caller: Caller, asked: ExperimentRequest) -> dict[str, str]:
+def _pinned(service: Service, caller: Caller, body: ExperimentRequest) -> dict[str, str]:
     """Return the exact references of all agents, each checked with all of its options.
 
     Raises:
         Problem: The caller may not use one of them, or there are too many.
     """
     pinned: dict[str, str] = {}
-    for arm in request_of(asked).arms.values():
+    for arm in request_of(body).arms.values():
         options = arm.request("")["options"]
         if arm.agent in pinned:
             check_agent(service, caller, pinned[arm.agent], options)
@@ -216,7 +217,7 @@ def _counts(session: Session, ids: Sequence[str]) -> dict[str, dict[str, int]]:
         .where(RunRow.experiment_id.in_(ids))
         .group_by(RunRow.experiment_id, RunRow.status)
     )
-    found: dict[str, dict[str, int]] = {}
+    counts: dict[str, dict[str, int]] = {}
     for experiment, status, number in session.execute(query):
-        found.setdefault(str(experiment), {})[status] = number
-    return found
+        counts.setdefault(str(experiment), {})[status] = number
+    return counts

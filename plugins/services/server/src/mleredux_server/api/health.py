@@ -6,8 +6,7 @@ from fastapi import APIRouter, Request, Response
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from starlette.concurrency import run_in_threadpool
 
-from mleredux_server.operations.health import Health, Readiness
-from mleredux_server.operations.metrics import Metrics
+from mleredux_server.operations.health import Readiness
 
 router = APIRouter(tags=["about"])
 
@@ -21,11 +20,10 @@ async def healthz() -> dict[str, str]:
 @router.get("/readyz", responses={503: {"model": Readiness, "description": "Not ready"}})
 async def readyz(request: Request, response: Response) -> Readiness:
     """Report whether runs can be created and executed; 503 if not, with the reasons."""
-    health: Health = request.app.state.health
-    found = await health.ready()
-    response.status_code = 200 if found.status == "ok" else 503
+    readiness: Readiness = await request.app.state.health.ready()
+    response.status_code = 200 if readiness.status == "ok" else 503
     response.headers["Cache-Control"] = "no-store"
-    return found
+    return readiness
 
 
 @router.get(
@@ -35,6 +33,5 @@ async def readyz(request: Request, response: Response) -> Readiness:
 )
 async def metrics(request: Request) -> Response:
     """Return the service's metrics for Prometheus."""
-    found: Metrics = request.app.state.metrics
-    text = await run_in_threadpool(generate_latest, found.registry)
+    text = await run_in_threadpool(generate_latest, request.app.state.metrics.registry)
     return Response(text, headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})

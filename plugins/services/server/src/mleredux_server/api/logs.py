@@ -92,16 +92,16 @@ async def log_answer(
 
 def _logs(run: SeenRun) -> list[LogView]:
     """List regular files of the folder; links and special files are not logs."""
-    found: list[LogView] = []
+    logs: list[LogView] = []
     try:
         with os.scandir(os.fsencode(run.path / "logs")) as entries:
             for entry in entries:
                 status = entry.stat(follow_symlinks=False)
-                if stat.S_ISREG(status.st_mode) and not entry.name.startswith(b".") and len(found) < _MOST_LOGS:
-                    found.append(LogView(name=readable_path(entry.name), size=status.st_size))
+                if stat.S_ISREG(status.st_mode) and not entry.name.startswith(b".") and len(logs) < _MOST_LOGS:
+                    logs.append(LogView(name=readable_path(entry.name), size=status.st_size))
     except OSError:
-        return found
-    return sorted(found, key=lambda log: log.name)
+        return logs
+    return sorted(logs, key=lambda log: log.name)
 
 
 def _is_file(folder: Path, name: bytes) -> bool | None:

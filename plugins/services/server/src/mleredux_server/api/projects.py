@@ -22,13 +22,13 @@ router = APIRouter(prefix="/v1/projects", tags=["accounts"])
 
 
 @router.post("", status_code=201, response_model=ProjectView)
-def create_project(asked: ProjectRequest, caller: Admin, request: Request, service: Current) -> Response:
+def create_project(body: ProjectRequest, caller: Admin, request: Request, service: Current) -> Response:
     """Create a project. Admins only: otherwise, users could exceed their quotas by creating projects."""
-    claim = claim_of(request, caller, asked)
+    claim = claim_of(request, caller, body)
     with service.database.writing() as session:
         claim.take(session)
         project = accounts.make_project(
-            session, asked.name, session.get_one(User, caller.user_id), asked.quota or accounts.default_quota()
+            session, body.name, session.get_one(User, caller.user_id), body.quota or accounts.default_quota()
         )
         session.flush()
         note(session, caller, "project.create", project.id)
@@ -56,35 +56,35 @@ def get_project(project_id: str, caller: Reader, service: Current) -> ProjectVie
 
 
 @router.patch("/{project_id}")
-def change_project(project_id: str, asked: ProjectChange, caller: Keeper, service: Current) -> ProjectView:
+def change_project(project_id: str, body: ProjectChange, caller: Keeper, service: Current) -> ProjectView:
     """Rename a project (owners), or change its quota (admins)."""
     with service.database.writing() as session:
         project = _owned(session, caller, project_id)
-        if asked.quota is not None and not caller.all_projects:
+        if body.quota is not None and not caller.all_projects:
             raise Problem("forbidden", "Only admins can change quotas.", hint="Ask an administrator for more.")
-        if asked.name is not None and asked.name != project.name:
-            if session.scalar(select(Project.id).where(Project.name == asked.name)):
-                raise Problem("conflict", f"Project {asked.name!r} already exists.")
-            note(session, caller, "project.rename", f"{project.id} {project.name} {asked.name}")
-            project.name = asked.name
-        if asked.quota is not None:
-            accounts.set_quota(project, asked.quota)
-            note(session, caller, "project.quota", f"{project.id} {asked.quota.model_dump_json(exclude_unset=True)}")
+        if body.name is not None and body.name != project.name:
+            if session.scalar(select(Project.id).where(Project.name == body.name)):
+                raise Problem("conflict", f"Project {body.name!r} already exists.")
+            note(session, caller, "project.rename", f"{project.id} {project.name} {body.name}")
+            project.name = body.name
+        if body.quota is not None:
+            accounts.set_quota(project, body.quota)
+            note(session, caller, "project.quota", f"{project.id} {body.quota.model_dump_json(exclude_unset=True)}")
         session.flush()
         return project_view(session, project, caller)
 
 
 @router.put("/{project_id}/members/{user_id}", status_code=204)
 def put_member(
-    project_id: str, user_id: str, asked: Membership, caller: Keeper, request: Request, service: Current
+    project_id: str, user_id: str, body: Membership, caller: Keeper, request: Request, service: Current
 ) -> None:
     """Add a user to a project, or change their role in it (owners)."""
     with service.database.writing() as session:
         project, user = _owned(session, caller, project_id), _user(session, caller, user_id)
         if user.disabled_at is not None:
             raise Problem("conflict", f"User {user.name} is disabled.")
-        accounts.set_member(session, project, user, asked.role)
-        note(session, caller, "member.put", f"{project.id} {user.id} {asked.role}")
+        accounts.set_member(session, project, user, body.role)
+        note(session, caller, "member.put", f"{project.id} {user.id} {body.role}")
     request.app.state.tokens.forget()
 
 
@@ -100,17 +100,17 @@ def remove_member(project_id: str, user_id: str, caller: Keeper, request: Reques
     request.app.state.tokens.forget()
 
 
-def _owned(session: Session, caller: Caller, asked: str) -> Project:
+def _owned(session: Session, caller: Caller, name_or_id: str) -> Project:
     """Return a project that the caller may change; its row is locked if the database supports it."""
-    project = visible_project(session, caller, asked)
+    project = visible_project(session, caller, name_or_id)
     accounts.check_owner(caller, project.id, f"project {project.name}")
     session.refresh(project, with_for_update=True)
     return project
 
 
-def _user(session: Session, caller: Caller, asked: str) -> User:
+def _user(session: Session, caller: Caller, name_or_id: str) -> User:
     """Return a user by id; by name for admins only, so that others can't guess names."""
-    user = accounts.find_user(session, asked) if caller.all_projects else session.get(User, asked)
+    user = accounts.find_user(session, name_or_id) if caller.all_projects else session.get(User, name_or_id)
     if user is None:
-        raise not_found("user", asked)
+        raise not_found("user", name_or_id)
     return user

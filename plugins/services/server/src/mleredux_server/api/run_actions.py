@@ -33,16 +33,16 @@ def retry(run_id: str, caller: Runner, request: Request, service: Current) -> Re
 
 
 @router.patch("/{run_id}")
-def change(run_id: str, asked: RunChange, caller: Runner, service: Current) -> RunView:
+def change(run_id: str, body: RunChange, caller: Runner, service: Current) -> RunView:
     """Change labels, notes, the pin, or the priority of a queued run; omitted fields stay unchanged."""
-    change_run(service, caller, run_shown(service, caller, run_id).id, asked)
+    change_run(service, caller, run_shown(service, caller, run_id).id, body)
     return run_shown(service, caller, run_id)
 
 
 @router.post("/bulk")
-def act_on_many(asked: BulkRequest, caller: Runner, service: Current) -> BulkView:
+def act_on_many(body: BulkRequest, caller: Runner, service: Current) -> BulkView:
     """Cancel, retry, delete or change up to 500 runs; runs that the action does not apply to are listed."""
-    return BulkView(results=act_on_runs(service, caller, asked))
+    return BulkView(results=act_on_runs(service, caller, body))
 
 
 @router.delete("/{run_id}", status_code=204)

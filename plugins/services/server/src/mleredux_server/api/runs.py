@@ -26,18 +26,18 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
 
 @router.post("", status_code=201, response_model=RunView)
-def create_run(asked: RunRequest, caller: Runner, request: Request, service: Current) -> Response:
+def create_run(body: RunRequest, caller: Runner, request: Request, service: Current) -> Response:
     """Create a run; it is queued until resources are available."""
-    claim = claim_of(request, caller, asked, first=service.database)
-    with lending(service, caller, asked.secrets, asked.project):
-        asked = asked.model_copy(update={"agent": pin_agent(service, caller, asked.agent, asked.options)})
-        planned = plan_run(service, asked)
+    claim = claim_of(request, caller, body, first=service.database)
+    with lending(service, caller, body.secrets, body.project):
+        body = body.model_copy(update={"agent": pin_agent(service, caller, body.agent, body.options)})
+        planned = plan_run(service, body)
 
     def answer(rows: list[RunRow]) -> Answer:
         return run_made(rows[0], caller.user_name)
 
-    made = make_runs(service, caller, [planned], asked, claim=claim, answer=answer)
-    return answer(made).response()
+    rows_made = make_runs(service, caller, [planned], body, claim=claim, answer=answer)
+    return answer(rows_made).response()
 
 
 @router.get("")

@@ -30,9 +30,9 @@ def list_secrets(caller: Reader, service: Current, paging: Pages, project: Proje
 
 
 @router.put("/{name}")
-def put_secret(name: SecretName, asked: SecretRequest, caller: Runner, service: Current) -> SecretView:
+def put_secret(name: SecretName, body: SecretRequest, caller: Runner, service: Current) -> SecretView:
     """Create or replace a secret. A run gets it if its request names it in `secrets`."""
-    return _view(set_secret(service, caller, name, asked.value.get_secret_value(), asked.project))
+    return _view(set_secret(service, caller, name, body.value.get_secret_value(), body.project))
 
 
 @router.delete("/{name}", status_code=204)

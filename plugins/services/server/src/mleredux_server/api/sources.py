@@ -46,34 +46,34 @@ def list_sources(caller: Reader, service: Current, paging: Pages, project: Proje
     """List uploaded agents visible to the caller, newest first."""
     with service.database.reading() as session:
         query = select(Source).where(*of_project(session, caller, Source.project_id, project))
-        found = session.scalars(query.order_by(Source.created_at.desc(), Source.id)).all()
-    return paging.page_by_number(found, _view)
+        sources = session.scalars(query.order_by(Source.created_at.desc(), Source.id)).all()
+    return paging.page_by_number(sources, _view)
 
 
 @router.get("/{source_id}")
 def get_source(source_id: str, caller: Reader, service: Current, project: Project = None) -> SourceView:
     """Get an uploaded agent by its hash, to find out whether it needs to be uploaded."""
     with service.database.reading() as session:
-        found = _visible(session, caller, source_id, project)
-    if not (sources_dir(service.settings) / found.id).is_dir():
+        source = _visible(session, caller, source_id, project)
+    if not (sources_dir(service.settings) / source.id).is_dir():
         raise not_found("uploaded agent", source_id)  # uploading it again restores it
-    return _view(found)
+    return _view(source)
 
 
 @router.delete("/{source_id}", status_code=204)
 def remove_source(source_id: str, caller: Runner, service: Current, project: Project = None) -> None:
     """Delete an uploaded agent; 409 while a run that has not ended uses it."""
     with service.database.reading() as session:
-        found = _visible(session, caller, source_id, project)
-    delete_source(service, caller, found)
+        source = _visible(session, caller, source_id, project)
+    delete_source(service, caller, source)
 
 
 def _visible(session: Session, caller: Caller, source_id: str, project: str | None) -> Source:
     query = select(Source).where(Source.id == source_id, *of_project(session, caller, Source.project_id, project))
-    found = session.scalars(query).first()
-    if found is None:
+    source = session.scalars(query).first()
+    if source is None:
         raise not_found("uploaded agent", source_id)
-    return found
+    return source
 
 
 def _view(row: Source) -> SourceView:

@@ -102,6 +102,6 @@ def _reread(service: Service, caller: Caller, view: SubmissionView) -> Submissio
 def _wait_seconds(request: Request) -> int:
     """Parse `Prefer: wait=N` (RFC 7240)."""
     for part in ",".join(request.headers.getlist("prefer")).split(","):
-        if found := re.fullmatch(r"\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(;.*)?", part, re.IGNORECASE):
-            return min(_LONGEST_WAIT, int(found[1]))
+        if match := re.fullmatch(r"\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(;.*)?", part, re.IGNORECASE):
+            return min(_LONGEST_WAIT, int(match[1]))
     return 0

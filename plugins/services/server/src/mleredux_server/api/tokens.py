@@ -26,21 +26,21 @@ router = APIRouter(prefix="/v1/tokens", tags=["accounts"])
 
 
 @router.post("", status_code=201, response_model=NewToken)
-def create_token(asked: TokenRequest, caller: Keeper, request: Request, service: Current) -> Response:
+def create_token(body: TokenRequest, caller: Keeper, request: Request, service: Current) -> Response:
     """Create a token with no more permissions than the requesting one."""
-    claim, salt = claim_of(request, caller, asked), secrets.token_hex(32)
+    claim, salt = claim_of(request, caller, body), secrets.token_hex(32)
     try:
         with service.database.writing() as session:
             claim.take(session)
-            user = _whose(session, caller, asked.user)
-            _check_scopes(caller, user, asked)
-            token, said = make_token(
+            user = _whose(session, caller, body.user)
+            _check_scopes(caller, user, body)
+            token, secret = make_token(
                 session,
                 user,
-                asked.name,
-                list(asked.scopes),
-                project_id=_bound_to(session, caller, user, asked.project),
-                expires_at=_end(caller, asked),
+                body.name,
+                list(body.scopes),
+                project_id=_bound_to(session, caller, user, body.project),
+                expires_at=_end(caller, body),
                 value=_value(request, claim, salt) if claim.key else None,
             )
             session.flush()
@@ -49,7 +49,7 @@ def create_token(asked: TokenRequest, caller: Keeper, request: Request, service:
             claim.keep(session, _answer(NewToken(**view, token=salt)))
     except Replayed as first:
         return _said_again(request, claim, first.answer)
-    return _answer(NewToken(**view, token=said)).response()
+    return _answer(NewToken(**view, token=secret)).response()
 
 
 @router.get("")
@@ -80,44 +80,44 @@ def _may_revoke(caller: Caller, token: Token) -> bool:
     return token.user_id == caller.user_id and caller.bound_to in (None, token.project_id)
 
 
-def _whose(session: Session, caller: Caller, asked: str | None) -> User:
-    if asked is None or asked in (caller.user_id, caller.user_name):
+def _whose(session: Session, caller: Caller, name_or_id: str | None) -> User:
+    if name_or_id is None or name_or_id in (caller.user_id, caller.user_name):
         return session.get_one(User, caller.user_id)
     if not caller.all_projects:
         raise Problem("forbidden", "Only admins can create tokens for other users.")
-    user = find_user(session, asked)
+    user = find_user(session, name_or_id)
     if user is None:
-        raise not_found("user", asked)
+        raise not_found("user", name_or_id)
     if user.disabled_at is not None:
         raise Problem("conflict", f"User {user.name} is disabled.")
     return user
 
 
-def _check_scopes(caller: Caller, user: User, asked: TokenRequest) -> None:
-    lacking = [scope for scope in asked.scopes if not caller.may(scope)]
+def _check_scopes(caller: Caller, user: User, body: TokenRequest) -> None:
+    lacking = [scope for scope in body.scopes if not caller.may(scope)]
     if lacking:
         raise Problem(
             "forbidden",
             f"This token lacks {', '.join(sorted(set(lacking)))} and can't grant scopes it lacks.",
             hint="Request fewer scopes, or use another token.",
         )
-    if "admin" in asked.scopes and not (user.admin and asked.project is None):
+    if "admin" in body.scopes and not (user.admin and body.project is None):
         raise Problem("forbidden", "Only admins' tokens without a project can have the scope admin.")
 
 
-def _bound_to(session: Session, caller: Caller, user: User, asked: str | None) -> str | None:
+def _bound_to(session: Session, caller: Caller, user: User, name_or_id: str | None) -> str | None:
     """Return the only project of a new token."""
-    if asked is None:
+    if name_or_id is None:
         return caller.bound_to
-    project = visible_project(session, caller, asked)
+    project = visible_project(session, caller, name_or_id)
     if caller.bound_to not in (None, project.id) or session.get(Member, (project.id, user.id)) is None:
-        raise not_found("project", asked)
+        raise not_found("project", name_or_id)
     return project.id
 
 
-def _end(caller: Caller, asked: TokenRequest) -> datetime | None:
+def _end(caller: Caller, body: TokenRequest) -> datetime | None:
     """Return the expiry: a token does not outlive the one that created it, unless that one is an admin's."""
-    end = now() + timedelta(seconds=asked.expires_in) if asked.expires_in is not None else None
+    end = now() + timedelta(seconds=body.expires_in) if body.expires_in is not None else None
     if caller.expires_at is None or caller.all_projects:
         return end
     return caller.expires_at if end is None else min(end, caller.expires_at)

@@ -38,20 +38,20 @@ def get_me(caller: AnyCaller, service: Current) -> Me:
 
 
 @router.post("", status_code=201, response_model=UserView)
-def create_user(asked: UserRequest, caller: Admin, request: Request, service: Current) -> Response:
+def create_user(body: UserRequest, caller: Admin, request: Request, service: Current) -> Response:
     """Create a user with their own project; they have no token yet."""
-    claim = claim_of(request, caller, asked)
+    claim = claim_of(request, caller, body)
     with service.database.writing() as session:
         claim.take(session)
-        if asked.service:
-            if asked.admin or asked.project is None:
+        if body.service:
+            if body.admin or body.project is None:
                 raise Problem("invalid", "A service account needs a project; it can't be admin.", hint="Set `project`.")
-            home = visible_project(session, caller, asked.project)
-            user = accounts.make_service_account(session, asked.name, home)
-        elif asked.project is not None:
+            home = visible_project(session, caller, body.project)
+            user = accounts.make_service_account(session, body.name, home)
+        elif body.project is not None:
             raise Problem("invalid", "Only service accounts are created in a project.", hint="Add people as members.")
         else:
-            user = accounts.make_user(session, asked.name, admin=asked.admin)
+            user = accounts.make_user(session, body.name, admin=body.admin)
         session.flush()
         note(session, caller, "user.create", user.id)
         answer = Answer(201, {"Location": f"/v1/users/{user.id}"}, user_view(user).model_dump_json())
@@ -97,8 +97,8 @@ def enable_user(user_id: str, caller: Admin, service: Current) -> UserView:
         return user_view(user)
 
 
-def _visible(session: Session, caller: Caller, asked: str) -> User:
-    user = accounts.find_user(session, asked)
+def _visible(session: Session, caller: Caller, name_or_id: str) -> User:
+    user = accounts.find_user(session, name_or_id)
     if user is None or not (caller.all_projects or user.id == caller.user_id):
-        raise not_found("user", asked)
+        raise not_found("user", name_or_id)
     return user

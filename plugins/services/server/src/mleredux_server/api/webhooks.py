@@ -31,22 +31,22 @@ Project = Annotated[str | None, Query(max_length=512, description="Id or name.")
 
 
 @router.post("", status_code=201)
-def create_webhook(asked: WebhookRequest, caller: Runner, service: Current) -> NewWebhook:
+def create_webhook(body: WebhookRequest, caller: Runner, service: Current) -> NewWebhook:
     """Create a webhook of a project (owners); its secret is returned here and nowhere else."""
-    check_url(asked.url, service.settings.webhook_hosts)
-    said = PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
+    check_url(body.url, service.settings.webhook_hosts)
+    secret = PREFIX + base64.b64encode(secrets.token_bytes(32)).decode()
     with service.database.writing() as session:
-        project = project_for(session, caller, asked.project)
+        project = project_for(session, caller, body.project)
         check_owner(caller, project.id, _WHAT)
         if (session.scalar(select(func.count()).where(Webhook.project_id == project.id)) or 0) >= MOST_WEBHOOKS:
             raise Problem("conflict", f"The project has {MOST_WEBHOOKS} webhooks.", hint="Delete some.")
-        made = Webhook(id=new_id("whk"), project_id=project.id, user_id=caller.user_id, url=asked.url)
-        made.events, made.created_at = sorted(set(asked.events or EVENTS)), now()
-        made.secret = service.vault.lock(f"{project.id}:{made.id}", said)
-        session.add(made)
-        note(session, caller, "webhook.create", f"{project.id} {made.id}")
-        view = as_view(WebhookView, made)
-    return NewWebhook(**view.model_dump(), secret=said)
+        hook = Webhook(id=new_id("whk"), project_id=project.id, user_id=caller.user_id, url=body.url)
+        hook.events, hook.created_at = sorted(set(body.events or EVENTS)), now()
+        hook.secret = service.vault.lock(f"{project.id}:{hook.id}", secret)
+        session.add(hook)
+        note(session, caller, "webhook.create", f"{project.id} {hook.id}")
+        view = as_view(WebhookView, hook)
+    return NewWebhook(**view.model_dump(), secret=secret)
 
 
 @router.get("")
@@ -88,7 +88,7 @@ def delete_webhook(webhook_id: str, caller: Runner, service: Current) -> None:
 
 
 def _found(session: Session, caller: Caller, webhook_id: str) -> Webhook:
-    found = session.get(Webhook, webhook_id)
-    if found is None or not caller.sees(found.project_id):
+    hook = session.get(Webhook, webhook_id)
+    if hook is None or not caller.sees(hook.project_id):
         raise not_found("webhook", webhook_id)
-    return found
+    return hook

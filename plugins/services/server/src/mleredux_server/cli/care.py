@@ -23,11 +23,11 @@ def downgrade(at: Place, revision: str) -> None:
     """
     from mleredux_server.database import REVISIONS
 
-    with at.stopped(), at.opened() as found:
+    with at.stopped(), at.opened() as database:
         if revision not in REVISIONS:
             raise MlereduxError(f"There is no revision {revision!r}.", hint=f"Use one of {', '.join(REVISIONS)}.")
-        found.migrate(revision, down=True)
-        at.done({"database": found.shown, "revision": revision}, f"{found.shown} is at revision {revision}.")
+        database.migrate(revision, down=True)
+        at.done({"database": database.shown, "revision": revision}, f"{database.shown} is at revision {revision}.")
 
 
 @click.command()
@@ -37,8 +37,8 @@ def backup(at: Place, file: Path) -> None:
     """Back up the whole database to a file, even while the server runs; copy the runs directory afterwards."""
     from mleredux_server.operations import backup as backups
 
-    with at.opened() as found:
-        counts = backups.backup(found, file)
+    with at.opened() as database:
+        counts = backups.backup(database, file)
     rows = sum(counts.values())
     at.done({"file": str(file), "rows": counts}, f"{file} has {counted(rows, 'row')}; protect it like the database.")
 
@@ -50,9 +50,9 @@ def restore(at: Place, file: Path) -> None:
     """Restore a backup into an empty SQLite or PostgreSQL database, before the server starts."""
     from mleredux_server.operations import backup as backups
 
-    with at.stopped(), at.opened(fresh=True) as found:
-        counts = backups.restore(found, file)
-        at.done({"rows": counts}, f"Restored {counted(sum(counts.values()), 'row')} to {found.shown}.")
+    with at.stopped(), at.opened(fresh=True) as database:
+        counts = backups.restore(database, file)
+        at.done({"rows": counts}, f"Restored {counted(sum(counts.values()), 'row')} to {database.shown}.")
 
 
 @click.command("rotate-key")
@@ -69,7 +69,7 @@ def rotate_key(at: Place) -> None:
     from mleredux_server.accounts.lent import renew_lent
     from mleredux_server.database.tables import Secret, Webhook
 
-    with at.stopped(), at.opened() as found, found.writing() as session:
+    with at.stopped(), at.opened() as database, database.writing() as session:
         service = at.service()
         secrets, hooks = session.scalars(select(Secret)).all(), session.scalars(select(Webhook)).all()
         for secret in secrets:
@@ -107,16 +107,16 @@ def retention(at: Place, rules: tuple[str, ...], dry_run: bool, store: str | Non
     from mleredux_server.operations.retention import expired, read_rules, remove
 
     wanted = read_rules(rules)
-    with at.opened() as found:
+    with at.opened() as database:
         if dry_run:
-            with found.reading() as session:
+            with database.reading() as session:
                 gone = expired(session, wanted)
         else:
             gone = remove(at.service(store=store), wanted)
-    rows = [{**asdict(one), "ended_at": one.ended_at.isoformat()} for one in gone]
+    rows = [{**asdict(run), "ended_at": run.ended_at.isoformat()} for run in gone]
     if at.as_json:
         print_json({"dry_run": dry_run, "runs": rows})
         return
     print_table(rows, ("id", "project", "ended_at", "disk_mb"))
-    size = sum(one.disk_mb for one in gone)
+    size = sum(run.disk_mb for run in gone)
     click.echo(f"{'Would delete' if dry_run else 'Deleted'} {counted(len(gone), 'run')}, {size} MB.", err=True)

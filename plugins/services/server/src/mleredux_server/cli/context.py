@@ -69,18 +69,18 @@ class Place:
         hint = "Specify the --runs-dir or --database of `serve`; `mleredux server migrate` creates the tables."
         if self.database is None and not (migrate or fresh) and not (settings.state_dir / "service.sqlite").is_file():
             raise MlereduxError(f"There is no service in {settings.runs_dir}.", hint=hint)
-        found = Database(settings.database_url)
+        database = Database(settings.database_url)
         try:
             if migrate:
-                found.migrate()
-            elif not fresh and found.revision() != REVISIONS[-1]:
-                raise MlereduxError(f"The tables of {found.shown} are not up to date.", hint=hint)
-            yield found
+                database.migrate()
+            elif not fresh and database.revision() != REVISIONS[-1]:
+                raise MlereduxError(f"The tables of {database.shown} are not up to date.", hint=hint)
+            yield database
         except SQLAlchemyError as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-            raise MlereduxError(f"The database {found.shown} can't be used: {reason}", hint="Try again.") from error
+            raise MlereduxError(f"The database {database.shown} can't be used: {reason}", hint="Try again.") from error
         finally:
-            found.close()
+            database.close()
 
     @contextmanager
     def administering(self) -> Iterator[Administration]:
@@ -102,13 +102,13 @@ def placed(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options shared by all commands, which are passed as a `Place`."""
 
     @wraps(command)
-    def placed_command(*, runs_dir: str | None, database: str | None, as_json: bool, **given: Any) -> None:
-        command(Place(runs_dir, database, as_json), **given)
+    def placed_command(*, runs_dir: str | None, database: str | None, as_json: bool, **arguments: Any) -> None:
+        command(Place(runs_dir, database, as_json), **arguments)
 
     shared, own = list(signature(placed_command, follow_wrapped=False).parameters.values())[:-1], signature(command)
     taken = [*list(own.parameters.values())[1:], *shared]
     placed_command.__signature__ = Signature(  # type: ignore[attr-defined]
-        [one.replace(kind=one.KEYWORD_ONLY) for one in taken]
+        [parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in taken]
     )
     database = click.option(
         "--database",

@@ -48,7 +48,7 @@ def _options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _option(name: str, setting: FieldInfo) -> Callable[[Any], Any]:
     text, default, kind = " ".join(str(setting.description).split()), setting.default, setting.annotation
-    option, bounds = f"--{name.replace('_', '-')}", {type(one).__name__: one for one in setting.metadata}
+    option, bounds = f"--{name.replace('_', '-')}", {type(bound).__name__: bound for bound in setting.metadata}
     facts: dict[str, Any] = {"help": text.replace(" [default", "  [default"), "envvar": _VARIABLES.get(name)}
     if "[default" not in text and default not in (None, ()):
         facts["default"] = default
@@ -57,7 +57,7 @@ def _option(name: str, setting: FieldInfo) -> Callable[[Any], Any]:
     if isinstance(default, bool):
         return click.option(f"{option}/--no-{name}", **facts)
     if isinstance(default, int):
-        least, most = (getattr(bounds.get(one), one.lower(), None) for one in ("Ge", "Le"))
+        least, most = (getattr(bounds.get(bound), bound.lower(), None) for bound in ("Ge", "Le"))
         return click.option(option, type=click.IntRange(least, most), **facts)
     if isinstance(default, float):
         return click.option(option, type=Duration(), **facts)
@@ -78,7 +78,7 @@ def _option(name: str, setting: FieldInfo) -> Callable[[Any], Any]:
 @runs_dir_option
 @data_dir_option
 @click.pass_context
-def command(ctx: click.Context, /, **asked: Any) -> None:
+def command(ctx: click.Context, /, **options: Any) -> None:
     """Start the HTTP service.
 
     The first start creates a user `admin` and prints their token, once.
@@ -87,14 +87,14 @@ def command(ctx: click.Context, /, **asked: Any) -> None:
 
     # Otherwise, broken connections stay open, and the database stays locked, until the next garbage collection.
     gc.set_threshold(700, 10, 10)
-    asked["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
-    if quota := asked.pop("default_quota"):
+    options["oidc_secret"] = os.environ.get("MLEREDUX_OIDC_SECRET")
+    if quota := options.pop("default_quota"):
         from mleredux_server.accounts.accounts import QUOTA_VARIABLE, default_quota
 
         os.environ[QUOTA_VARIABLE] = " ".join(quota)
         default_quota()  # raises if it is not valid
-    given = {key: value for key, value in asked.items() if value is not None}
-    settings = settings_of(given.pop("runs_dir", None), **given)
+    chosen = {key: value for key, value in options.items() if value is not None}
+    settings = settings_of(chosen.pop("runs_dir", None), **chosen)
     if settings.store and settings.executor == "local":
         raise click.UsageError("--store requires --executor.")
     if settings.retain:

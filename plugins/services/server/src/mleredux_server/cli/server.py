@@ -34,9 +34,9 @@ def project() -> None:
 @placed
 def migrate(at: Place) -> None:
     """Migrate the database; `serve` also does so when it starts."""
-    with at.opened(migrate=True) as found:
-        revision = found.revision()
-        at.done({"database": found.shown, "revision": revision}, f"{found.shown} is at revision {revision}.")
+    with at.opened(migrate=True) as database:
+        revision = database.revision()
+        at.done({"database": database.shown, "revision": revision}, f"{database.shown} is at revision {revision}.")
 
 
 for each in (downgrade, rotate_key, backup, restore, audit, retention):

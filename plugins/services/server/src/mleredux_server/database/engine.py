@@ -179,8 +179,8 @@ def check_revision(revision: str, what: str) -> None:
 def _revision_of(connection: Connection) -> str | None:
     if not inspect(connection).has_table("alembic_version"):
         return None
-    found: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none()
-    return found
+    revision: str | None = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar_one_or_none()
+    return revision
 
 
 def _begin(connection: Connection) -> None:

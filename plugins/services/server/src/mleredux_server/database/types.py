@@ -34,8 +34,8 @@ class UtcTime(TypeDecorator[datetime]):
         """Return the stored time as a timezone-aware one in UTC."""
         if value is None:
             return None
-        found: datetime = value
-        return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        time: datetime = value
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
 
 
 class Words(TypeDecorator[str]):

@@ -66,7 +66,7 @@ class Manifests:
             listing = self._read(run, file)
         with self._lock:
             self._known[run.id] = (stamp, listing)
-            while len(self._known) > 1 and sum(len(one.artifacts) for _, one in self._known.values()) > _MOST_KEPT:
+            while len(self._known) > 1 and sum(len(kept.artifacts) for _, kept in self._known.values()) > _MOST_KEPT:
                 self._known.popitem(last=False)
         return listing
 
@@ -79,25 +79,25 @@ class Manifests:
         except (ValueError, ValidationError) as error:
             hint = "Contact the server administrator."
             raise Problem("conflict", f"The manifest of run {run.id} is damaged.", hint=hint) from error
-        found = {one.path: one for one in manifest.artifacts}
-        for path in (path for path in found if "/" not in path and found[path].sha256):
+        artifacts = {artifact.path: artifact for artifact in manifest.artifacts}
+        for path in (path for path in artifacts if "/" not in path and artifacts[path].sha256):
             with contextlib.suppress(OSError), run.open(path.encode()) as shown:
                 digest = hashlib.sha256()
                 for place in range(0, shown.size, _BLOCK):
                     digest.update(shown.read(place, _BLOCK))
-                found[path] = found[path].model_copy(update={"sha256": digest.hexdigest()})
-        return Listing(found, final=True)
+                artifacts[path] = artifacts[path].model_copy(update={"sha256": digest.hexdigest()})
+        return Listing(artifacts, final=True)
 
 
 def live(run: SeenRun) -> Listing:
     """List the current files of a run's folders, up to the limits, without hashes, since they may change."""
-    found = {}
+    artifacts = {}
     for folder, producer in _LIVE_FOLDERS:
-        for one in walk_files(run.path / folder, _LIVE):
-            if one.reason is None:
-                path = f"{folder}/{readable_path(one.path)}"
-                found[path] = Artifact(path=path, media_type=media_type(path), size=one.size, producer=producer)
-    return Listing(dict(sorted(found.items())))
+        for file in walk_files(run.path / folder, _LIVE):
+            if file.reason is None:
+                path = f"{folder}/{readable_path(file.path)}"
+                artifacts[path] = Artifact(path=path, media_type=media_type(path), size=file.size, producer=producer)
+    return Listing(dict(sorted(artifacts.items())))
 
 
 def artifact_of(run: SeenRun, manifests: Manifests, path: str, cover: Cover | None) -> tuple[Artifact, Opened]:

@@ -116,21 +116,21 @@ class Masks:
     @cached_property
     def _any(self) -> set[str]:
         """Return all values that may be secrets of an agent that is not installed here."""
-        catalogue, found = self._service.catalogue, set[str]()
+        catalogue, values = self._service.catalogue, set[str]()
         for name in catalogue.entries("agents"):
             try:
-                found.update(_values(catalogue.agent(name).secrets))
+                values.update(_values(catalogue.agent(name).secrets))
             except MlereduxError:
                 continue  # a broken plugin passes nothing to agents
         offered = self._service.settings.agent_variables
-        found.update(value for name, value in os.environ.items() if _may_be_secret(name, value, name in offered))
-        return found
+        values.update(value for name, value in os.environ.items() if _may_be_secret(name, value, name in offered))
+        return values
 
 
 def masks_of(request: Request) -> Masks:
     """Return the masks of the application that handles a request."""
-    found: Masks = request.app.state.masks
-    return found
+    masks: Masks = request.app.state.masks
+    return masks
 
 
 def _values(names: Iterable[str]) -> set[str]:

@@ -21,9 +21,9 @@ def disposition(path: str, *, inline: bool) -> str:
     return f"{'inline' if inline else 'attachment'}; filename=\"{plain}\"; filename*=UTF-8''{exact}"
 
 
-def media_type_of(said: str) -> str:
+def media_type_of(claimed: str) -> str:
     """Return a media type that is safe in a header."""
-    return said if _MEDIA_TYPE.fullmatch(said) else "application/octet-stream"
+    return claimed if _MEDIA_TYPE.fullmatch(claimed) else "application/octet-stream"
 
 
 def archive_name(path: str) -> str:

@@ -121,14 +121,14 @@ def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, target: Path, packed: 
     assert content is not None
     place.parent.mkdir(parents=True, exist_ok=True)
     program = bool(member.mode & 0o100)
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o755 if program else 0o644)
     with os.fdopen(handle, "wb") as file:
         while block := content.read(1 << 20):
-            found.update(block)
+            digest.update(block)
             file.write(block)
     packed.size += member.size
-    packed.lines.append(f"{'program' if program else 'file'} {found.hexdigest()} {name}\n")
+    packed.lines.append(f"{'program' if program else 'file'} {digest.hexdigest()} {name}\n")
     return True
 
 

@@ -17,11 +17,11 @@ class Part(NamedTuple):
     end: int
 
 
-def part_of(asked: str | None, if_range: str | None, size: int, etag: str) -> Part | None:
+def part_of(header: str | None, if_range: str | None, size: int, etag: str) -> Part | None:
     """Return which part of a file is requested.
 
     Args:
-        asked: The `Range` header.
+        header: The `Range` header.
         if_range: The `If-Range` header; if it differs from `etag`, the complete file is sent.
         size: Size of the file in bytes.
         etag: The file's ETag, including its quotes.
@@ -33,10 +33,10 @@ def part_of(asked: str | None, if_range: str | None, size: int, etag: str) -> Pa
     Raises:
         Problem: The range starts after the end of the file.
     """
-    found = _ONE.fullmatch(asked.strip()) if asked else None
-    if found is None or (if_range is not None and if_range.strip() != etag):
+    match = _ONE.fullmatch(header.strip()) if header else None
+    if match is None or (if_range is not None and if_range.strip() != etag):
         return None
-    first, last = found.groups()
+    first, last = match.groups()
     if not first and not last:
         return None
     if first:

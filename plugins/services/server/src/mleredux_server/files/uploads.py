@@ -68,10 +68,10 @@ class Upload:
         Raises:
             Problem: It is missing.
         """
-        found = self.fields.get(name, "")
-        if not found or not found.isprintable():
-            raise _wrong(name, "is missing" if not found else "has characters that can't be printed")
-        return found
+        value = self.fields.get(name, "")
+        if not value or not value.isprintable():
+            raise _wrong(name, "is missing" if not value else "has characters that can't be printed")
+        return value
 
 
 class _Form:

@@ -125,10 +125,10 @@ class Health:
         scheduler = self._service.scheduler
         if scheduler is None:
             return "Not enabled."
-        found = scheduler.tally.workers
-        if scheduler.tally.workers_died and not sum(found.values()):  # all of them may belong to an earlier server
+        counts = scheduler.tally.workers
+        if scheduler.tally.workers_died and not sum(counts.values()):  # all of them may belong to an earlier server
             raise _Failing("No worker process stays alive.")
-        return f"{found['busy']} busy, {found['idle']} idle."
+        return f"{counts['busy']} busy, {counts['idle']} idle."
 
 
 class _Failing(Exception):

@@ -53,8 +53,8 @@ def first_token(service: Service, chosen: str | None) -> str | None:
         if session.scalar(select(User).limit(1)) is not None:
             return None
         user = make_user(session, FIRST_USER, admin=True)
-        _, said = make_token(session, user, "first", ["admin"], value=chosen)
-    return None if chosen else said
+        _, secret = make_token(session, user, "first", ["admin"], value=chosen)
+    return None if chosen else secret
 
 
 class Impatient(H11Protocol):

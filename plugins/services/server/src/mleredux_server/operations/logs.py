@@ -129,13 +129,13 @@ def _masked_value(value: Any) -> Any:
 
 def _show_exception(_logger: Any, _method: str, event: _EventDict) -> _EventDict:
     """Render the end of the traceback; it never includes values of variables."""
-    found = event.pop("exc_info", None)
-    if found is True:
-        found = sys.exc_info()
-    if isinstance(found, tuple):
-        found = found[1]
-    if isinstance(found, BaseException):
-        event["exception"] = "".join(traceback.format_exception(found))[-_LONGEST:]
+    error = event.pop("exc_info", None)
+    if error is True:
+        error = sys.exc_info()
+    if isinstance(error, tuple):
+        error = error[1]
+    if isinstance(error, BaseException):
+        event["exception"] = "".join(traceback.format_exception(error))[-_LONGEST:]
     return event
 
 

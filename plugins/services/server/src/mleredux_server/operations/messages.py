@@ -28,8 +28,8 @@ def announce(session: Session, run_id: str) -> None:
         return
     session.refresh(row)
     names = ("id", "task", "agent", "seed", "labels", "status", "cause", "message", "score", "medal", "verdict")
-    told = {name: getattr(row, name) for name in names} | {"project": row.project_id, "experiment": row.experiment_id}
-    _store(session, hooks, "run.ended", told)
+    data = {name: getattr(row, name) for name in names} | {"project": row.project_id, "experiment": row.experiment_id}
+    _store(session, hooks, "run.ended", data)
     if row.experiment_id is None:
         return
     experiment = session.get(Experiment, row.experiment_id, with_for_update=True)  # the last two runs may end at once
@@ -43,17 +43,17 @@ def announce(session: Session, run_id: str) -> None:
 
 def probe(session: Session, hook: Webhook) -> Delivery:
     """Store a message for the event `test`."""
-    [made] = _store(session, [hook], "test", {"webhook": hook.id})
-    return made
+    [delivery] = _store(session, [hook], "test", {"webhook": hook.id})
+    return delivery
 
 
 def _store(session: Session, hooks: Sequence[Webhook], event: str, data: dict[str, Any]) -> list[Delivery]:
     at = now()
     body = json.dumps({"type": event, "timestamp": at.isoformat(), "data": data})
     wanted = [hook for hook in hooks if event in (*hook.events, "test")]
-    made = [
+    deliveries = [
         Delivery(id=new_id("msg"), webhook_id=hook.id, event=event, body=body, created_at=at, next_at=at, attempts=0)
         for hook in wanted
     ]
-    session.add_all(made)
-    return made
+    session.add_all(deliveries)
+    return deliveries

@@ -32,7 +32,7 @@ def without_places(text: str | None, *folders: Path | None) -> str | None:
 
 def places(*folders: Path | None) -> set[str]:
     """Return the paths to hide: of these folders, with and without links resolved, and those of the server's user."""
-    return {*_own(), *(str(path) for one in folders if one for path in (one.absolute(), one.resolve()))}
+    return {*_own(), *(str(path) for folder in folders if folder for path in (folder.absolute(), folder.resolve()))}
 
 
 def hiding(*folders: Path | None) -> Callable[[str], str]:
@@ -43,5 +43,5 @@ def hiding(*folders: Path | None) -> Callable[[str], str]:
 @cache
 def _own() -> frozenset[str]:
     usual = {Path(tempfile.gettempdir()), Path(sys.prefix), Path(sys.base_prefix)}
-    found = {Path.home(), cache_dir(), *(path for path in usual if len(path.parts) > _SHORT)}
-    return frozenset(str(path) for path in found if len(path.parts) > 1)
+    folders = {Path.home(), cache_dir(), *(path for path in usual if len(path.parts) > _SHORT)}
+    return frozenset(str(path) for path in folders if len(path.parts) > 1)

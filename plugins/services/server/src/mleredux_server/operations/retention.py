@@ -74,7 +74,7 @@ def expired(session: Session, rules: Sequence[Rule]) -> list[Expired]:
     own = {rule.project: rule.seconds for rule in rules if rule.project is not None}
     if unknown := sorted(set(own) - set(projects.values())):
         raise MlereduxError(f"There is no project {unknown[0]!r}.", hint="See `mleredux server project list`.")
-    found: list[Expired] = []
+    runs: list[Expired] = []
     for project_id, name in projects.items():
         seconds = own.get(name, general)
         if seconds is None:
@@ -83,21 +83,21 @@ def expired(session: Session, rules: Sequence[Rule]) -> list[Expired]:
         old = (Job.state == "ended", Job.ended_at < now() - timedelta(seconds=seconds), RunRow.pinned.is_(False))
         for run_id, ended_at, disk_mb in session.execute(query.where(RunRow.project_id == project_id, *old)):
             if ended_at is not None:
-                found.append(Expired(run_id, name, ended_at, disk_mb))
-    return sorted(found, key=lambda one: (one.ended_at, one.id))
+                runs.append(Expired(run_id, name, ended_at, disk_mb))
+    return sorted(runs, key=lambda run: (run.ended_at, run.id))
 
 
 def remove(service: Service, rules: Sequence[Rule]) -> list[Expired]:
     """Delete the expired runs; return them."""
     with service.database.reading() as session:
-        found = expired(session, rules)
+        runs = expired(session, rules)
     removed = []
-    for one in found:
+    for run in runs:
         try:
-            delete_run(service, None, one.id)
-            removed.append(one)
+            delete_run(service, None, run.id)
+            removed.append(run)
         except (Problem, MlereduxError, SQLAlchemyError, OSError) as error:
-            _LOG.warning("an expired run can't be deleted", run=one.id, reason=one_line(error))
+            _LOG.warning("an expired run can't be deleted", run=run.id, reason=one_line(error))
     return removed
 
 

@@ -42,12 +42,12 @@ def open_tracing(variables: Mapping[str, str] | None = None) -> Tracing | None:
     Raises:
         MlereduxError: The packages for it are not installed, or the protocol is not supported.
     """
-    given = os.environ if variables is None else variables
-    off = given.get("OTEL_SDK_DISABLED", "").lower() == "true" or given.get("OTEL_TRACES_EXPORTER", "otlp") == "none"
-    named = next((name for name in _ENDPOINTS if given.get(name)), None)
+    values = os.environ if variables is None else variables
+    off = values.get("OTEL_SDK_DISABLED", "").lower() == "true" or values.get("OTEL_TRACES_EXPORTER", "otlp") == "none"
+    named = next((name for name in _ENDPOINTS if values.get(name)), None)
     if off or named is None:
         return None
-    protocol = next((given[name] for name in _PROTOCOLS if given.get(name)), "http/protobuf")
+    protocol = next((values[name] for name in _PROTOCOLS if values.get(name)), "http/protobuf")
     if protocol != "http/protobuf":
         raise MlereduxError(f"Traces can't be sent with {protocol[:100]}.", hint="Set it to http/protobuf.")
     try:

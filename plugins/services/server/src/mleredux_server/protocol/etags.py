@@ -57,17 +57,17 @@ def tag_of(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
-def matches(given: str, tag: str, *, weakly: bool = False) -> bool:
+def matches(header: str, tag: str, *, weakly: bool = False) -> bool:
     """Return whether a header `If-Match` or `If-None-Match` matches a tag.
 
     Args:
-        given: The header.
+        header: The header.
         tag: The current one.
         weakly: Whether `W/"…"` matches `"…"`.
     """
-    if given.strip() == "*":
+    if header.strip() == "*":
         return True
-    return any(f'"{value}"' == tag and (weakly or not weak) for weak, value in _TAG.findall(given))
+    return any(f'"{value}"' == tag and (weakly or not weak) for weak, value in _TAG.findall(header))
 
 
 def _wants_tag(headers: Any) -> bool:

@@ -129,13 +129,13 @@ UNCLAIMED = Claim("", "", "")
 """The claim of what no request with a key asks for."""
 
 
-def claim_of(request: Request, caller: Caller, *asked: BaseModel | str, first: Database | None = None) -> Claim:
+def claim_of(request: Request, caller: Caller, *contents: BaseModel | str, first: Database | None = None) -> Claim:
     """Return the claim of a request.
 
     Args:
         request: The request.
         caller: The requesting user; keys are per user.
-        asked: The content that identifies this request: the body's model, or fields and digests of uploads.
+        contents: The content that identifies this request: the body's model, or fields and digests of uploads.
         first: If given, a repeat is answered from this database now, before any check whose result may have changed
             since the first request.
 
@@ -149,7 +149,7 @@ def claim_of(request: Request, caller: Caller, *asked: BaseModel | str, first: D
     if not 0 < len(key) <= _LONGEST_KEY or not key.isascii() or not key.isprintable():
         raise Problem("invalid", f"The Idempotency-Key must be 1 to {_LONGEST_KEY} printable ASCII characters.")
     digest = hashlib.sha256(f"{request.method} {request.url.path}".encode())
-    for part in asked:
+    for part in contents:
         text = part.model_dump_json() if isinstance(part, BaseModel) else part
         digest.update(b"\0" + text.encode("utf-8", "surrogatepass"))
     claim = Claim(caller.user_id, key, digest.hexdigest())

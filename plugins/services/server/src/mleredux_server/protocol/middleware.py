@@ -48,8 +48,8 @@ def install(app: FastAPI, service: Service) -> None:
 
 def request_id(scope: Scope) -> str | None:
     """Return the request id that the client sent, if it is valid."""
-    given = Headers(scope=scope).get("x-request-id", "")
-    return given if _REQUEST_ID.fullmatch(given) else None
+    value = Headers(scope=scope).get("x-request-id", "")
+    return value if _REQUEST_ID.fullmatch(value) else None
 
 
 class Guard:

@@ -56,7 +56,7 @@ def install(app: FastAPI) -> None:
         )
         scripts = re.findall(rb"<script>(.*?)</script>", bytes(page.body), re.DOTALL)
         hashes = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in scripts]
-        page.headers["Content-Security-Policy"] = _POLICY.format(" ".join(f"'sha256-{one}'" for one in hashes))
+        page.headers["Content-Security-Policy"] = _POLICY.format(" ".join(f"'sha256-{digest}'" for digest in hashes))
         return page
 
 

@@ -183,7 +183,7 @@ def invalid(errors: Sequence[Mapping[str, Any]], model: Any = None) -> Problem:
         errors: Errors from pydantic.
         model: Model of the body; None: unknown.
     """
-    found: list[dict[str, str]] = []
+    problems: list[dict[str, str]] = []
     for item in errors[:50]:
         place = [str(part) for part in item["loc"]]
         where = place[1:] if place[:1] in (["body"], ["query"], ["path"], ["header"]) else place
@@ -193,10 +193,10 @@ def invalid(errors: Sequence[Mapping[str, Any]], model: Any = None) -> Problem:
             message = "There is no such field" + (f". Did you mean {near[0]}?" if near else "")
         elif item["type"] == "missing":
             message = "Missing"
-        found.append({"field": ".".join(where) or "body", "message": message})
-    first = found[0] if found else {"field": "body", "message": "is malformed"}
+        problems.append({"field": ".".join(where) or "body", "message": message})
+    first = problems[0] if problems else {"field": "body", "message": "is malformed"}
     end = "" if first["message"].endswith("?") else "."
-    return Problem("invalid", f"{first['field']}: {first['message']}{end}", errors=found)
+    return Problem("invalid", f"{first['field']}: {first['message']}{end}", errors=problems)
 
 
 def _fields(model: Any, path: Sequence[str]) -> list[str]:

@@ -74,9 +74,9 @@ class Preconditions:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
-        given = Headers(scope=scope).getlist("if-match") if scope["type"] == "http" else []
+        tags = Headers(scope=scope).getlist("if-match") if scope["type"] == "http" else []
         parts = scope.get("path", "").split("/")[1:]
-        if not given or scope["method"] in _SAFE or parts[0] != "v1" or len(parts) < 3:
+        if not tags or scope["method"] in _SAFE or parts[0] != "v1" or len(parts) < 3:
             await self.app(scope, receive, send)
             return
         body = [await receive()]
@@ -88,11 +88,11 @@ class Preconditions:
 
         lock = self._locks.setdefault(parts[1], anyio.Lock())  # a resource may have several names
         async with lock:
-            problem = await self._refused(scope, ", ".join(given))
+            problem = await self._refused(scope, ", ".join(tags))
             handle = self.app if problem is None else answer(Request(scope), problem)
             await handle(scope, again, send)
 
-    async def _refused(self, scope: Scope, given: str) -> Problem | None:
+    async def _refused(self, scope: Scope, tags: str) -> Problem | None:
         path = scope["path"]
         while True:
             start: dict[str, Any] = {}
@@ -108,7 +108,7 @@ class Preconditions:
             if start["status"] >= 500:
                 return Problem("unavailable", "The resource can't be compared now.", hint="Try again in a moment.")
             tag = Headers(raw=start["headers"]).get("etag")
-            if start["status"] in (401, 429) or (start["status"] == 200 and tag and matches(given, tag)):
+            if start["status"] in (401, 429) or (start["status"] == 200 and tag and matches(tags, tag)):
                 return None
             hint = "Fetch it again and retry."
             return Problem("precondition-failed", "The resource has changed since you fetched it.", hint=hint)

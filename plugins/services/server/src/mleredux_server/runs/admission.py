@@ -53,7 +53,7 @@ def usage_of(session: Session, project: Project) -> Usage:
 def fit_to_quota(
     quota: Quota,
     run: RunPlan,
-    asked: HowToRun,
+    request: HowToRun,
     sandboxes: Sequence[str],
     installed: Mapping[str, Capabilities],
 ) -> RunPlan:
@@ -62,12 +62,12 @@ def fit_to_quota(
     Args:
         quota: The project's quota.
         run: The run with the agent's defaults.
-        asked: Limits that were requested explicitly, and are not changed.
+        request: Limits that were requested explicitly, and are not changed.
         sandboxes: Sandboxes that can run the agent, best first.
         installed: Capabilities of each sandbox.
     """
     most = {"cpus": quota.cpus, "memory_mb": quota.memory_mb, "time_limit": quota.max_time_limit}
-    named = asked.limits.model_fields_set
+    named = request.limits.model_fields_set
     smaller = {
         name: value
         for name, value in most.items()
@@ -75,7 +75,7 @@ def fit_to_quota(
     }
     limits = Limits.model_validate({**run.limits.model_dump(), **smaller}) if smaller else run.limits
     sandbox = run.sandbox
-    if asked.sandbox is None and not allows(quota, sandbox, installed):
+    if request.sandbox is None and not allows(quota, sandbox, installed):
         sandbox = next((name for name in sandboxes if allows(quota, name, installed)), sandbox)
     return run.model_copy(update={"limits": limits, "sandbox": sandbox})
 
@@ -88,7 +88,7 @@ def allows(quota: Quota, sandbox: str, installed: Mapping[str, Capabilities]) ->
 
 
 def check_quota(
-    session: Session, project: Project, asked: Sequence[RunPlan], installed: Mapping[str, Capabilities]
+    session: Session, project: Project, runs: Sequence[RunPlan], installed: Mapping[str, Capabilities]
 ) -> Sequence[RunPlan]:
     """Check that runs may be created in a project; return them with their shares of its LLM tokens.
 
@@ -99,12 +99,12 @@ def check_quota(
         Problem: The quota rules them out, however long they wait.
     """
     quota, usage = Quota.model_validate(project.quota), usage_of(session, project)
-    if quota.queued_runs is not None and usage.queued_runs + len(asked) > quota.queued_runs:
+    if quota.queued_runs is not None and usage.queued_runs + len(runs) > quota.queued_runs:
         raise _exceeded(
-            project, f"{quota.queued_runs} queued runs", f"{usage.queued_runs} are queued, {len(asked)} are requested"
+            project, f"{quota.queued_runs} queued runs", f"{usage.queued_runs} are queued, {len(runs)} are requested"
         )
     disk = usage.disk_mb
-    for run in asked:
+    for run in runs:
         limits = run.limits
         check_sandbox(project, run.sandbox, installed)
         if run.network not in quota.networks:
@@ -120,8 +120,8 @@ def check_quota(
         disk += limits.disk_mb
     _check_disk(project, quota, disk)
     if quota.llm_tokens is None:
-        return asked
-    return _with_tokens(project, quota.llm_tokens, usage.llm_tokens, asked)
+        return runs
+    return _with_tokens(project, quota.llm_tokens, usage.llm_tokens, runs)
 
 
 def check_sandbox(project: Project, sandbox: str, installed: Mapping[str, Capabilities]) -> None:
@@ -154,9 +154,9 @@ def check_waiting(session: Session, project: Project, kind: str) -> None:
         raise Problem("quota-exceeded", f"Project {project.name} already has {most} {what} queued.", hint=hint)
 
 
-def _with_tokens(project: Project, most: int, used: int, asked: Sequence[RunPlan]) -> list[RunPlan]:
+def _with_tokens(project: Project, most: int, used: int, runs: Sequence[RunPlan]) -> list[RunPlan]:
     """Return runs with limits on LLM tokens whose sum does not exceed the rest of the quota."""
-    metered = [run for run in asked if run.network == "gateway"]
+    metered = [run for run in runs if run.network == "gateway"]
     open_ended = sum(run.limits.llm_tokens is None for run in metered)
     left = most - used
     free = left - sum(run.limits.llm_tokens or 0 for run in metered)
@@ -167,7 +167,7 @@ def _with_tokens(project: Project, most: int, used: int, asked: Sequence[RunPlan
         run.model_copy(update={"limits": run.limits.model_copy(update={"llm_tokens": next(shares)})})
         if run.network == "gateway" and run.limits.llm_tokens is None
         else run
-        for run in asked
+        for run in runs
     ]
 
 
@@ -188,6 +188,6 @@ def _only(kind: str, names: Sequence[str]) -> str:
     return f"only {kind} {_or(names)}" if names else f"no {kind}"
 
 
-def _exceeded(project: Project, most: str, found: str) -> Problem:
+def _exceeded(project: Project, most: str, state: str) -> Problem:
     hint = "Request less, delete runs that are no longer needed, or ask the server administrator for more."
-    return Problem("quota-exceeded", f"The quota of project {project.name} allows {most}; {found}.", hint=hint)
+    return Problem("quota-exceeded", f"The quota of project {project.name} allows {most}; {state}.", hint=hint)

@@ -33,18 +33,18 @@ def answer_of(view: BuildView) -> Answer:
     return Answer(202, {"Location": f"/v1/builds/{view.id}"}, view.model_dump_json())
 
 
-def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim) -> BuildView:
+def make_build(service: Service, caller: Caller, body: BuildAsked, claim: Claim) -> BuildView:
     """Create a build of an agent's environment.
 
     Raises:
         Problem: This caller or project may not build it.
         MlereduxError: There is no such agent or sandbox.
     """
-    with lending(service, caller, asked.secrets, asked.project):
-        sandbox = _check(service, caller, asked)
-    row = BuildRow(id=new_id("bld"), agent=asked.agent, sandbox=sandbox, options=asked.options)
+    with lending(service, caller, body.secrets, body.project):
+        sandbox = _check(service, caller, body)
+    row = BuildRow(id=new_id("bld"), agent=body.agent, sandbox=sandbox, options=body.options)
     row.created_at, row.status = now(), "queued"
-    request = {**asked.model_dump(mode="json", exclude={"project"}), "sandbox": sandbox, "trusted": caller.all_projects}
+    request = {**body.model_dump(mode="json", exclude={"project"}), "sandbox": sandbox, "trusted": caller.all_projects}
     request["project_secrets"] = caller.bound_to is not None
 
     def check(session: Session, project: Project) -> None:
@@ -54,37 +54,37 @@ def make_build(service: Service, caller: Caller, asked: BuildAsked, claim: Claim
     def fill(folder: Path) -> None:
         write_atomically(folder / "request.json", json.dumps(request))
 
-    def answer(made: BuildRow) -> Answer:
-        return answer_of(as_view(BuildView, made, user=caller.user_name))
+    def answer(build: BuildRow) -> Answer:
+        return answer_of(as_view(BuildView, build, user=caller.user_name))
 
     job = Job(kind="build")
-    make_job(service, caller, row, job, asked.project, check=check, fill=fill, answer=answer, claim=claim)
+    make_job(service, caller, row, job, body.project, check=check, fill=fill, answer=answer, claim=claim)
     return as_view(BuildView, row, user=caller.user_name)
 
 
-def build_is_over(service: Service, found: str) -> Over | None:
+def build_is_over(service: Service, build_id: str) -> Over | None:
     """Return whether the log of a build is complete."""
     with service.database.reading() as session:
-        row = session.get(BuildRow, found)
+        row = session.get(BuildRow, build_id)
     if row is None:
         return Over(None)
     return Over(row.status) if row.status in _FINAL else None
 
 
-def _check(service: Service, caller: Caller, asked: BuildAsked) -> str:
+def _check(service: Service, caller: Caller, body: BuildAsked) -> str:
     """Return the sandbox to build for, after all checks that need no fetching."""
     catalogue, installed = service.catalogue, service.catalogue.capabilities()
-    if asked.sandbox is not None:
-        catalogue.sandbox(asked.sandbox)
-    check_source(service, caller, asked.agent)
-    check_agent_reference(caller, asked.agent, service.settings, known=catalogue.entries("agents"))
-    if ":" in asked.agent:
+    if body.sandbox is not None:
+        catalogue.sandbox(body.sandbox)
+    check_source(service, caller, body.agent)
+    check_agent_reference(caller, body.agent, service.settings, known=catalogue.entries("agents"))
+    if ":" in body.agent:
         # Fetched and checked by the worker; a repository's environment is built from a Dockerfile.
         unknown = Agent(id="repository", title="", command=(), build=_CONTEXT, isolated=True)
-        return asked.sandbox or choose(unknown, installed)
-    agent = catalogue.agent(asked.agent, asked.options)
+        return body.sandbox or choose(unknown, installed)
+    agent = catalogue.agent(body.agent, body.options)
     if not caller.all_projects:
-        check_made(catalogue, service.settings, asked.agent, asked.options)
+        check_made(catalogue, service.settings, body.agent, body.options)
     # Without isolation, there is nothing to build: the interpreter exists already.
-    wanted = agent if asked.sandbox else agent.model_copy(update={"isolated": True})
-    return choose(wanted, installed, asked.sandbox)
+    wanted = agent if body.sandbox else agent.model_copy(update={"isolated": True})
+    return choose(wanted, installed, body.sandbox)

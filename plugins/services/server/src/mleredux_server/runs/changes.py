@@ -18,7 +18,7 @@ from mleredux_server.schemas.runs import BulkRequest, BulkResult, RunChange
 from mleredux_server.service import Service
 
 
-def change_run(service: Service, caller: Caller, run_id: str, asked: RunChange) -> None:
+def change_run(service: Service, caller: Caller, run_id: str, change: RunChange) -> None:
     """Apply the requested changes to a run.
 
     Raises:
@@ -27,43 +27,43 @@ def change_run(service: Service, caller: Caller, run_id: str, asked: RunChange) 
     with service.database.writing() as session:
         row = session.get_one(RunRow, run_id, with_for_update=True)
         job = session.get_one(Job, run_id, with_for_update=True)
-        if asked.labels is not None:
-            set_labels(session, row, asked.labels)
-        if "notes" in asked.model_fields_set:
-            row.notes = asked.notes or None
-        if asked.pinned is not None:
-            row.pinned = asked.pinned
-        if asked.priority is not None and asked.priority != job.priority:
+        if change.labels is not None:
+            set_labels(session, row, change.labels)
+        if "notes" in change.model_fields_set:
+            row.notes = change.notes or None
+        if change.pinned is not None:
+            row.pinned = change.pinned
+        if change.priority is not None and change.priority != job.priority:
             if job.state != "queued":
                 raise Problem("conflict", f"Run {run_id} is not queued.", hint="Only queued runs have a priority.")
-            row.priority = job.priority = asked.priority
-            row.request = {**row.request, "priority": asked.priority}
+            row.priority = job.priority = change.priority
+            row.request = {**row.request, "priority": change.priority}
         row.updated_at = now()
-        note(session, caller, "run.change", f"{run_id} {' '.join(sorted(asked.model_fields_set))}")
+        note(session, caller, "run.change", f"{run_id} {' '.join(sorted(change.model_fields_set))}")
     service.wake.set()
 
 
-def act_on_runs(service: Service, caller: Caller, asked: BulkRequest) -> list[BulkResult]:
+def act_on_runs(service: Service, caller: Caller, body: BulkRequest) -> list[BulkResult]:
     """Apply an action to many runs; a run that it does not apply to gets a message, and does not affect the others."""
     results: dict[str, BulkResult] = {}
     seen: list[str] = []
-    for run_id in dict.fromkeys(asked.runs):
+    for run_id in dict.fromkeys(body.runs):
         try:
             seen.append(run_shown(service, caller, run_id).id)
         except Problem as problem:
             results[run_id] = BulkResult(run=run_id, ok=False, message=problem.detail)
-    if asked.action == "cancel":
+    if body.action == "cancel":
         cancel_runs(service, caller, seen, counted(len(seen), "run"))
     for run_id in seen:
         try:
-            made = run_id
-            if asked.action == "delete":
+            resulting_id = run_id
+            if body.action == "delete":
                 delete_run(service, caller, run_id)
-            elif asked.action == "retry":
-                made = str(json.loads(retry_run(service, caller, run_id).body)["id"])
-            elif asked.action == "change":
-                change_run(service, caller, run_id, asked.change or RunChange())
-            results[run_id] = BulkResult(run=made, ok=True, message=None)
+            elif body.action == "retry":
+                resulting_id = str(json.loads(retry_run(service, caller, run_id).body)["id"])
+            elif body.action == "change":
+                change_run(service, caller, run_id, body.change or RunChange())
+            results[run_id] = BulkResult(run=resulting_id, ok=True, message=None)
         except (Problem, MlereduxError, SQLAlchemyError, OSError) as error:
             results[run_id] = BulkResult(run=run_id, ok=False, message=of_error(error).detail)
-    return [results[run_id] for run_id in dict.fromkeys(asked.runs)]
+    return [results[run_id] for run_id in dict.fromkeys(body.runs)]

@@ -64,14 +64,14 @@ def make_jobs(
             claim.take(session)
             home = project_for(session, caller, project)
             session.refresh(home, with_for_update=True)  # so that concurrent requests can't exceed the quota
-            made = rows(session, home)
+            created = rows(session, home)
         folders()
         with service.database.writing() as session:
             for some in batches(ids):
                 session.execute(update(Job).where(Job.id.in_(some)).values(state="queued", queued_at=now()))
-            note(session, caller, *_created(made))
+            note(session, caller, *_created(created))
             if claim.key and answer is not None:
-                claim.keep(session, answer(made))
+                claim.keep(session, answer(created))
     except SQLAlchemyError:
         service.left.append((list(ids), claim))  # it may be committed: unknown while the database does not respond
         raise
@@ -83,7 +83,7 @@ def make_jobs(
             settle_left(service)
         raise
     service.wake.set()
-    return made
+    return created
 
 
 def _created(rows: Sequence[Any]) -> tuple[str, str]:
@@ -140,20 +140,20 @@ def make_job(
         project,
         rows=rows,
         folders=folders,
-        answer=lambda made: answer(made[0]),
+        answer=lambda created: answer(created[0]),
         claim=claim,
     )
     return row
 
 
-def project_for(session: Session, caller: Caller, asked: str | None) -> Project:
+def project_for(session: Session, caller: Caller, name_or_id: str | None) -> Project:
     """Return the project in which to create something: the named one, or the caller's own.
 
     Raises:
         Problem: The caller can see no such project.
     """
-    if asked is not None:
-        return visible_project(session, caller, asked)
+    if name_or_id is not None:
+        return visible_project(session, caller, name_or_id)
     mine = default_project(session, caller)
     if mine is None:
         raise Problem("forbidden", "You are not a member of any project.", hint="Ask an administrator to add you.")

@@ -128,16 +128,16 @@ def submitted(service: Service, caller: Caller) -> list[dict[str, Any]]:
     query = query.where(classes, *seen_by(caller, Submission.project_id))
     with service.database.reading() as session:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_MOST)).all()
-    found: dict[tuple[str, str], dict[str, Any]] = {}
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
     each = {task: terms_of(service, task) for task in {row.task for row, _ in rows}}
     for row, user in rows:
-        terms, known = each[row.task], found.get((user, row.task))
+        terms, known = each[row.task], lines.get((user, row.task))
         late = terms is not None and row.created_at > terms.until
         if known is None or (known["status"] == "late" and not late):
             line = _line(submission_view(service, caller, row, user)) | {"class": terms is not None}
             line |= {"score": _half(row, terms)} if terms and terms.public else {}
-            found[user, row.task] = line | ({"status": "late"} if late else {})
-    return sorted(found.values(), key=lambda one: (plain(one["task"]), one["student"]))
+            lines[user, row.task] = line | ({"status": "late"} if late else {})
+    return sorted(lines.values(), key=lambda entry: (plain(entry["task"]), entry["student"]))
 
 
 def _line(view: SubmissionView) -> dict[str, Any]:

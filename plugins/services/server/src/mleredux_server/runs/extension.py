@@ -29,7 +29,7 @@ def extend(
     service: Service,
     caller: Caller,
     experiment: Experiment,
-    asked: ExtensionRequest,
+    body: ExtensionRequest,
     claim: Claim,
     answer: Callable[[list[RunRow]], Answer],
 ) -> list[RunRow]:
@@ -44,8 +44,8 @@ def extend(
     plan, rows = _plan_of(experiment), _rows_of(service, experiment)
     design = plan.experiment
     update = {
-        "tasks": tuple(dict.fromkeys((*design.tasks, *asked.tasks))),
-        "seeds": tuple(dict.fromkeys((*design.seeds, *asked.seeds))),
+        "tasks": tuple(dict.fromkeys((*design.tasks, *body.tasks))),
+        "seeds": tuple(dict.fromkeys((*design.seeds, *body.seeds))),
     }
     larger = plan.model_copy(update={"experiment": design.model_copy(update=update)})
     arms, have = larger.all_arms(), {(row.arm, row.task, row.seed) for row in rows}
@@ -59,20 +59,20 @@ def extend(
         example = examples.get((cell.arm, task)) or examples.get((cell.arm, ""))
         if example is None:
             raise Problem("conflict", f"Arm {cell.arm[:200]} has no runs left.", hint="Create another experiment.")
-        told = example.request.get("context") is not None and "{task}" in (arms[cell.arm].context or "")
-        if example.task != task and told:
+        names_task = example.request.get("context") is not None and "{task}" in (arms[cell.arm].context or "")
+        if example.task != task and names_task:
             hint = "Extend by seeds only, or create another experiment."
             raise Problem("conflict", f"Arm {cell.arm[:200]} has a context, but no text for {task}.", hint=hint)
         chosen = example.user_id == caller.user_id
         request = KeptRequest.of(example.request, chosen_by_caller=chosen, task=task, seed=cell.seed)
         with lending(service, caller, request.secrets, experiment.project_id, own=not request.project_secrets):
-            one = plan_run(service, request)
-        planned.append(replace(one, plan=one.plan.model_copy(update={"arm": cell.arm})))
+            run = plan_run(service, request)
+        planned.append(replace(run, plan=run.plan.model_copy(update={"arm": cell.arm})))
     if not planned:
         raise Problem("conflict", "The experiment already has these tasks and seeds.", hint="Choose different ones.")
     if len(rows) + len(planned) > MOST_RUNS:
         raise Problem("too-large", f"The maximum is {MOST_RUNS} runs.", hint="Create another experiment.")
-    words = [f"{name} {', '.join(map(str, values))}" for name in ("tasks", "seeds") if (values := getattr(asked, name))]
+    words = [f"{name} {', '.join(map(str, values))}" for name in ("tasks", "seeds") if (values := getattr(body, name))]
     results = sum(row.status in ENDED for row in rows)
     change = {"time": now().isoformat(), "what": f"Extended by {' and '.join(words)}.", "results": results}
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
 from fastapi import Query
 from mleredux.models.verdict import VerdictStatus
@@ -80,30 +80,29 @@ def conditions(session: Session, caller: Caller, wanted: Wanted) -> list[_Condit
     Raises:
         Problem: A label is malformed, or there is no such project.
     """
-    found = [*of_project(session, caller, RunRow.project_id, wanted.project)]
+    chosen = [*of_project(session, caller, RunRow.project_id, wanted.project)]
     equal = ((name, getattr(wanted, name)) for name in ("task", "agent", "cause", "medal", "verdict", "experiment"))
-    found += [column_named(name) == value for name, value in equal if value is not None]
+    chosen += [column_named(name) == value for name, value in equal if value is not None]
     if wanted.ids is not None:
-        found.append(RunRow.id.in_(wanted.ids))
+        chosen.append(RunRow.id.in_(wanted.ids))
     if wanted.statuses:
-        found.append(one_of(RunRow.status, list(dict.fromkeys(map(str, wanted.statuses)))))
+        chosen.append(one_of(RunRow.status, list(dict.fromkeys(map(str, wanted.statuses)))))
     for label in wanted.labels or ():
         name, colon, value = label.partition(":")
         if not colon:
             raise Problem("invalid", f"The label {label[:200]!r} has no value.", hint="Use label=NAME:VALUE.")
         having = select(RunLabel.run_id).where(RunLabel.name == name, RunLabel.value == value)
-        found.append(RunRow.id.in_(having))
+        chosen.append(RunRow.id.in_(having))
     if wanted.after is not None:
-        found.append(RunRow.created_at > utc(wanted.after))
+        chosen.append(RunRow.created_at > utc(wanted.after))
     if wanted.before is not None:
-        found.append(RunRow.created_at < utc(wanted.before))
-    return found
+        chosen.append(RunRow.created_at < utc(wanted.before))
+    return chosen
 
 
 def column_named(name: str) -> InstrumentedAttribute[Any]:
     """Return a column of runs by the name of a field."""
-    found: InstrumentedAttribute[Any] = getattr(RunRow, "experiment_id" if name == "experiment" else name)
-    return found
+    return cast("InstrumentedAttribute[Any]", getattr(RunRow, "experiment_id" if name == "experiment" else name))
 
 
 def shown_runs() -> Select[RunRow, str, Job]:
@@ -143,11 +142,11 @@ def in_order(
     """
 
     def part(having: _Condition | None, *keys: Any, after: tuple[Any, ...] | None) -> Sequence[Any]:
-        found = query if having is None else query.where(having)
-        found = found.order_by(*(key.desc() if backward else key for key in keys)).limit(limit - len(rows))
+        statement = query if having is None else query.where(having)
+        statement = statement.order_by(*(key.desc() if backward else key for key in keys)).limit(limit - len(rows))
         if after is not None:
-            found = found.where(tuple_(*keys) < after if backward else tuple_(*keys) > after)
-        return session.execute(found).all()
+            statement = statement.where(tuple_(*keys) < after if backward else tuple_(*keys) > after)
+        return session.execute(statement).all()
 
     nullable, rows = column.property.columns[0].nullable, list[Any]()
     if at is None or at[0] is not None:
@@ -170,14 +169,14 @@ def seen_by(caller: Caller, column: InstrumentedAttribute[str]) -> Sequence[_Con
 
 
 def of_project(
-    session: Session, caller: Caller, column: InstrumentedAttribute[str], asked: str | None
+    session: Session, caller: Caller, column: InstrumentedAttribute[str], project: str | None
 ) -> Sequence[_Condition]:
     """Return the conditions for rows of a project, by default of all projects that the caller can see.
 
     Raises:
         Problem: The caller can see no such project.
     """
-    return seen_by(caller, column) if asked is None else (column == visible_project(session, caller, asked).id,)
+    return seen_by(caller, column) if project is None else (column == visible_project(session, caller, project).id,)
 
 
 def told_value(value: Any) -> Any:

@@ -126,10 +126,10 @@ def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:
         Problem: The caller can see no such run.
     """
     with service.database.reading() as session:
-        found = session.execute(shown_runs().where(RunRow.id == run_id)).one_or_none()
-    if found is None or not caller.sees(found[0].project_id):
+        record = session.execute(shown_runs().where(RunRow.id == run_id)).one_or_none()
+    if record is None or not caller.sees(record[0].project_id):
         raise not_found("run", run_id)
-    row, name, job = found
+    row, name, job = record
     return run_view(row, name or "", job)
 
 
@@ -142,17 +142,17 @@ def run_is_over(service: Service, run_id: str) -> Over | None:
     return Over(row.status) if job.state == "ended" else None
 
 
-def seen(service: Service, caller: Caller, table: type[_Row], found: str) -> tuple[_Row, str]:
+def seen(service: Service, caller: Caller, table: type[_Row], record_id: str) -> tuple[_Row, str]:
     """Return a build, an experiment or a submission by its id, with the name of its owner.
 
     Raises:
         Problem: The caller can see no such record.
     """
-    query = select(table, User.name).join(User, User.id == table.user_id).where(table.id == found)
+    query = select(table, User.name).join(User, User.id == table.user_id).where(table.id == record_id)
     with service.database.reading() as session:
         row = session.execute(query).one_or_none()
     if row is None or not caller.sees(row[0].project_id):
-        raise not_found(_WORDS[table], found)
+        raise not_found(_WORDS[table], record_id)
     return row[0], row[1]
 
 
@@ -184,7 +184,7 @@ def newest(
         query = query.where(tuple_(table.created_at, table.id) < (cursor_time(place[0]), place[1]))
     query = query.order_by(table.created_at.desc(), table.id.desc()).limit(paging.limit + 1)
     rows = [(row, name) for row, name in session.execute(query)]
-    shown, cursor = paging.cut(rows, lambda one: (one[0].created_at.isoformat(), one[0].id))
+    shown, cursor = paging.cut(rows, lambda record: (record[0].created_at.isoformat(), record[0].id))
     return list(shown), cursor
 
 

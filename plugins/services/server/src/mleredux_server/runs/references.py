@@ -90,8 +90,8 @@ def check_agent_reference(
     place = reference.removeprefix(_REPO).partition("#")[0]
     if not _SHAPE.fullmatch(place):
         raise _forbidden("The repository's URL has invalid characters.")
-    if found := _SCP.fullmatch(place):
-        _check_listed(found["host"], settings)
+    if match := _SCP.fullmatch(place):
+        _check_listed(match["host"], settings)
         return
     check_address(place, settings)
 
@@ -159,20 +159,21 @@ def check_made(catalogue: Catalogue, settings: Settings, reference: str, options
         Problem: An option does so.
         MlereduxError: There is no such agent, or it has no such options.
     """
-    made = catalogue.agent(reference, options)
-    usual = None if is_foreign(made) else _usual(catalogue, reference)
+    agent = catalogue.agent(reference, options)
+    usual = None if is_foreign(agent) else _usual(catalogue, reference)
     try:
         check_grants(
-            made, granted(catalogue, settings, made), made.network, protected_variables(catalogue), installed=usual
+            agent, granted(catalogue, settings, agent), agent.network, protected_variables(catalogue), installed=usual
         )
     except NotGranted as error:
         raise _forbidden(error.message) from error
     if usual is None or not options:
         return
-    build, before = made.build, usual.build
+    build, before = agent.build, usual.build
     if (build.context, build.dockerfile, build.packages) != (before.context, before.dockerfile, before.packages):
         raise _forbidden("The options refer to folders or packages of the server.")
-    if build.image != before.image and not any(fnmatchcase(build.image or "", one) for one in settings.agent_images):
+    listed = any(fnmatchcase(build.image or "", pattern) for pattern in settings.agent_images)
+    if build.image != before.image and not listed:
         raise _forbidden(f"The image {(build.image or '')[:100]!r} is not allowed on this server.")
     for item in _added(build.npm, before.npm):
         if not _NPM.fullmatch(item):
@@ -202,7 +203,7 @@ def _added(now: Iterable[str], before: Iterable[str]) -> list[str]:
 
 
 def _check_listed(host: str, settings: Settings) -> None:
-    if host.lower() not in (one.lower() for one in settings.repo_hosts):
+    if host.lower() not in (name.lower() for name in settings.repo_hosts):
         raise _forbidden(f"Fetching from {host[:100]!r} is not allowed.")
 
 

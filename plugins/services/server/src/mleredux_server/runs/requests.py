@@ -69,7 +69,7 @@ def plan_run(service: Service, request: RunRequest) -> Planned:
     return _planned(service, request, run)
 
 
-def plan_experiment(service: Service, asked: ExperimentRequest, pinned: Mapping[str, str]) -> list[Planned]:
+def plan_experiment(service: Service, body: ExperimentRequest, pinned: Mapping[str, str]) -> list[Planned]:
     """Check a matrix of runs.
 
     Args:
@@ -79,12 +79,12 @@ def plan_experiment(service: Service, asked: ExperimentRequest, pinned: Mapping[
         Problem: It has no runs or too many, or a plan names files of the client's machine.
         MlereduxError: One of them can't run here.
     """
-    runs = resolved(request_of(asked), service.catalogue).pinned(pinned)
-    if asked.plan is not None and asked.plan.stop.rule == "sequential":
+    runs = resolved(request_of(body), service.catalogue).pinned(pinned)
+    if body.plan is not None and body.plan.stop.rule == "sequential":
         require_statistics()
         from mleredux_experiments.shared import check_sequence
 
-        check_sequence(asked.plan, len(runs.tasks))
+        check_sequence(body.plan, len(runs.tasks))
     size = len(runs.tasks) * len(runs.arms) * len(set(runs.seeds))
     context = max(len(text or "") for arm in runs.arms.values() for text in ("", *arm.contexts.values()))
     if size > MOST_RUNS or size * context > _MOST_CONTEXT:
@@ -93,10 +93,10 @@ def plan_experiment(service: Service, asked: ExperimentRequest, pinned: Mapping[
             f"The experiment has {size} runs; the maximum is {MOST_RUNS}, less with a long context.",
             hint="Split it into several experiments.",
         )
-    same = {name: getattr(asked, name) for name in ("project", "priority", "preemptible", "labels", "secrets")}
+    same = {name: getattr(body, name) for name in ("project", "priority", "preemptible", "labels", "secrets")}
     first: dict[tuple[str, str], Planned] = {}
     planned = []
-    for cell, run in zip(runs.cells(), _plans(service, runs, asked), strict=True):
+    for cell, run in zip(runs.cells(), _plans(service, runs, body), strict=True):
         if (cell.arm, cell.task) not in first:
             request = _request(cell, {**runs.arms[cell.arm].request(cell.task), **same})
             first[cell.arm, cell.task] = _planned(service, request, run)
@@ -137,24 +137,24 @@ def _planned(service: Service, request: RunRequest, run: RunPlan) -> Planned:
     return Planned(_new_id(service, run), request, run, sandboxes)
 
 
-def request_of(asked: ExperimentRequest) -> Request:
+def request_of(body: ExperimentRequest) -> Request:
     """Return the runs of a request, with an arm for each agent if it has no plan.
 
     Raises:
         Problem: It has neither a plan nor tasks and agents, or both.
     """
-    if asked.plan is None:
-        if not (asked.agents and (asked.tasks or asked.sets)):
+    if body.plan is None:
+        if not (body.agents and (body.tasks or body.sets)):
             hint = "Set `tasks` and `agents`, or `plan`."
             raise Problem("invalid", "An experiment needs tasks and agents.", hint=hint)
-        limits = asked.limits.model_dump(exclude_none=True)
-        tasks = (*asked.tasks, *(f"{SET}{name}" for name in asked.sets))
-        fields = {name: getattr(asked, name) for name in _ARM}
-        return Request.matrix(tasks, asked.agents, asked.seeds, limits=limits, **fields)
+        limits = body.limits.model_dump(exclude_none=True)
+        tasks = (*body.tasks, *(f"{SET}{name}" for name in body.sets))
+        fields = {name: getattr(body, name) for name in _ARM}
+        return Request.matrix(tasks, body.agents, body.seeds, limits=limits, **fields)
     besides = {"plan", "name", "project", "priority", "preemptible", "labels", "secrets"}
-    if other := asked.model_fields_set - besides:
+    if other := body.model_fields_set - besides:
         raise Problem("invalid", f"A plan can't be combined with {', '.join(sorted(other))}.", hint="Send only one.")
-    request = asked.plan.request
+    request = body.plan.request
     for name, arm in request.arms.items():
         if arm.context is not None or arm.image is not None:
             field = "context" if arm.context is not None else "image"
@@ -169,8 +169,8 @@ def _request(cell: Cell, how: dict[str, Any]) -> RunRequest:
     try:
         return RunRequest(seed=cell.seed, **how)
     except ValidationError as error:
-        said = invalid(error.errors(include_url=False), RunRequest).detail
-        raise Problem("invalid", f"Arm {cell.arm[:200]}: {said}", hint="Change the plan.") from None
+        detail = invalid(error.errors(include_url=False), RunRequest).detail
+        raise Problem("invalid", f"Arm {cell.arm[:200]}: {detail}", hint="Change the plan.") from None
 
 
 def _new_id(service: Service, run: RunPlan) -> str:
@@ -214,10 +214,10 @@ def make_runs(
     def rows(session: Session, project: Project) -> list[RunRow]:
         quota = Quota.model_validate(project.quota)
         owner = {"project": project.id, "experiment": experiment.id if experiment else None}
-        fitted = [fit_to_quota(quota, one.plan, one.request, one.sandboxes, installed) for one in planned]
+        fitted = [fit_to_quota(quota, run.plan, run.request, run.sandboxes, installed) for run in planned]
         admitted[:] = [
-            replace(one, request=_kept(one.request, caller), plan=plan.model_copy(update=owner))
-            for one, plan in zip(planned, check_quota(session, project, fitted, installed), strict=True)
+            replace(run, request=_kept(run.request, caller), plan=plan.model_copy(update=owner))
+            for run, plan in zip(planned, check_quota(session, project, fitted, installed), strict=True)
         ]
         if experiment is not None:
             experiment.project_id = project.id
@@ -229,23 +229,23 @@ def make_runs(
                     larger(there)
                 _check_free(session, there, admitted)
             session.flush()
-        made = []
-        for one in admitted:
-            job, row = columns_of(one.plan, one.id, one.request, now(), project.id, caller.user_id)
+        created = []
+        for run in admitted:
+            job, row = columns_of(run.plan, run.id, run.request, now(), project.id, caller.user_id)
             session.add(Job(**job))
-            made.append(RunRow(**row, experiment_id=one.plan.experiment, retry_of=retry_of))
-            session.add(made[-1])
+            created.append(RunRow(**row, experiment_id=run.plan.experiment, retry_of=retry_of))
+            session.add(created[-1])
         session.flush()
         session.add_all(
-            RunLabel(run_id=row.id, name=name, value=value) for row in made for name, value in row.labels.items()
+            RunLabel(run_id=row.id, name=name, value=value) for row in created for name, value in row.labels.items()
         )
-        return made
+        return created
 
     def folders() -> None:
-        for one in admitted:
-            write_note(_make_directory(service, one), one.request, retry_of)
+        for run in admitted:
+            write_note(_make_directory(service, run), run.request, retry_of)
 
-    ids = [one.id for one in planned]
+    ids = [run.id for run in planned]
     return make_jobs(service, caller, ids, how.project, rows=rows, folders=folders, answer=answer, claim=claim)
 
 
@@ -255,18 +255,18 @@ def _check_free(session: Session, experiment: Experiment, planned: Sequence[Plan
     Raises:
         Problem: One does, because of another request.
     """
-    cells = {(one.plan.arm, one.plan.agent, one.plan.task, one.plan.seed) for one in planned}
+    cells = {(run.plan.arm, run.plan.agent, run.plan.task, run.plan.seed) for run in planned}
     for row in session.scalars(select(RunRow).where(RunRow.experiment_id == experiment.id)):
         if (row.arm, row.agent, row.task, row.seed) in cells and not lacks_result(row.status, row.cause):
             raise Problem("conflict", "Another request created these runs.", hint="Get the experiment to see them.")
 
 
-def _make_directory(service: Service, one: Planned) -> Run:
+def _make_directory(service: Service, run: Planned) -> Run:
     """Create a run like `RunStore.create`, but without the index, which takes the longest and restores missing entries
     on its own."""
     data_dir = str(service.data.path.resolve())
-    spec = RunSpec(id=one.id, created_at=now(), data_dir=data_dir, **dict(one.plan))
-    return Run.create(service.store.path / one.id, spec)
+    spec = RunSpec(id=run.id, created_at=now(), data_dir=data_dir, **dict(run.plan))
+    return Run.create(service.store.path / run.id, spec)
 
 
 def _kept(request: RunRequest, caller: Caller) -> KeptRequest:

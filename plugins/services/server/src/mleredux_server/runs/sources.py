@@ -35,42 +35,42 @@ def store_source(service: Service, caller: Caller, upload: Upload) -> Source:
         with _CHANGING, service.database.writing() as session:
             project = project_for(session, caller, upload.fields.get("project") or None)
             session.refresh(project, with_for_update=True)
-            found = session.get(Source, (packed.digest, project.id))
-            if found is None:
+            source = session.get(Source, (packed.digest, project.id))
+            if source is None:
                 check_disk(session, project, packed.size >> 20)
-                found = Source(id=packed.digest, project_id=project.id, user_id=caller.user_id, name=name)
-                found.size, found.files, found.created_at = packed.size, packed.files, now()
-                session.add(found)
+                source = Source(id=packed.digest, project_id=project.id, user_id=caller.user_id, name=name)
+                source.size, source.files, source.created_at = packed.size, packed.files, now()
+                session.add(source)
                 note(session, caller, "source.upload", f"{project.id} {packed.digest}")
             place = sources_dir(service.settings) / packed.digest
             if not place.is_dir():  # this also restores an agent whose folder was lost
                 place.parent.mkdir(exist_ok=True, mode=0o700)
                 scratch.rename(place)
-        return found
+        return source
     finally:
         remove_tree(scratch)
 
 
-def delete_source(service: Service, caller: Caller, found: Source) -> None:
+def delete_source(service: Service, caller: Caller, source: Source) -> None:
     """Remove an uploaded agent from a project, and delete its files if no other project has it.
 
     Raises:
         Problem: A run or build that has not ended needs it.
     """
-    aside = service.settings.state_dir / "trash" / f"source-{found.id}"
+    aside = service.settings.state_dir / "trash" / f"source-{source.id}"
     with _CHANGING:
         with service.database.writing() as session:
-            session.delete(session.get_one(Source, (found.id, found.project_id)))
+            session.delete(session.get_one(Source, (source.id, source.project_id)))
             session.flush()
-            left = session.scalar(select(func.count()).where(Source.id == found.id))
+            left = session.scalar(select(func.count()).where(Source.id == source.id))
             for table in (RunRow, BuildRow):
                 query = select(func.count()).select_from(table).join(Job, Job.id == table.id)
-                query = query.where(table.agent.like(f"upload:%@{found.id}%"), Job.state != "ended")
-                if session.scalar(query.where(table.project_id == found.project_id) if left else query):
+                query = query.where(table.agent.like(f"upload:%@{source.id}%"), Job.state != "ended")
+                if session.scalar(query.where(table.project_id == source.project_id) if left else query):
                     hint = "Cancel them, or wait until they end."
                     raise Problem("conflict", "It is in use by runs or builds that have not ended.", hint=hint)
-            note(session, caller, "source.delete", f"{found.project_id} {found.id}")
-        if not left and (place := sources_dir(service.settings) / found.id).is_dir():
+            note(session, caller, "source.delete", f"{source.project_id} {source.id}")
+        if not left and (place := sources_dir(service.settings) / source.id).is_dir():
             remove_tree(aside)  # left by a kill
             aside.parent.mkdir(exist_ok=True)
             place.rename(aside)

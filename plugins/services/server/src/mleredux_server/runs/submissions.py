@@ -58,8 +58,8 @@ def make_submission(service: Service, caller: Caller, upload: Upload, claim: Cla
         upload.path.rename(folder / name)
         write_atomically(folder / "request.json", json.dumps({"task": task.id, "file": name, "halves": halves}))
 
-    def answer(made: Submission) -> Answer:
-        return answer_of(as_view(SubmissionView, made, user=caller.user_name))
+    def answer(submission: Submission) -> Answer:
+        return answer_of(as_view(SubmissionView, submission, user=caller.user_name))
 
     make_job(service, caller, row, job, project, check=check, fill=fill, answer=answer, claim=claim)
     return as_view(SubmissionView, row, user=caller.user_name)
@@ -70,24 +70,24 @@ def answer_of(view: SubmissionView, status: int = 202) -> Answer:
     return Answer(status, {"Location": f"/v1/submissions/{view.id}"}, view.model_dump_json())
 
 
-def delete_submission(service: Service, caller: Caller, found: str) -> None:
+def delete_submission(service: Service, caller: Caller, submission_id: str) -> None:
     """Delete a submission that is not being graded.
 
     Raises:
         Problem: It does not exist, or is being graded.
     """
     with service.database.writing() as session:
-        row, job = session.get(Submission, found), session.get(Job, found)
+        row, job = session.get(Submission, submission_id), session.get(Job, submission_id)
         if row is None or not caller.sees(row.project_id):
-            raise not_found("submission", found)
+            raise not_found("submission", submission_id)
         if job is not None and job.state not in ("queued", "ended"):
-            raise Problem("conflict", f"Submission {found} is being graded.", hint="Wait until it is done.")
+            raise Problem("conflict", f"Submission {submission_id} is being graded.", hint="Wait until it is done.")
         if (terms := terms_of(service, row.task)) and terms.daily and not (terms.over or caller.all_projects):
             raise Problem("conflict", f"Submissions to {row.task} are counted, so they can't be deleted yet.")
         session.delete(row)
         if job is not None:
             session.delete(job)
-    remove_tree(service.job_dir("grade", found))
+    remove_tree(service.job_dir("grade", submission_id))
 
 
 def is_prepared(service: Service, task: Task) -> bool:

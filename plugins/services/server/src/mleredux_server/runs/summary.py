@@ -55,8 +55,8 @@ class Facts:
 
     def columns(self) -> dict[str, Any]:
         """Return the columns of the run's row that are derived from its directory."""
-        found = {name: value for name, value in vars(self).items() if name in RunRow.__table__.columns}
-        return {**found, "status": str(self.state), "curve": [list(point) for point in self.curve]}
+        values = {name: value for name, value in vars(self).items() if name in RunRow.__table__.columns}
+        return {**values, "status": str(self.state), "curve": [list(point) for point in self.curve]}
 
 
 def run_at(store: RunStore, run_id: str) -> Run:
@@ -86,19 +86,19 @@ def facts_of(run: Run) -> Facts:
     """
     size = log_bytes(run.log.path)
     events = run.events()
-    told = run.log.state
-    llm = told.llm or LlmUse()
+    progress = run.log.state
+    llm = progress.llm or LlmUse()
     report, results = run.report, run.results()
     del results["tokens"]  # of the last attempt; quotas count those of all attempts
     results["message"] = without_places(results["message"], run.path.parent, Path(run.spec.data_dir))
     return Facts(
         **results,
         log_bytes=size,
-        state=told.state,
-        cause=told.cause,
+        state=progress.state,
+        cause=progress.cause,
         valid=report.valid_submission if report else None,
-        started_at=told.began,
-        ended_at=told.entered if told.state.final else None,
+        started_at=progress.began,
+        ended_at=progress.entered if progress.state.final else None,
         changed_at=events[-1].time if events else None,
         llm_tokens=llm.prompt_tokens + llm.completion_tokens,
         stages=tuple(
@@ -106,7 +106,7 @@ def facts_of(run: Run) -> Facts:
             for event in events
             if isinstance(event.payload, StageEnded) and event.payload.status == "finished"
         ),
-        agent_works=told.attempts.started and told.attempts.unfinished and told.attempts.outcome is None,
+        agent_works=progress.attempts.started and progress.attempts.unfinished and progress.attempts.outcome is None,
     )
 
 

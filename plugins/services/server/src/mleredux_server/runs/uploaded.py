@@ -36,10 +36,10 @@ def read_reference(reference: str) -> tuple[str, str, str | None]:
     Raises:
         MlereduxError: It is malformed.
     """
-    found = _REFERENCE.fullmatch(reference)
-    if found is None:
+    match = _REFERENCE.fullmatch(reference)
+    if match is None:
         raise MlereduxError(f"{reference[:200]!r} is not an uploaded agent.", hint="Use `upload:NAME@HASH`.")
-    return found[1], found[2], found[3]
+    return match[1], match[2], match[3]
 
 
 def uploaded_agent(reference: str) -> Agent:
@@ -53,11 +53,11 @@ def uploaded_agent(reference: str) -> Agent:
     if not places or not (place := places[0] / digest).is_dir():
         raise NotFound(f"The agent {reference[:200]} was not uploaded to this server.", hint="Upload it again.")
     try:
-        found = current().agent(f"repo:{place}{f'#{part}' if part else ''}")
+        agent = current().agent(f"repo:{place}{f'#{part}' if part else ''}")
     except MlereduxError as error:
         hint = error.hint and error.hint.replace(str(place), name)
         raise MlereduxError(error.message.replace(str(place), name), hint=hint) from error
-    return found.model_copy(update={"reference": reference, "unisolated": "named"})
+    return agent.model_copy(update={"reference": reference, "unisolated": "named"})
 
 
 SCHEME = Scheme(id="upload", title="Agents uploaded to this server", find_agent=uploaded_agent)

@@ -19,17 +19,17 @@ from mleredux_server.schemas.runs import ExperimentDetail, RunView
 _View = TypeVar("_View", bound=BaseModel)
 
 
-def as_view(model: type[_View], row: Base, **told: Any) -> _View:
+def as_view(model: type[_View], row: Base, **fields: Any) -> _View:
     """Convert a row to a view: fields have the same names, `project` and `experiment` are ids.
 
     Args:
         model: Class of the view.
         row: Row of the database.
-        told: Values of fields that the row does not have.
+        fields: Values of fields that the row does not have.
     """
-    for name in model.model_fields.keys() - told.keys():
-        told[name] = getattr(row, f"{name}_id" if name in ("project", "experiment") else name)
-    return model(**told)
+    for name in model.model_fields.keys() - fields.keys():
+        fields[name] = getattr(row, f"{name}_id" if name in ("project", "experiment") else name)
+    return model(**fields)
 
 
 def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
@@ -54,9 +54,9 @@ def run_made(row: RunRow, user: str) -> Answer:
 def experiment_detail(experiment: Experiment, user: str, runs: list[RunView]) -> ExperimentDetail:
     """Return a matrix with its runs."""
     counts = dict(Counter(run.status for run in runs))
-    told = {name: experiment.request.get(name) for name in ("plan", "spent", "stopped")}
-    told["changes"] = experiment.request.get("changes", [])
-    return as_view(ExperimentDetail, experiment, user=user, counts=counts, runs=runs, **told)
+    fields = {name: experiment.request.get(name) for name in ("plan", "spent", "stopped")}
+    fields["changes"] = experiment.request.get("changes", [])
+    return as_view(ExperimentDetail, experiment, user=user, counts=counts, runs=runs, **fields)
 
 
 def user_view(user: User) -> UserView:

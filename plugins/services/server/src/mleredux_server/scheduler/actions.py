@@ -66,13 +66,13 @@ def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: s
     with service.database.writing() as session:
         goes_on = (Job.state != "ended") | RunRow.status.not_in(sorted(map(str, FINAL)))
         query = select(RunRow.id).join(Job, Job.id == RunRow.id).where(goes_on)
-        asked = [run_id for some in batches(ids) for run_id in session.scalars(query.where(RunRow.id.in_(some)))]
-        for run_id in asked:
+        cancelled = [run_id for some in batches(ids) for run_id in session.scalars(query.where(RunRow.id.in_(some)))]
+        for run_id in cancelled:
             session.execute(update(Job).where(Job.id == run_id, Job.state != "ended").values(cancel=True))
-        if asked:
+        if cancelled:
             note(session, caller, "cancel", target)
     ended: dict[str, Facts] = {}
-    for run_id in asked:
+    for run_id in cancelled:
         try:
             run = run_at(service.store, run_id)
             run.ask_to_cancel()
@@ -87,7 +87,7 @@ def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: s
                 job = session.get(Job, run_id)
                 if job is not None and job.state != "started":  # otherwise, its worker notices that the run has ended
                     end_run(session, run_id, facts, 1)
-    return len(asked)
+    return len(cancelled)
 
 
 def retry_run(service: Service, caller: Caller, run_id: str, claim: Claim = UNCLAIMED) -> Answer:
@@ -142,12 +142,12 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim) -> Answe
         with service.database.reading() as session:
             experiment = session.get(Experiment, row.experiment_id)
         planned = replace(planned, plan=planned.plan.model_copy(update={"arm": row.arm}))
-    made = make_runs(
+    created = make_runs(
         service, caller, [planned], how, experiment=experiment, retry_of=run_id, claim=claim, answer=answer
     )
     with service.database.writing() as session:
-        note(session, caller, "retry", f"{run_id} {made[0].id}")
-    return answer(made)
+        note(session, caller, "retry", f"{run_id} {created[0].id}")
+    return answer(created)
 
 
 def set_labels(session: Session, row: RunRow, changes: Mapping[str, str | None]) -> None:

@@ -83,16 +83,16 @@ def look(service: Service, experiment_id: str) -> str | None:
     try:
         from mleredux_experiments.shared import decide
 
-        said = decide(plan, folders, len(done))
+        decision = decide(plan, folders, len(done))
     except MlereduxError as error:
         _LOG.warning("an experiment can't be tested", experiment=experiment_id, reason=str(error))
-        said = None
+        decision = None
     with service.database.writing() as session:
         there = session.get(Experiment, experiment_id, with_for_update=True, populate_existing=True)
         if there is None or there.request["plan"] != document:
             return None  # it was extended meanwhile, and is tested when the next run ends
-        there.request = {**there.request, "looked": len(done), **({"stopped": said} if said else {})}
-    return said
+        there.request = {**there.request, "looked": len(done), **({"stopped": decision} if decision else {})}
+    return decision
 
 
 def stop_queued(service: Service, experiment_id: str) -> None:

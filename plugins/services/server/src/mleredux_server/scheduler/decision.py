@@ -220,7 +220,7 @@ class _Round:
             free, workers = free.plus(other.demand), workers + 1
         if not (run.demand.fits(free) and workers >= 1):
             return False
-        for other in sorted(chosen, key=lambda one: one.leaving):
+        for other in sorted(chosen, key=lambda run_to_stop: run_to_stop.leaving):
             if run.demand.fits(free.minus(other.demand)) and workers > 1:
                 chosen.remove(other)
                 free, workers = free.minus(other.demand), workers - 1

@@ -133,14 +133,14 @@ class Dispatcher:
                 self._stopping.wait(1.0)
 
     def _tick(self, woken: bool) -> None:
-        for told in self._pool.news():
-            job = self._jobs.started.get(told.worker.job or "")
-            if job is not None and job.pid == told.worker.pid:
-                job.told = told.done or {}
-            self._pool.free(told.worker)
+        for message in self._pool.news():
+            job = self._jobs.started.get(message.worker.job or "")
+            if job is not None and job.pid == message.worker.pid:
+                job.outcome = message.done or {}
+            self._pool.free(message.worker)
         for run_id in self._remote.news() if self._remote else ():
             if run_id in self._jobs.started:
-                self._jobs.started[run_id].told = {}
+                self._jobs.started[run_id].outcome = {}
         changed = woken
         for job in list(self._jobs.started.values()):
             self._check_lease(job)
@@ -162,7 +162,7 @@ class Dispatcher:
                 self._pool.warm(sum(1 for job in self._jobs.started.values() if job.kind == "run"))
 
     def _check_lease(self, job: Started) -> None:
-        if job.told is not None or (self._remote is not None and job.kind == "run"):
+        if job.outcome is not None or (self._remote is not None and job.kind == "run"):
             return
         starting = self._pool.has(job.id) and not self._pool.ready(job.id)
         overdue = self._leases.overdue(job, starting=starting)
@@ -180,13 +180,13 @@ class Dispatcher:
             if self._remote is not None and job.kind == "run":
                 self._remote.give(job.id)
             else:
-                job.told = {}
+                job.outcome = {}
             self._jobs.started[job.id] = job
 
     def _follow(self, job: Started) -> bool:
         """Check a job; return whether it is no longer running. An error in one job does not affect others."""
         now = time.monotonic()
-        if now < self._not_before.get(job.id, 0.0) or (job.told is None and now < job.due):
+        if now < self._not_before.get(job.id, 0.0) or (job.outcome is None and now < job.due):
             return False
         try:
             left = self._jobs.follow(job, ours=self._has(job.id))
@@ -287,10 +287,10 @@ class Dispatcher:
                 if kind != "run":
                     begin(session, row)
                 run = session.get(RunRow, job_id) if kind == "run" else None
-                asked: dict[str, object] = {}
+                request: dict[str, object] = {}
                 with contextlib.suppress(OSError, ValueError):  # the worker reports it
-                    asked = asked_for(folder) if kind == "build" else {}
-                lent = secrets_of(self._service, run or row, session, request=asked)
+                    request = asked_for(folder) if kind == "build" else {}
+                lent = secrets_of(self._service, run or row, session, request=request)
                 earlier = keep_lent(self._service, job_id, lent.values()) if run is not None else set()
             self._jobs.started[job_id] = Started.of(row)
             self.tally.started[kind] += 1

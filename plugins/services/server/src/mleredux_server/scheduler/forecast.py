@@ -88,11 +88,11 @@ class Forecasts:
                 continue
             for key in ((task, agent), ("", agent)):
                 spans.setdefault(key, []).append((ended - started).total_seconds())
-        found: dict[str, float] = {}
+        durations: dict[str, float] = {}
         for run_id, task, agent, limits in rows:
             known = spans.get((task, agent)) or spans.get(("", agent))
-            found[run_id] = median(known) if known else float(limits.get("time_limit") or 3600.0)
-        return found
+            durations[run_id] = median(known) if known else float(limits.get("time_limit") or 3600.0)
+        return durations
 
 
 def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
@@ -108,14 +108,14 @@ def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
     left = {run_id: durations.get(run_id, 3600.0) for run_id in [*queued, *running]}
     ends = {run.id: max(now + 1, run.since + left[run.id]) for run in seen.running}
     free, served = seen.world.workers, dict(seen.world.served)
-    found: dict[str, Forecast] = {}
+    forecasts: dict[str, Forecast] = {}
     for _ in range(MOST_STEPS):
         world = replace(seen.world, now=now, workers=free, served=served)
         decision = decide(list(waiting.values()), list(running.values()), world)
         for run_id in decision.start:
             run = waiting.pop(run_id)
             if run_id in queued:
-                found.setdefault(run_id, Forecast(len(found) + 1, now - begun))
+                forecasts.setdefault(run_id, Forecast(len(forecasts) + 1, now - begun))
             running[run_id] = Running(run.id, run.user, run.project, run.demand, now, run.preemptible)
             served[run.user] = now
             free -= 1
@@ -132,7 +132,7 @@ def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
             free += 1
             if ends.pop(gone.id, None) is None:
                 waiting[gone.id] = Waiting(gone.id, gone.user, gone.project, gone.demand, now, preemptible=True)
-    rest = [run for run in seen.waiting if run.id not in found]
+    rest = [run for run in seen.waiting if run.id not in forecasts]
     rest = sorted(rest, key=lambda run: (-run.priority, run.since, run.id))
-    found |= {run.id: Forecast(len(found) + number, None) for number, run in enumerate(rest, 1)}
-    return found
+    forecasts |= {run.id: Forecast(len(forecasts) + number, None) for number, run in enumerate(rest, 1)}
+    return forecasts

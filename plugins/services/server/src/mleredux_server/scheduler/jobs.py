@@ -52,7 +52,7 @@ class Started:
 
     Attributes:
         log_bytes: Size of the event log when the row was last updated from it.
-        told: The worker's final report; an empty dict if the worker died.
+        outcome: The worker's final report; an empty dict if the worker died.
         pause: Seconds until it may be started again, if it ended without a result and is queued for another worker.
         stage: Name of its current stage, with the stage's time limit in seconds; 0: the common limit of stages.
         lease: The lease as last read.
@@ -73,7 +73,7 @@ class Started:
     pid: int | None
     birth: float | None
     log_bytes: int = -1
-    told: dict[str, Any] | None = None
+    outcome: dict[str, Any] | None = None
     pause: float | None = None
     stage: tuple[str, float] = ("", 0.0)
     timed_stage: tuple[str, float] = ("", 0.0)
@@ -168,7 +168,7 @@ class Jobs:
                 self._give_up_damaged(job, str(error))
                 return True
             return False
-        if free and (facts.state.final or not (ours or (job.told is None and job.worker_lives))):
+        if free and (facts.state.final or not (ours or (job.outcome is None and job.worker_lives))):
             return self._leave_run(job, run, facts)
         if facts.state.final:
             return False  # shown once its worker has released it: then it can be retried or deleted immediately
@@ -206,7 +206,7 @@ class Jobs:
                 return False
             self._sweep(run)
             facts = facts_of(run)
-        used = (job.told or {}).get("disk_mb")
+        used = (job.outcome or {}).get("disk_mb")
         if used is None:
             from mleredux_server.work.run import disk_mb
 
@@ -216,9 +216,9 @@ class Jobs:
         with self._service.database.writing() as session:
             spent = charge(session, run)
             end_run(session, job.id, facts, used)
-            asked = getattr(session.get(RunRow, job.id), "request", None) or {}
+            request = getattr(session.get(RunRow, job.id), "request", None) or {}
         if self._service.tracing is not None:
-            self._service.tracing.run_ended(run, asked.get("traceparent"))
+            self._service.tracing.run_ended(run, request.get("traceparent"))
         self._tally.ended["run", str(facts.state)] += 1
         if spent is not None:
             stop_queued(self._service, spent)
@@ -237,8 +237,8 @@ class Jobs:
             return None
         since, message = max(facts.stages, default=run.spec.created_at), facts.message or ""
         recent = [event.payload for event in run.events() if event.time > since]
-        failures = sum(isinstance(one, StateEntered) and one.cause is not None for one in recent)
-        tries = sum(isinstance(one, Attempt) for one in recent) if may_pass(message) else failures
+        failures = sum(isinstance(payload, StateEntered) and payload.cause is not None for payload in recent)
+        tries = sum(isinstance(payload, Attempt) for payload in recent) if may_pass(message) else failures
         full = lacking_space(self._service) or (message if os.strerror(errno.ENOSPC) in message else None)
         why = full or (message if facts.cause == Cause.ENVIRONMENT_BROKE and tries < MOST_ATTEMPTS else None)
         job.pause = min(_PAUSES[0] * 2.0 ** (failures // MOST_ATTEMPTS), _PAUSES[1]) if why else None
@@ -264,7 +264,7 @@ class Jobs:
 
     def _queue_again(self, job: Started, attempts: int, facts: Facts | None = None, why: str | None = None) -> None:
         job.pause = 2.0 ** min(job.attempts, 5) / 4 if why is None else job.pause
-        _LOG.warning("a job is queued again", job=job.id, kind=job.kind, attempts=attempts, told=job.told)
+        _LOG.warning("a job is queued again", job=job.id, kind=job.kind, attempts=attempts, outcome=job.outcome)
         with self._service.database.writing() as session:
             session.execute(
                 update(Job)
@@ -296,7 +296,7 @@ class Jobs:
             return False
         answer = _answer(folder)
         if answer is None:
-            if job.told is None and job.worker_lives:
+            if job.outcome is None and job.worker_lives:
                 return False
             attempts = self._attempts(job)
             if attempts < MOST_ATTEMPTS and folder.is_dir():
@@ -357,8 +357,8 @@ def _reopened(run: Run) -> bool:
 
 
 def _died(job: Started, attempts: int) -> str:
-    said = (job.told or {}).get("error")
-    why = f" The last one reported: {said}" if said else f" The last one was killed: {job.lost}" if job.lost else ""
+    error = (job.outcome or {}).get("error")
+    why = f" The last one reported: {error}" if error else f" The last one was killed: {job.lost}" if job.lost else ""
     return f"{attempts} workers died one after another without making progress.{why}"
 
 

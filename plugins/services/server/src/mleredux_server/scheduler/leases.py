@@ -92,5 +92,5 @@ class Leases:
         folder = self._service.job_dir(job.kind, job.id)
         if folder.is_dir():
             take_away(folder)
-        job.lost, job.told = message, {}
+        job.lost, job.outcome = message, {}
         self._tally.taken_away[job.kind, reason] += 1

@@ -110,7 +110,7 @@ class Pool:
         free = [worker for worker in self._workers if worker.lane == lane and worker.job is None and not worker.gone]
         if not free and time.monotonic() < self._start_at:
             return False
-        worker = max(free, key=lambda one: one.ready) if free else self._start(lane)
+        worker = max(free, key=lambda idle: idle.ready) if free else self._start(lane)
         job = tell(worker)
         if job is None:
             return False
@@ -144,16 +144,16 @@ class Pool:
         heard: list[Told] = []
         while True:
             try:
-                told = self._news.get_nowait()
+                message = self._news.get_nowait()
             except queue.Empty:
                 return heard
-            heard.append(told)
-            if told.done is None or told.done.get("last"):
-                told.worker.gone = True
-            if told.done is None and told.worker in self._workers:
-                self._workers.remove(told.worker)
-                if not told.worker.ready:
-                    _LOG.error("a worker ended before it was ready; see workers.log", pid=told.worker.pid)
+            heard.append(message)
+            if message.done is None or message.done.get("last"):
+                message.worker.gone = True
+            if message.done is None and message.worker in self._workers:
+                self._workers.remove(message.worker)
+                if not message.worker.ready:
+                    _LOG.error("a worker ended before it was ready; see workers.log", pid=message.worker.pid)
                     self._start_at = time.monotonic() + _PAUSE
                 self._count()
 
@@ -196,13 +196,13 @@ class Pool:
         assert worker.process.stdout is not None
         for line in worker.process.stdout:
             try:
-                said = json.loads(line)
+                message = json.loads(line)
             except ValueError:
                 continue  # a partial line, from a killed worker
-            if "ready" in said:
+            if "ready" in message:
                 worker.ready = True
             else:
-                self._news.put(Told(worker, said))
+                self._news.put(Told(worker, message))
                 self._wake()
         code = worker.process.wait()
         if code != 0:

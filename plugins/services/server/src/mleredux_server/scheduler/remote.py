@@ -56,7 +56,7 @@ class Remote:
         self._runs: set[str] = set()
         self._borrowers: set[str] = set()
         self._refusals: dict[str, str] = {}
-        self._told: dict[str, str] = {}
+        self._announced: dict[str, str] = {}
         self._new: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._ended: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._nodes: list[Node] = []
@@ -99,7 +99,7 @@ class Remote:
             try:
                 self._nodes = list(self.executor.nodes())
                 self.size["run"] = self._service.settings.workers or max(
-                    _MOST, int(sum(one.cpus for one in self._nodes))
+                    _MOST, int(sum(node.cpus for node in self._nodes))
                 )
             except MlereduxError as error:
                 _LOG.warning("the executor does not respond", executor=self.executor.id, reason=str(error))
@@ -124,7 +124,7 @@ class Remote:
         while not self._stopping.wait(_POLL):
             while not self._new.empty():
                 left.append(self._new.get())
-                self._told[left[-1]] = ""  # an earlier server may have written a reason
+                self._announced[left[-1]] = ""  # an earlier server may have written a reason
             try:
                 if time.monotonic() >= self._again:
                     left = self._add(left)
@@ -145,9 +145,9 @@ class Remote:
         """Write why runs at the executor do not continue, for those where it has changed."""
         waiting = {run_id: why for run_id, why in self._refusals.items() if run_id not in self._elsewhere.open}
         waiting |= {run_id: run.problem for run_id, run in self._elsewhere.open.items() if run.problem}
-        reasons = dict.fromkeys(self._told) | waiting
-        tell_waiting(self._service.database, dict.fromkeys(waiting) | self._told, reasons, "started")
-        self._told = waiting
+        reasons = dict.fromkeys(self._announced) | waiting
+        tell_waiting(self._service.database, dict.fromkeys(waiting) | self._announced, reasons, "started")
+        self._announced = waiting
 
     def _program(self, run: Run) -> str:
         """Return the module that executes a run on its node."""

@@ -40,14 +40,14 @@ class Worker:
     """One worker process.
 
     Args:
-        told: The pipe of jobs: one JSON object per line, starting with `settings`, `load` and `block`.
-        says: The pipe of responses: `{"ready": pid}`, then `{"done": id, …}` for each job.
+        reader: The pipe of jobs: one JSON object per line, starting with `settings`, `load` and `block`.
+        writer: The pipe of responses: `{"ready": pid}`, then `{"done": id, …}` for each job.
     """
 
-    def __init__(self, told: IO[bytes], says: IO[bytes]) -> None:
-        self._told, self._says = told, says
+    def __init__(self, reader: IO[bytes], writer: IO[bytes]) -> None:
+        self._reader, self._writer = reader, writer
         self._idle = self._leaving = self._in_run = False
-        hello = json.loads(told.readline() or b"null")
+        hello = json.loads(reader.readline() or b"null")
         if hello is None:
             raise SystemExit(0)
         self.settings = Settings.model_validate(hello["settings"])
@@ -87,7 +87,7 @@ class Worker:
         if self._leaving:
             return b""
         self._idle = True
-        line = self._told.readline()
+        line = self._reader.readline()
         self._idle = False
         return line
 
@@ -179,8 +179,8 @@ class Worker:
 
     def _say(self, **facts: Any) -> None:
         try:
-            self._says.write(json.dumps(facts).encode() + b"\n")
-            self._says.flush()
+            self._writer.write(json.dumps(facts).encode() + b"\n")
+            self._writer.flush()
         except OSError:  # the server has exited; the result is in the job's folder
             self._leaving = True
 
@@ -192,12 +192,12 @@ def _memory_mb() -> float:
 
 def main() -> None:
     """Run a worker, with its pipes detached from standard input and output, so that no plugin uses them by mistake."""
-    told, says = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    reader, writer = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    Worker(told, says).serve()
+    Worker(reader, writer).serve()
 
 
 if __name__ == "__main__":

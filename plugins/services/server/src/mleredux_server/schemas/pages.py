@@ -59,16 +59,16 @@ class Paging:
         if self.cursor is None:
             return None
         place = read_cursor(self.cursor, len(kinds))
-        for found, kind in zip(place, kinds, strict=True):
-            if kind is not object and type(found) is not kind:
+        for value, kind in zip(place, kinds, strict=True):
+            if kind is not object and type(value) is not kind:
                 raise bad_cursor()
         return place
 
     def linked(self, cursor: str | None) -> str | None:
         """Add the next page to the response's `Link`; return the cursor."""
         if cursor is not None:
-            asked = [(name, value) for name, value in self._request.query_params.multi_items() if name != "cursor"]
-            query = urlencode([*asked, ("cursor", cursor)])
+            parameters = [(name, value) for name, value in self._request.query_params.multi_items() if name != "cursor"]
+            query = urlencode([*parameters, ("cursor", cursor)])
             self._response.headers["Link"] = f'<{self._request.url.path}?{query}>; rel="next"'
         return cursor
 
@@ -76,8 +76,8 @@ class Paging:
         """Return this page's rows and the next cursor, given up to `limit` + 1 queried rows."""
         if len(rows) <= self.limit:
             return rows, None
-        found = place(rows[self.limit - 1])
-        cursor = make_cursor(*found) if isinstance(found, tuple) else make_cursor(found)
+        key = place(rows[self.limit - 1])
+        cursor = make_cursor(*key) if isinstance(key, tuple) else make_cursor(key)
         return rows[: self.limit], self.linked(cursor)
 
     def in_order(self, query: Select[*_Columns], column: InstrumentedAttribute[str]) -> Select[*_Columns]:
@@ -104,7 +104,7 @@ class Paging:
         place = self.place(int)
         start = max(0, place[0]) if place else 0
         numbered = list(islice(enumerate(rows, 1), start, start + self.limit + 1))
-        return self.page(numbered, lambda one: one[0], lambda one: view(one[1]))
+        return self.page(numbered, lambda pair: pair[0], lambda pair: view(pair[1]))
 
 
 Pages = Annotated[Paging, Depends()]

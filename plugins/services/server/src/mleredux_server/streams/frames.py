@@ -70,12 +70,12 @@ class EventLines:
         Raises:
             DamagedLog: A line is not a valid event.
         """
-        found = []
+        complete = []
         for line in data.split(b"\n")[:-1]:
             end = offset + len(line) + 1
-            found.append(_event(self._shown(line.decode(errors="replace")).encode(), offset, end))
+            complete.append(_event(self._shown(line.decode(errors="replace")).encode(), offset, end))
             offset = end
-        return found
+        return complete
 
 
 _LINE_ENDS = {"\u2028".encode(): b"\\u2028", "\u2029".encode(): b"\\u2029", "\u0085".encode(): b"\\u0085"}

@@ -86,8 +86,8 @@ class Hub:
 
 def hub_of(request: Request) -> Hub:
     """Return the hub of the application that handles a request."""
-    found: Hub = request.app.state.hub
-    return found
+    hub: Hub = request.app.state.hub
+    return hub
 
 
 def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:

@@ -30,18 +30,18 @@ def events_after(run: Path, after: int, most: int, shown: Callable[[str], str] =
         OSError: The log does not exist, or can't be read.
         DamagedLog: A line is not a valid event.
     """
-    found: list[Event] = []
+    events: list[Event] = []
     number, offset, rest = 0, 0, b""
     with open_inside(run, b"events.jsonl") as file:
-        while len(found) < most and (block := file.read(offset, _BLOCK)):
+        while len(events) < most and (block := file.read(offset, _BLOCK)):
             offset += len(block)
             *lines, rest = (rest + block).split(b"\n")
             if len(rest) > MAX_LINE:
                 raise DamagedLog(f"a line is longer than {MAX_LINE:,} bytes")
             skipped = min(len(lines), max(0, after + 1 - number))
             number += len(lines)
-            found += [_event(line, shown) for line in lines[skipped:][: most - len(found)]]
-    return found
+            events += [_event(line, shown) for line in lines[skipped:][: most - len(events)]]
+    return events
 
 
 def _event(line: bytes, shown: Callable[[str], str]) -> Event:

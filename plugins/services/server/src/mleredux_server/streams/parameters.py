@@ -22,9 +22,9 @@ def resumed_at(request: Request, after: int | None) -> int | None:
     Raises:
         Problem: The id is invalid.
     """
-    said = request.headers.get("last-event-id", "").strip()
-    if not said:
+    value = request.headers.get("last-event-id", "").strip()
+    if not value:
         return after
-    if not (said.isascii() and said.isdecimal() and len(said) < 20 and int(said) <= _LARGEST):
+    if not (value.isascii() and value.isdecimal() and len(value) < 20 and int(value) <= _LARGEST):
         raise Problem("invalid", "Last-Event-ID is not from this stream.", hint="Omit it to start at the beginning.")
-    return int(said)
+    return int(value)

@@ -118,11 +118,9 @@ class Tail:
                 frames = self._stored(offset) or await self._alone(offset)
                 if frames:
                     offset = frames[-1].end
-                    wanted = [
-                        one.message for one in frames if after is None or one.number is None or one.number > after
-                    ]
-                    if wanted:
-                        yield b"".join(wanted)
+                    new = [frame for frame in frames if after is None or frame.number is None or frame.number > after]
+                    if new:
+                        yield b"".join(frame.message for frame in new)
                 elif self._over is not None:
                     break
                 else:
@@ -151,13 +149,13 @@ class Tail:
 
     def _stored(self, offset: int) -> list[Frame]:
         """Return about one block of buffered messages from an offset on."""
-        found: list[Frame] = []
+        frames: list[Frame] = []
         size = 0
         while size < BLOCK and (frame := self._frames.get(offset)) is not None:
-            found.append(frame)
+            frames.append(frame)
             size += len(frame.message)
             offset = frame.end
-        return found
+        return frames
 
     async def _alone(self, offset: int) -> list[Frame]:
         """Return messages from an offset on that are no longer buffered, by reading the file."""
@@ -194,15 +192,15 @@ class Tail:
 
     async def _watch(self) -> None:
         """Read new data while there are followers, and detect the end."""
-        asked = 0.0
+        checked = 0.0
         try:
             while self.followers and not self._stopped:
                 if await self._look():
                     await asyncio.sleep(_BUSY_SECONDS)
                     continue
                 every = _OVER_SOON_SECONDS if self._final else _OVER_SECONDS
-                if time.monotonic() - asked >= every:
-                    asked = time.monotonic()
+                if time.monotonic() - checked >= every:
+                    checked = time.monotonic()
                     over = await anyio.to_thread.run_sync(self._is_over)
                     if over is not None:
                         await self._finish(over)

@@ -29,9 +29,9 @@ def stored_experiments(service: Service, caller: Caller, experiment: str | None)
 
 
 def _stored(session: Session, row: Experiment, with_cells: bool) -> StoredExperiment:
-    given = {name: value for name, value in row.request.items() if name in ExperimentRequest.model_fields}
-    asked = ExperimentRequest.model_validate(given)
-    plan = asked.plan or _plan_of(request_of(asked), row.id)
+    fields = {name: value for name, value in row.request.items() if name in ExperimentRequest.model_fields}
+    body = ExperimentRequest.model_validate(fields)
+    plan = body.plan or _plan_of(request_of(body), row.id)
     plan = plan.model_copy(update={"experiment": plan.experiment.model_copy(update={"name": row.id})})
     cells = list(_cells(session, row.id, plan).items()) if with_cells else []
     changes, stopped = row.request.get("changes", []), row.request.get("stopped")

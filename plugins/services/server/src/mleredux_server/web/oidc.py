@@ -114,12 +114,12 @@ class Provider:
             raise Problem("unauthenticated", "This sign-in has expired, or was started in another browser.")
         request.scope["session"] = kept
         try:
-            said = await self._client.authorize_access_token(request)
+            answer = await self._client.authorize_access_token(request)
         except Exception as error:  # a refusal, a forged response, or a network error
             raise self._failed(error) from error
         if caller is not None:
-            return await run_in_threadpool(link, service, caller, said["userinfo"], self._rules)
-        return await run_in_threadpool(token_of, service, said["userinfo"], self._rules)
+            return await run_in_threadpool(link, service, caller, answer["userinfo"], self._rules)
+        return await run_in_threadpool(token_of, service, answer["userinfo"], self._rules)
 
     def _failed(self, error: Exception) -> Problem:
         _LOG.warning("oidc.failed", provider=self.name, error=one_line(error)[:300])
@@ -149,9 +149,10 @@ def token_of(service: Service, claims: Mapping[str, Any], rules: tuple[str, ...]
             raise Problem("forbidden", f"User {user.name} is disabled.", hint="Ask an admin of this server.")
         scopes = ["admin"] if user.admin else [*_SCOPES]
         until = now() + timedelta(seconds=SECONDS)
-        token, said = make_token(session, user, f"sign-in through {urlsplit(issuer).netloc}", scopes, expires_at=until)
+        name = f"sign-in through {urlsplit(issuer).netloc}"
+        token, secret = make_token(session, user, name, scopes, expires_at=until)
         note(session, None, "token.create", token.id)
-    return said
+    return secret
 
 
 def check_may_link(caller: Caller) -> None:
@@ -214,18 +215,19 @@ def allowed(rule: str, claims: Mapping[str, Any]) -> bool:
     name, _, pattern = rule.partition("=")
     if name == "email" and claims.get("email_verified") is not True:
         return False
-    values = claims.get(name)
-    return any(fnmatchcase(str(one), pattern) for one in (values if isinstance(values, list) else [values]) if one)
+    claim = claims.get(name)
+    values = claim if isinstance(claim, list) else [claim]
+    return any(fnmatchcase(str(value), pattern) for value in values if value)
 
 
 def _free_name(session: Session, claims: Mapping[str, Any]) -> str:
     """Return an unused name for a new user."""
-    asked = str(claims.get("preferred_username") or str(claims.get("email", "")).partition("@")[0] or "user")
-    name = re.sub(r"[^a-z0-9._-]+", "-", asked.lower())[:56].strip("._-") or "user"
+    claimed = str(claims.get("preferred_username") or str(claims.get("email", "")).partition("@")[0] or "user")
+    name = re.sub(r"[^a-z0-9._-]+", "-", claimed.lower())[:56].strip("._-") or "user"
     if name.startswith(("usr_", "prj_")):
         name = "user"
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-    free = next(one for one in names if find_user(session, one) is None)
+    free = next(candidate for candidate in names if find_user(session, candidate) is None)
     return TypeAdapter(AccountName).validate_python(free)
 
 

@@ -45,10 +45,11 @@ def server(visit: Visit) -> dict[str, Any]:
     checks: list[Check] = Health(service).look()
     with service.database.reading() as session:
         sees_all, seen = caller.all_projects, seen_by(caller, Project.id)
-        projects = session.scalars(select(Project).where(*seen).order_by(Project.name).limit(_SHOWN)).all()
+        projects = session.scalars(select(Project).where(*seen).order_by(Project.name).limit(_SHOWN))
+        views = [project_view(session, project, caller) for project in projects.all()]
         return {
             "checks": checks,
-            "projects": [(view, _shares(view)) for view in (project_view(session, one, caller) for one in projects)],
+            "projects": [(view, _shares(view)) for view in views],
             **_queue(session, caller),
             "tokens": _tokens(session, caller),
             "provider": urlsplit(service.settings.oidc_issuer or "").netloc,

@@ -45,8 +45,8 @@ class Sessions:
 
     def find(self, cookie: str) -> Session | None:
         """Return the session of a cookie, unless it has expired."""
-        found = self._known.get(hash_of(cookie))
-        return found if found is not None and time.monotonic() < found.until else None
+        session = self._known.get(hash_of(cookie))
+        return session if session is not None and time.monotonic() < session.until else None
 
     def end(self, cookie: str) -> None:
         """End a session."""

@@ -77,9 +77,10 @@ class SignedIn:
 
         async def sending(message: Any) -> None:
             if message["type"] == "http.response.start":
-                given = {name.lower() for name, _ in message["headers"]}
+                present = {name.lower() for name, _ in message["headers"]}
                 own = ((name.lower().encode(), value.encode()) for name, value in HEADERS.items())
-                message = {**message, "headers": [*message["headers"], *(one for one in own if one[0] not in given)]}
+                headers = [*message["headers"], *(header for header in own if header[0] not in present)]
+                message = {**message, "headers": headers}
             await send(message)
 
         await answer(scope, receive, sending)
@@ -191,8 +192,8 @@ class SignedIn:
         self._app.state.tokens.forget()
 
     async def _sign_out(self, request: Request, cookie: str, session: Session) -> Response:
-        given = (await _fields(request)).get("csrf", [""])[-1]
-        if not hmac.compare_digest(given.encode(), session.form_secret.encode()):
+        form_secret = (await _fields(request)).get("csrf", [""])[-1]
+        if not hmac.compare_digest(form_secret.encode(), session.form_secret.encode()):
             return PlainTextResponse("The form was not created by this site.\n", 403)
         self._sessions.end(cookie)
         if session.own:

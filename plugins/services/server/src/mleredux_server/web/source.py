@@ -124,15 +124,15 @@ class ServerSource:
             except Problem as problem:
                 yield problem.detail
 
-    def launch(self, asked: Launch) -> Iterator[str]:
+    def launch(self, form: Launch) -> Iterator[str]:
         """Request runs in the user's own project."""
         self._needs("run")
         try:
-            limits = {} if asked.time_limit is None else {"time_limit": asked.time_limit}
-            how: dict[str, Any] = {"task": asked.task, "options": asked.options, "sandbox": asked.sandbox}
-            agent = pin_agent(self.service, self.caller, asked.agent, asked.options)
-            requests = [RunRequest(**how, agent=agent, seed=seed, limits=limits) for seed in asked.seeds]
-            planned = [plan_run(self.service, one) for one in requests]
+            limits = {} if form.time_limit is None else {"time_limit": form.time_limit}
+            how: dict[str, Any] = {"task": form.task, "options": form.options, "sandbox": form.sandbox}
+            agent = pin_agent(self.service, self.caller, form.agent, form.options)
+            requests = [RunRequest(**how, agent=agent, seed=seed, limits=limits) for seed in form.seeds]
+            planned = [plan_run(self.service, request) for request in requests]
             for row in make_runs(self.service, self.caller, planned, requests[0]):
                 yield row.id
         except ValidationError as error:

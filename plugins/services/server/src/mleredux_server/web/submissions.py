@@ -31,10 +31,10 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any]:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_SHOWN)).all()
         left = left_today(session, terms, task.id, caller.user_id)
     views = [submission_view(service, caller, row, name) for row, name in rows]
-    told: dict[str, Any] = {"teacher": caller.all_projects, "shown": shown_when(terms.until) if terms else ""}
-    told |= {"left": left, "daily": terms.daily if terms else None}
-    told["zone"] = datetime.now().astimezone().strftime("%Z")
-    return {**told, "submissions": views, "may": caller.may("grade"), "prepared": is_prepared(service, task)}
+    context: dict[str, Any] = {"teacher": caller.all_projects, "shown": shown_when(terms.until) if terms else ""}
+    context |= {"left": left, "daily": terms.daily if terms else None}
+    context["zone"] = datetime.now().astimezone().strftime("%Z")
+    return {**context, "submissions": views, "may": caller.may("grade"), "prepared": is_prepared(service, task)}
 
 
 def hold_back(visit: Visit) -> str:
@@ -46,10 +46,10 @@ def hold_back(visit: Visit) -> str:
     source = cast("ServerSource", visit.source)
     if not source.caller.all_projects:
         raise MlereduxError("Only administrators can delay feedback.", hint="Sign in as an administrator.")
-    given = {name: (visit.form.get(name) or [""])[-1] for name in ("task", "until", "what", "public", "daily")}
-    task = source.service.catalogue.task(given["task"]).id
-    until = None if given["what"] == "release" else given["until"]
-    visit.say(set_terms(source.service, task, until, public=bool(given["public"]), daily=given["daily"]))
+    fields = {name: (visit.form.get(name) or [""])[-1] for name in ("task", "until", "what", "public", "daily")}
+    task = source.service.catalogue.task(fields["task"]).id
+    until = None if fields["what"] == "release" else fields["until"]
+    visit.say(set_terms(source.service, task, until, public=bool(fields["public"]), daily=fields["daily"]))
     return visit.link("tasks", task)
 
 

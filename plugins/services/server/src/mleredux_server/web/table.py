@@ -53,11 +53,11 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
     chosen = {name: _accepted(column_named(name), values) for name, values in query.wanted.items()}
     total, facets = _kept_counts(session, caller, query, searched, chosen)
     columns = [getattr(RunRow, name) for name in _SHOWN]
-    found = select(*columns, RunRow.experiment_id.label("experiment")).where(*searched, *chosen.values())
+    matching = select(*columns, RunRow.experiment_id.label("experiment")).where(*searched, *chosen.values())
     order, at = column_named(query.sort), None
     if query.after is not None:
         at = _place(order, query.after)
-    shown = in_order(session, found, order, not query.ascending, at, query.limit + 1)
+    shown = in_order(session, matching, order, not query.ascending, at, query.limit + 1)
     rows = [{name: told_value(value) for name, value in row._mapping.items()} for row in shown[: query.limit]]
     after = json.dumps([rows[-1][order.key], rows[-1]["id"]]) if len(shown) > query.limit else None
     for row in rows:
@@ -67,8 +67,8 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
 
 def version_of_runs(session: Session, caller: Caller) -> str:
     """Return a text that changes when a run that a user may see is added or removed, or its row changes."""
-    told = (func.count(), func.max(RunRow.updated_at), func.sum(RunRow.log_bytes))
-    return "-".join(map(str, session.execute(select(*told).where(*seen_by(caller, RunRow.project_id))).one()))
+    aggregates = (func.count(), func.max(RunRow.updated_at), func.sum(RunRow.log_bytes))
+    return "-".join(map(str, session.execute(select(*aggregates).where(*seen_by(caller, RunRow.project_id))).one()))
 
 
 def _has(word: str, like: str) -> _Condition:
@@ -78,8 +78,8 @@ def _has(word: str, like: str) -> _Condition:
     pattern = "%" + _SPECIAL.sub(r"/\g<0>", word) + "%"
 
     def has(column: Any) -> _Condition:
-        found: _Condition = getattr(column, like)(pattern, escape="/")
-        return found
+        condition: _Condition = getattr(column, like)(pattern, escape="/")
+        return condition
 
     return or_(
         *(has(getattr(RunRow, name)) for name in _SEARCHED),
@@ -90,12 +90,12 @@ def _has(word: str, like: str) -> _Condition:
 
 def _accepted(column: _Column, values: Iterable[str]) -> _Condition:
     """Return the condition that a column has one of these values; the empty text stands for no value."""
-    given = {value for value in values if "\0" not in value}
-    known: list[Any] = sorted(given - {""})
+    accepted = {value for value in values if "\0" not in value}
+    known: list[Any] = sorted(accepted - {""})
     if column.property.columns[0].type.python_type is int:
         known = [int(value) for value in known if value.removeprefix("-").isdecimal() and len(value) < 19]
-    found = one_of(column, known)
-    return or_(found, column.is_(None)) if "" in given else found
+    condition = one_of(column, known)
+    return or_(condition, column.is_(None)) if "" in accepted else condition
 
 
 def _kept_counts(
@@ -133,9 +133,9 @@ def _counted(
             part = part.where(*searched, *(condition for other, condition in chosen.items() if other != name))
         parts.append(part)
     counts: dict[str, list[tuple[str, int]]] = defaultdict(list)
-    for name, found, count in session.execute(union_all(*parts)):
-        counts[name].append((found or "", count))
-    ordered = {name: sorted(counts[name], key=lambda one: (-one[1], one[0])) for name in facets}
+    for name, value, count in session.execute(union_all(*parts)):
+        counts[name].append((value or "", count))
+    ordered = {name: sorted(counts[name], key=lambda entry: (-entry[1], entry[0])) for name in facets}
     return counts[""][0][1], ordered
 
 

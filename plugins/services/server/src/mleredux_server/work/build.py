@@ -27,14 +27,14 @@ def work(context: WorkContext) -> dict[str, Any]:
     Raises:
         MlereduxError: It can't be fetched or built, or is not allowed.
     """
-    asked = context.request
-    reference, options = str(asked["agent"]), dict(asked["options"])
+    job_request = context.request
+    reference, options = str(job_request["agent"]), dict(job_request["options"])
     # A catalogue caches the first resolution of a branch; a build uses the current one.
     catalogue = Catalogue(block=context.catalogue.block, load=context.catalogue.load)
-    if not asked["trusted"]:
+    if not job_request["trusted"]:
         check_made(catalogue, context.settings, reference, options)
     agent = catalogue.agent(reference, options)
-    choose(agent, catalogue.capabilities(), asked["sandbox"])
+    choose(agent, catalogue.capabilities(), job_request["sandbox"])
     log = context.folder / LOG_FILE
     request = BuildRequest(
         agent,
@@ -44,7 +44,7 @@ def work(context: WorkContext) -> dict[str, Any]:
         hosts=granted(catalogue, context.settings, agent).build_hosts if is_foreign(agent) else None,
     )
     try:
-        built = catalogue.sandbox(asked["sandbox"]).build(request)
+        built = catalogue.sandbox(job_request["sandbox"]).build(request)
     except BuildFailed as error:
         raise BuildFailed(error.message.replace(str(log), "the build's log"), hint=error.hint) from error
     return {"agent": agent.reference or agent.id, "image": built.identity, "cached": built.cached}

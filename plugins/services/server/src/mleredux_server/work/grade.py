@@ -36,30 +36,30 @@ def work(context: WorkContext) -> dict[str, Any]:
     Raises:
         MlereduxError: The server or the task is at fault.
     """
-    asked = context.request
+    job_request = context.request
     try:
-        task = context.catalogue.task(str(asked["task"]))
+        task = context.catalogue.task(str(job_request["task"]))
         prepared = prepare(task, context.catalogue, context.data)
         report = grade(
             task,
-            context.folder / str(asked["file"]),
+            context.folder / str(job_request["file"]),
             prepared.private,
             context.catalogue,
             shown_path=task.submission.file,
             cancelled=context.cancelled,
         )
-        found = json.loads(report.model_dump_json())
-        if asked.get("halves") and report.valid_submission:
+        document = json.loads(report.model_dump_json())
+        if job_request.get("halves") and report.valid_submission:
             with suppress(TaskBroken, KeyError):  # the task can't be graded by halves
-                found["details"]["halves"] = halves(context, task, prepared, report)
+                document["details"]["halves"] = halves(context, task, prepared, report)
     except (DataError, TaskBroken) as error:
         write_atomically(context.folder / FAULT_FILE, f"{error}\n")
         what = "has no data on this server" if isinstance(error, DataError) else "is broken"
         raise MlereduxError(
-            f"The submission could not be graded: the task {asked['task']} {what}.",
+            f"The submission could not be graded: the task {job_request['task']} {what}.",
             hint="Contact the server administrator.",
         ) from error
-    return {"report": found}
+    return {"report": document}
 
 
 def halves(context: WorkContext, task: Task, prepared: Prepared, report: Report) -> dict[str, float | None]:
@@ -71,7 +71,7 @@ def halves(context: WorkContext, task: Task, prepared: Prepared, report: Report)
     columns = task.submission.id_columns
     if not columns or answers.suffix != ".csv":
         return {}
-    key, found = hashlib.sha256(answers.read_bytes()).digest(), dict[str, float | None]()  # secret, as the answers are
+    key, scores = hashlib.sha256(answers.read_bytes()).digest(), dict[str, float | None]()  # secret, as the answers are
     for number, name in enumerate(("private", "public")):
         with TemporaryDirectory(dir=context.folder) as place:
             part = Path(place, submission.name)
@@ -79,8 +79,8 @@ def halves(context: WorkContext, task: Task, prepared: Prepared, report: Report)
             _choose(submission, part, columns, key, number)
             _choose(answers, Path(place, "private", answers.name), columns, key, number)
             half = grade(task, part, Path(place, "private"), context.catalogue, cancelled=context.cancelled)
-            found[name] = half.score
-    return found
+            scores[name] = half.score
+    return scores
 
 
 def _mean(parts: list[dict[str, Any]]) -> float | None:
