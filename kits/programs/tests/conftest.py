@@ -8,7 +8,7 @@ from mleredux_programs import control_group
 
 @pytest.fixture(params=["control group", "watch"])
 def counted_by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Count memory by a control group, or by the watch where none can be made."""
+    """Count memory with a control group, or with the watch, as on machines that allow no control group."""
     if request.param == "watch":
         monkeypatch.setattr(control_group, "_parents", lambda: iter(()))
     return str(request.param)

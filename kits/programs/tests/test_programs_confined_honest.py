@@ -54,5 +54,5 @@ if __name__ == "__main__":
 
 
 def test_honest_programs_with_workers_sockets_and_databases_run(counted_by: str) -> None:
-    found = run_confined(["script.py"], {"script.py": HONEST.encode()}, ["out"], seconds=60, memory_mb=1_024)
-    assert (found.code, found.limit, found.files) == (0, None, {"out": b"done"}), (counted_by, found.log)
+    result = run_confined(["script.py"], {"script.py": HONEST.encode()}, ["out"], seconds=60, memory_mb=1_024)
+    assert (result.code, result.limit, result.files) == (0, None, {"out": b"done"}), (counted_by, result.log)

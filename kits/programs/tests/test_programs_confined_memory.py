@@ -312,11 +312,11 @@ def test_no_kind_of_memory_exceeds_the_limit(attack: str, counted_by: str) -> No
         pytest.skip("the machine has not the memory that the attacks want")
     script, lowest = f"{_BEGIN}{ATTACKS[attack]}\ntime.sleep(1)", _Lowest()
     lowest.start()
-    found = run_confined(["-c", script], {}, [], seconds=8, memory_mb=200, disk_mb=50)
+    result = run_confined(["-c", script], {}, [], seconds=8, memory_mb=200, disk_mb=50)
     lowest.ended.set()
     lowest.join()
-    print(attack, counted_by, before - lowest.mb, found)
-    assert before - lowest.mb < _ALLOWED_MB, found
+    print(attack, counted_by, before - lowest.mb, result)
+    assert before - lowest.mb < _ALLOWED_MB, result
 
 
 @pytest.mark.parametrize("reaper", [0, 1])
@@ -334,8 +334,8 @@ for number in range(4):
     os.wait()
 time.sleep(60)
 """
-    found = run_confined(["-c", script], {}, [], seconds=50, memory_mb=200, disk_mb=50)
-    assert (found.code, found.limit) == (None, "memory"), found.log
+    result = run_confined(["-c", script], {}, [], seconds=50, memory_mb=200, disk_mb=50)
+    assert (result.code, result.limit) == (None, "memory"), result.log
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of the calls are those of x86_64")
@@ -351,5 +351,5 @@ def test_a_program_is_in_a_control_group_that_goes_with_it() -> None:
     with control_group.control_group(100, 10) as group:
         if group is None:
             pytest.skip("this process may not make a control group")
-    found = run_confined(["-c", "bytearray(10**6)"], {}, [])
-    assert (found.code, [*Path("/sys/fs/cgroup").glob(f"**/mleredux-confined-{os.getpid()}-*")]) == (0, [])
+    result = run_confined(["-c", "bytearray(10**6)"], {}, [])
+    assert (result.code, [*Path("/sys/fs/cgroup").glob(f"**/mleredux-confined-{os.getpid()}-*")]) == (0, [])

@@ -151,12 +151,12 @@ def png_level(path: Path, label: int) -> None:
 
 
 def png_order(path: Path, label: int) -> None:
-    made, chunk = picture(path, lambda image, kept: image.save(kept, "PNG", dpi=(72, 72), transparency=3)), []
-    while len(chunk) < 2:
-        place = 33 + sum(map(len, chunk))
-        chunk.append(made[place : place + 12 + int.from_bytes(made[place : place + 4], "big")])
-    parts, after = (chunk, chunk[::-1], chunk[1:])[label], made[33 + len(b"".join(chunk)) :]
-    path.with_suffix(".png").write_bytes(made[:33] + b"".join(parts) + after)
+    png, chunks = picture(path, lambda image, kept: image.save(kept, "PNG", dpi=(72, 72), transparency=3)), []
+    while len(chunks) < 2:
+        place = 33 + sum(map(len, chunks))
+        chunks.append(png[place : place + 12 + int.from_bytes(png[place : place + 4], "big")])
+    parts, after = (chunks, chunks[::-1], chunks[1:])[label], png[33 + len(b"".join(chunks)) :]
+    path.with_suffix(".png").write_bytes(png[:33] + b"".join(parts) + after)
 
 
 def id3_tag(path: Path, label: int) -> None:

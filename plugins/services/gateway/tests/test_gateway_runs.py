@@ -116,7 +116,7 @@ def test_a_spent_budget_ends_the_agent_if_asked_to(configured, tmp_path, monkeyp
     assert run.outcome.signal == signal.SIGTERM and run.outcome.seconds < 60
 
 
-OUTAGE = """
+CALL = """
 import json, os, pathlib, time, urllib.error, urllib.request
 headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
 def call(text):
@@ -127,6 +127,10 @@ def call(text):
         )
     except urllib.error.HTTPError as error:
         print(error.code, flush=True)
+"""
+OUTAGE = (
+    CALL
+    + """
 for _ in range(8):
     call("overloaded")
     time.sleep(0.5)
@@ -137,6 +141,7 @@ sample = pathlib.Path(os.environ["MLEREDUX_DATA_DIR"], "sample_submission.csv").
 pathlib.Path(os.environ["MLEREDUX_SUBMISSION"]).write_text(sample)
 time.sleep(60)
 """
+)
 
 
 def test_the_clock_pauses_while_the_provider_is_down(configured, tmp_path, monkeypatch):
@@ -157,18 +162,10 @@ def test_the_clock_pauses_while_the_provider_is_down(configured, tmp_path, monke
     assert row["tokens"] == used["prompt_tokens"] + used["completion_tokens"] > 0
 
 
-SEARCH = """
-import json, os, pathlib, time, urllib.error, urllib.request
-headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
+SEARCH = (
+    CALL
+    + """
 data, output = (pathlib.Path(os.environ[f"MLEREDUX_{name}_DIR"]) for name in ("DATA", "OUTPUT"))
-def call(text):
-    body = json.dumps({"model": "priced", "messages": [{"role": "user", "content": text}]}).encode()
-    try:
-        urllib.request.urlopen(
-            urllib.request.Request(os.environ["OPENAI_BASE_URL"] + "/chat/completions", body, headers)
-        )
-    except urllib.error.HTTPError as error:
-        print(error.code, flush=True)
 def score():
     sample = (data / "dev" / "sample_submission.csv").read_bytes()
     answer = json.load(urllib.request.urlopen(urllib.request.Request(os.environ["MLEREDUX_SCORE_URL"], sample)))
@@ -184,6 +181,7 @@ call("hello")
 score()
 (output / "submission.csv").write_bytes((data / "sample_submission.csv").read_bytes())
 """
+)
 
 
 def test_development_scores_are_counted_through_outages_spent_budgets_and_replays(configured, tmp_path, monkeypatch):
@@ -195,8 +193,8 @@ def test_development_scores_are_counted_through_outages_spent_budgets_and_replay
     for one in (record, replayed):
         run = Run(Path(one["path"]))
         assert one["status"] == "done", one
-        said = re.findall("left .+", run.agent_log.read_text())
-        assert said == ["left 1 True", "left 0 True", "left 0 False"], run.agent_log.read_text()
+        answers = re.findall("left .+", run.agent_log.read_text())
+        assert answers == ["left 1 True", "left 0 True", "left 0 False"], run.agent_log.read_text()
         assert one["report"]["ledger"]["dev_scores"] == 2
     assert record["report"]["ledger"]["llm"]["exhausted"] == "llm_calls"
     assert record["report"]["ledger"]["llm"]["outage_seconds"] >= 1
