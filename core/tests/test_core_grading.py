@@ -6,7 +6,6 @@ import contextlib
 import json
 import math
 import os
-import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -22,13 +21,9 @@ from hypothesis import strategies as st
 from mleredux._core.stages.dev_scores import FOLDER as INNER
 from mleredux._core.stages.dev_scores import DevScores
 from mleredux._core.stages.grade import ONLINE, Job, grade, make_report, score_in_children, sweep_folders
-from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run
 from mleredux.errors import InvalidSubmission, TaskBroken
 from mleredux.models import Ledger, Limits, NotSubmitted, Report
-from mleredux_grading import grade_jsonl
-from mleredux_support.commands import mleredux
-from mleredux_support.toy import TOY
 
 MLE_BENCH_FIELDS = (
     "competition_id", "score", "gold_threshold", "silver_threshold", "bronze_threshold", "median_threshold",
@@ -57,16 +52,8 @@ def listener(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
         yield connected
 
 
-def copy_of_sample(toy: Any, name: str, folder: Path) -> tuple[Any, Any, Path]:
-    task = toy.task(name)
-    prepared = prepare(task, toy.catalogue, toy.data)
-    path = folder / "submission.csv"
-    path.write_bytes((prepared.public / "sample_submission.csv").read_bytes())
-    return task, prepared, path
-
-
 def report_of(toy: Any, name: str, folder: Path) -> Report:
-    task, prepared, path = copy_of_sample(toy, name, folder)
+    task, prepared, path = toy.copy_of_sample(name, folder)
     return grade(task, path, prepared.private, toy.catalogue)
 
 
@@ -105,7 +92,7 @@ def test_the_two_roundings_differ_next_to_ties(toy: Any) -> None:
 
 
 def test_a_grader_reaches_no_network_or_the_ledger_says_so(toy: Any, tmp_path: Path, listener: list[Any]) -> None:
-    task, prepared, path = copy_of_sample(toy, "toy-connects", tmp_path)
+    task, prepared, path = toy.copy_of_sample("toy-connects", tmp_path)
     report = grade(task, path, prepared.private, toy.catalogue, ledger=Ledger(notes=("before",)))
     assert report.ledger is not None
     if _may_leave_the_network():
@@ -118,7 +105,7 @@ def test_a_grader_reaches_no_network_or_the_ledger_says_so(toy: Any, tmp_path: P
 def test_a_grader_that_kept_the_network_is_noted_in_the_ledger(
     answer: dict[str, Any], toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    task, prepared, path = toy.copy_of_sample("toy", tmp_path)
     monkeypatch.setattr("mleredux._core.stages.grade.ask_child", lambda *_, **__: [{**answer, "offline": False}])
     report = grade(task, path, prepared.private, toy.catalogue, ledger=Ledger(notes=("before",)))
     assert report.ledger is not None and report.ledger.notes == ("before", ONLINE)
@@ -143,7 +130,7 @@ def test_a_submission_that_fells_the_grader_is_invalid(toy: Any, tmp_path: Path,
 
 
 def test_a_grader_that_hangs_is_ended(toy: Any, tmp_path: Path) -> None:
-    task, prepared, path = copy_of_sample(toy, "toy-hangs", tmp_path)
+    task, prepared, path = toy.copy_of_sample("toy-hangs", tmp_path)
     [found] = score_in_children([Job(task, path, prepared.private)], toy.catalogue, seconds=4)
     assert isinstance(found, InvalidSubmission) and "took longer than 4 seconds" in str(found)
     assert not _graders(psutil.Process())  # others may be grading on this machine
@@ -153,79 +140,13 @@ def test_what_fells_a_grader_costs_no_other_submission_of_the_batch(toy: Any, tm
     jobs = []
     for number, name in enumerate(["toy", "toy-crashes", "toy", "toy-eats-memory", "toy-hangs", "toy-exits", "toy"]):
         (tmp_path / str(number)).mkdir()
-        task, prepared, path = copy_of_sample(toy, name, tmp_path / str(number))
+        task, prepared, path = toy.copy_of_sample(name, tmp_path / str(number))
         jobs.append(Job(task, path, prepared.private))
     results = score_in_children(jobs, toy.catalogue, workers=2, seconds=15)
     assert [getattr(result, "value", None) for result in results] == [0.5, None, 0.5, None, None, None, 0.5]
     sentences = ["code -11", "more memory than its limit", "longer than 15 seconds", "code 3"]
     for result, sentence in zip([results[1], *results[3:6]], sentences, strict=True):
         assert isinstance(result, InvalidSubmission) and sentence in result.message
-
-
-def test_a_list_of_submissions_is_graded_by_one_process(toy: Any, tmp_path: Path) -> None:
-    _, prepared, path = copy_of_sample(toy, "toy", tmp_path)
-    parents = tmp_path / "parents"
-    (prepared.private / "say-process").write_text(str(parents))  # tells the toy grader to write its process id there
-    lines = [{"competition_id": "toy", "submission_path": str(path)}] * 5 + [
-        {"competition_id": "toy", "submission_path": None}
-    ]
-    (tmp_path / "listed.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    report, _ = grade_jsonl(tmp_path / "listed.jsonl", data_dir=toy.data.path)
-    assert [one["score"] for one in report["competition_reports"]] == [0.5] * 5 + [None]
-    assert report["total_runs_with_submissions"] == report["total_valid_submissions"] == 5
-    assert len(set(parents.read_text().split())) == 1
-
-
-def test_every_line_of_a_list_is_reported_and_copies_are_marked(toy: Any, tmp_path: Path) -> None:
-    _, prepared, path = copy_of_sample(toy, "toy", tmp_path)
-    sample, answers = path.read_text(), (prepared.private / "answers.csv").read_text()
-    copies = {"sample": sample, "answers": answers}
-    for name, text in {**copies}.items():
-        header, *rows = text.split()
-        copies[f"{name}-reversed"] = "\ufeff" + "\r\n".join([header, *rows[::-1]])
-        copies[f"{name}-wider"] = "\n".join([f"{header},more", *(f"{row},1" for row in rows)])
-        copies[f"{name}-as-floats"] = "\n".join([header, *(f"{row}.0" for row in rows)])
-    lines = []
-    for name, text in copies.items():
-        (tmp_path / f"{name}.csv").write_text(text)
-        lines.append({"competition_id": "toy", "submission_path": str(tmp_path / f"{name}.csv")})
-    odd = ['{"competition_id": "toy"}', "{", "[]", '"text"', '{"competition_id": 7, "submission_path": "x"}']
-    tasks = ["nope", "../toy", "toy+nope"]
-    more = [json.dumps({"competition_id": name, "submission_path": str(path)}) for name in tasks]
-    (tmp_path / "listed.jsonl").write_text("\n".join([*map(json.dumps, lines), *odd, *more]))
-    (tmp_path / "listed.jsonl").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "listed.jsonl").read_bytes())
-    report, _ = grade_jsonl(tmp_path / "listed.jsonl", data_dir=toy.data.path)
-    reports = report["competition_reports"]
-    assert len(reports) == report["total_runs"] == len(copies) + len(odd) + len(tasks)
-    for name, one in zip(copies, reports, strict=False):
-        kind = "answers" if name.startswith("answers") else "sample submission"
-        assert f"It is a copy of the {kind}." in str(one["note"]), (name, one)
-    for one in reports[len(copies) :]:
-        assert not one["valid_submission"] and one["message"]
-    assert "line 9 is malformed" in reports[len(copies)]["message"]
-
-
-def test_a_broken_task_costs_no_other_line(toy: Any, tmp_path: Path) -> None:
-    (tmp_path / "broken").mkdir()
-    _, _, path = copy_of_sample(toy, "toy-nan", tmp_path)
-    _, broken, _ = copy_of_sample(toy, "toy", tmp_path / "broken")
-    (broken.private / "answers.csv").unlink()
-    lines = [{"competition_id": name, "submission_path": str(path)} for name in ("toy", "toy-nan")]
-    (tmp_path / "listed.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    report, _ = grade_jsonl(tmp_path / "listed.jsonl", data_dir=toy.data.path)
-    assert [one["valid_submission"] for one in report["competition_reports"]] == [False, True]
-
-
-@pytest.mark.parametrize(("lines", "code", "scores"), [(0, 3, []), (1, 0, ["0.50000"]), (2, 0, ["0.50000"] * 2)])
-def test_the_command_lists_scores_as_reports_do_and_refuses_a_file_without_lines(
-    toy: Any, tmp_path: Path, lines: int, code: int, scores: list[str]
-) -> None:
-    _, _, path = copy_of_sample(toy, "toy", tmp_path)
-    line = json.dumps({"competition_id": "toy", "submission_path": str(path)})
-    (tmp_path / "listed.jsonl").write_text(f"{line}\n" * lines)
-    graded = ("grade", "--jsonl", str(tmp_path / "listed.jsonl"), "--data-dir", str(toy.data.path))
-    done = mleredux("-p", str(TOY), *graded)
-    assert (done.code, re.findall(r"\d\.\d+", done.out.partition(" valid,")[0])) == (code, scores), done.err
 
 
 def test_a_grader_is_ended_with_the_program_that_asked_it(
@@ -248,7 +169,7 @@ def test_a_grader_is_ended_with_the_program_that_asked_it(
 
 
 def test_where_the_sample_can_not_be_scored_either_the_task_is_broken(toy: Any, tmp_path: Path) -> None:
-    task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    task, prepared, path = toy.copy_of_sample("toy", tmp_path)
     (prepared.private / "answers.csv").unlink()
     with pytest.raises(TaskBroken, match=r"Grading toy failed: FileNotFoundError"):
         grade(task, path, prepared.private, toy.catalogue)
@@ -264,7 +185,7 @@ def test_a_score_that_is_no_number_is_a_score_without_medals(toy: Any, tmp_path:
 
 
 def test_what_is_wrong_with_a_submission_is_the_sentence(toy: Any, tmp_path: Path) -> None:
-    task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    task, prepared, path = toy.copy_of_sample("toy", tmp_path)
     path.write_text("id,y\n1,0\n")
     report = grade(task, path, prepared.private, toy.catalogue)
     assert report.message == "The id in line 2 is not among the ids of the sample submission."
@@ -277,7 +198,7 @@ def test_plugins_named_by_a_relative_path_are_found_by_the_child(
 ) -> None:
     from mleredux._core.plugins import Catalogue
 
-    task, prepared, path = copy_of_sample(toy, "toy", tmp_path)
+    task, prepared, path = toy.copy_of_sample("toy", tmp_path)
     monkeypatch.chdir(Path(__file__).parent)
     monkeypatch.setenv("MLEREDUX_PLUGINS", "toy")
     assert grade(task, path, prepared.private, Catalogue()).score == 0.5
@@ -286,7 +207,7 @@ def test_plugins_named_by_a_relative_path_are_found_by_the_child(
 def test_grading_is_stopped_where_the_run_is(toy: Any, tmp_path: Path) -> None:
     from mleredux.errors import Cancelled
 
-    task, prepared, path = copy_of_sample(toy, "toy-hangs", tmp_path)
+    task, prepared, path = toy.copy_of_sample("toy-hangs", tmp_path)
     with pytest.raises(Cancelled):
         score_in_children([Job(task, path, prepared.private)], toy.catalogue, cancelled=lambda: True)
 
@@ -319,7 +240,7 @@ def _graders(program: psutil.Process) -> list[psutil.Process]:
 def test_predictions_that_only_the_answers_rule_out_use_up_development_scores(
     toy: Any, how: str, tmp_path: Path
 ) -> None:
-    task, prepared, path = copy_of_sample(toy, f"toy-{how}", tmp_path)
+    task, prepared, path = toy.copy_of_sample(f"toy-{how}", tmp_path)
     run, spec = toy.new(), SimpleNamespace(limits=Limits(dev_scores=2))
     (tmp_path / INNER).symlink_to(prepared.private.parent)
     Started = type("Started", (), {"spec": spec, "log": property(lambda _: run.log), "emit": run.emit})

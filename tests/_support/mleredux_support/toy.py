@@ -15,10 +15,12 @@ from typing import Any
 import psutil
 import pytest
 from mleredux._core.data import DataStore
+from mleredux._core.data.datastore import Prepared
 from mleredux._core.pipeline import Pipeline
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.resume import check_resumable
+from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run, RunStore
 from mleredux.models import Task
 
@@ -39,6 +41,14 @@ class Toy:
 
     def task(self, name: str = "toy") -> Task:
         return self.catalogue.task(name)
+
+    def copy_of_sample(self, name: str, folder: Path) -> tuple[Task, Prepared, Path]:
+        """Prepare a task; write a copy of its sample submission into a folder."""
+        task = self.task(name)
+        prepared = prepare(task, self.catalogue, self.data)
+        path = folder / "submission.csv"
+        path.write_bytes((prepared.public / "sample_submission.csv").read_bytes())
+        return task, prepared, path
 
     def new(self, agent: str = "copy", task: str = "toy", **asked: Any) -> Run:
         return self.store.create(plan_of(self.catalogue, task, agent, sandbox="process", **asked), self.data.path)

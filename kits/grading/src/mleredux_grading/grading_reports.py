@@ -1,12 +1,10 @@
-"""Read grading reports of MLE-bench, and make them of submissions."""
+"""Read grading reports of MLE-bench."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import mleredux
 from mleredux.errors import MlereduxError
 from mleredux.models.base import FieldTwice, read_json
 
@@ -48,20 +46,3 @@ def _is_report(doc: Any) -> bool:
         return False
     numbers = [doc.get(name) for name in ("score", *_THRESHOLDS)]
     return all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in numbers)
-
-
-def grade_submissions(submissions: Iterable[tuple[str, str | None]], data_dir: str | None = None) -> dict[str, Any]:
-    """Grade submissions; return MLE-bench's grading report.
-
-    Args:
-        submissions: Ids of competitions, each with the path of its submission, or None if there is none.
-        data_dir: Folder for data.
-
-    Raises:
-        MlereduxError: A competition is unknown, or its data can't be prepared.
-    """
-    from mleredux_grading.jsonl import aggregate_reports
-
-    return aggregate_reports(
-        [mleredux.grade(path or "no submission", name, data_dir=data_dir) for name, path in submissions]
-    )

@@ -31,7 +31,9 @@ class Listed(Model):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     competition_id: str
+    """The id of the task."""
     submission_path: str | None
+    """The path of the submission; None if there is none."""
     problem: str | None = None
     """The reason if the line can't be read."""
 
@@ -110,30 +112,28 @@ def write_report(report: dict[str, Any], folder: Path) -> Path:
     return path
 
 
-def grade_jsonl(
-    listed: Path | str, *, output_dir: Path | str | None = None, data_dir: Path | str | None = None
-) -> tuple[dict[str, Any], Path | None]:
-    """Grade every line of MLE-bench's `submission.jsonl`; a line that can't be graded does not affect the others.
+def grade_listed(
+    lines: Sequence[Listed], data_dir: Path | str | None = None, *, lenient: bool = False
+) -> dict[str, Any]:
+    """Grade submissions; return MLE-bench's grading report.
+
+    The `note` of a submission's report states whether it is a copy of the sample or of the answers.
 
     Args:
-        listed: A file with one JSON object per line, with `competition_id` and `submission_path` (or null); empty lines
-            and lines that start with `#` or `//` are skipped.
-        output_dir: The folder for `<time>_grading_report.json`; None: no file is written.
+        lines: The submissions.
         data_dir: Folder for data.
-
-    Returns:
-        The aggregated report with MLE-bench's keys, and the path it was written to. A report's `note` states whether
-            the submission is a copy of the sample or of the answers.
+        lenient: Whether a line that can't be graded gets a report with the reason, instead of raising an error.
 
     Raises:
-        MlereduxError: The file can't be read.
+        MlereduxError: A competition is unknown or can't be prepared, or its grader is broken; not if lenient.
     """
-    lines = read_jsonl(Path(listed), lenient=True)
     known: dict[str, tuple[Task, Path] | str] = {}
     for name in dict.fromkeys(line.competition_id for line in lines if not line.problem):
         try:
             known[name] = current().task(name), prepare(name, data_dir=data_dir).private
         except MlereduxError as error:
+            if not lenient:
+                raise
             known[name] = str(error)
     jobs: dict[int, Job] = {}
     for number, line in enumerate(lines):
@@ -153,9 +153,31 @@ def grade_jsonl(
         try:
             report = grade(task, jobs[number].submission if number in jobs else file, private, current(), **how)
         except MlereduxError as error:
+            if not lenient:
+                raise
             return line.refused(str(error))
         remark = remark_on(report, task, file, private, current()) if isinstance(file, Path) else None
         return report.model_copy(update={"note": " ".join(filter(None, (report.note, remark))) or None})
 
-    total = aggregate_reports([graded(number, line) for number, line in enumerate(lines)])
+    return aggregate_reports([graded(number, line) for number, line in enumerate(lines)])
+
+
+def grade_jsonl(
+    listed: Path | str, *, output_dir: Path | str | None = None, data_dir: Path | str | None = None
+) -> tuple[dict[str, Any], Path | None]:
+    """Grade every line of MLE-bench's `submission.jsonl`; a line that can't be graded does not affect the others.
+
+    Args:
+        listed: A file with one JSON object per line, with `competition_id` and `submission_path` (or null); empty lines
+            and lines that start with `#` or `//` are skipped.
+        output_dir: The folder for `<time>_grading_report.json`; None: no file is written.
+        data_dir: Folder for data.
+
+    Returns:
+        The report of `grade_listed`, and the path it was written to.
+
+    Raises:
+        MlereduxError: The file can't be read.
+    """
+    total = grade_listed(read_jsonl(Path(listed), lenient=True), data_dir, lenient=True)
     return total, write_report(total, Path(output_dir)) if output_dir is not None else None

@@ -89,15 +89,15 @@ def import_reports(
 
 def _contents(path: Path, data_dir: str | None) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield the grading reports in a file or folder."""
-    from mleredux_grading import grade_submissions, read_jsonl, read_report
+    from mleredux_grading import Listed, grade_listed, read_jsonl, read_report
 
     if path.is_file() and path.suffix == ".jsonl":
-        listed = read_jsonl(path)
-        yield path, grade_submissions([(line.competition_id, line.submission_path) for line in listed], data_dir)
+        yield path, grade_listed(read_jsonl(path), data_dir)
     elif path.is_file():
         yield path, {"competition_reports": read_report(path)}
     elif submissions := sorted(path.glob("*/submission.csv")):
-        yield path / "submissions", grade_submissions([(file.parent.name, str(file)) for file in submissions], data_dir)
+        listed = [Listed(competition_id=file.parent.name, submission_path=str(file)) for file in submissions]
+        yield path / "submissions", grade_listed(listed, data_dir)
     elif files := sorted(path.glob("*.json")):
         for file in files:
             yield file, {"competition_reports": read_report(file)}
