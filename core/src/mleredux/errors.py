@@ -126,11 +126,11 @@ def foreign_code(kind: type[MlereduxError], message: str, hint: str) -> Iterator
 
 @contextlib.contextmanager
 def file_errors(kind: type[MlereduxError], message: str, hint: str | None = None) -> Iterator[None]:
-    """Raise an error of this kind, with the system's reason added to its message, if a file can't be used."""
+    """Raise an error of this kind, with the reason added, if a file can't be used or is not UTF-8 text."""
     try:
         yield
-    except OSError as error:
-        raise kind(f"{message}: {error.strerror or error}.", hint=hint) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise kind(f"{message}: {getattr(error, 'strerror', None) or error}.", hint=hint) from error
 
 
 def disk_full(error: BaseException | None) -> str | None:

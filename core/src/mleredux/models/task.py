@@ -185,14 +185,12 @@ class Task(Model):
         Raises:
             TaskBroken: The description file is missing.
         """
-        from mleredux.errors import TaskBroken
+        from mleredux.errors import TaskBroken, file_errors
 
         if (path := self.description_obfuscated if obfuscated else self.description) is None:
             raise TaskBroken(f"Task {self.id} has no obfuscated description.", hint="Run it without --obfuscated.")
-        try:
+        with file_errors(TaskBroken, f"The description of task {self.id}, {path}, can't be read"):
             return path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise TaskBroken(f"The description of task {self.id} can't be read: {error}.") from error
 
 
 def known_answers(task: Task) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from mleredux._core.sandboxes.slots import machine
 from mleredux._core.stages.grade import Job, grade, score_in_children
 from mleredux._core.store.files import write_atomically
 from mleredux._core.submissions.files import submitted
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.models import Model, Report, Task, first_problem
 from mleredux.models.base import Problem, read_json
 from pydantic import ConfigDict, ValidationError
@@ -63,10 +63,8 @@ def read_jsonl(path: Path, *, lenient: bool = False) -> list[Listed]:
     Raises:
         MlereduxError: The file can't be read, or a line is malformed.
     """
-    try:
+    with file_errors(MlereduxError, f"{path} can't be read"):
         lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise MlereduxError(f"{path} can't be read: {error}.") from error
     listed = []
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.lstrip().startswith(("#", "//")):

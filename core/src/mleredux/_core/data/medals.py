@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from mleredux.errors import DataError
+from mleredux.errors import DataError, file_errors
 from mleredux.models import Thresholds
 from mleredux.models.grader import Direction
 
@@ -122,16 +122,15 @@ def read_leaderboard(path: Path) -> list[float]:
     Raises:
         DataError: The file can't be read, or has no column `score`, no rows, or an entry that is not a number.
     """
+    unreadable, hint = f"Leaderboard {path} can't be read", "It must be a CSV, CSV.gz or CSV.xz file."
     try:
-        with _open(path) as file:
+        with file_errors(DataError, unreadable, hint), _open(path) as file:
             rows = csv.DictReader(file)
             if "score" not in (rows.fieldnames or ()):
                 raise DataError(f"Leaderboard {path} has no column `score`.", hint="Add the column to its header.")
             scores = [_score(row["score"], path, rows.line_num) for row in rows]
-    except (OSError, EOFError, UnicodeDecodeError, lzma.LZMAError, csv.Error) as error:
-        raise DataError(
-            f"Leaderboard {path} can't be read: {error}.", hint="It must be a CSV, CSV.gz or CSV.xz file."
-        ) from error
+    except (EOFError, lzma.LZMAError, csv.Error) as error:
+        raise DataError(f"{unreadable}: {error}.", hint=hint) from error
     if not scores:
         raise DataError(f"Leaderboard {path} has no entries.", hint="Add at least one row.")
     return scores

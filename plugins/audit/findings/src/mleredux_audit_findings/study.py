@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import mleredux
-from mleredux.errors import MlereduxError, NotApplicable, NotFound
+from mleredux.errors import MlereduxError, NotApplicable, NotFound, file_errors
 from mleredux.models.formats import counted
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import current
@@ -77,11 +77,14 @@ class Study:
     """Technique tasks that do not apply, with the reasons."""
 
     def __post_init__(self) -> None:
+        unreadable, hint = f"The plan {self.path} can't be read", "Write a plan in TOML."
+        with file_errors(NotFound, unreadable, hint):
+            text = self.path.read_text(encoding="utf-8")
         try:
-            self.document = tomllib.loads(self.path.read_text(encoding="utf-8"))
+            self.document = tomllib.loads(text)
             self.plan = StudyPlan.model_validate(self.document)
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise NotFound(f"The plan {self.path} can't be read: {error}.", hint="Write a plan in TOML.") from None
+        except tomllib.TOMLDecodeError as error:
+            raise NotFound(f"{unreadable}: {error}.", hint=hint) from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             place = ".".join(map(str, first["loc"]))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, file_errors
 from mleredux.models import first_problem
 from mleredux.plugin.agent import lent
 from mleredux.plugin.gateway import includes_model
@@ -254,10 +254,13 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
 
 
 def _read(path: Path) -> _File:
+    unreadable = f"The gateway's configuration {path} can't be read"
+    with file_errors(SandboxError, unreadable, _README):
+        text = path.read_text(encoding="utf-8")
     try:
-        return _File.model_validate(_tuples(tomllib.loads(path.read_text(encoding="utf-8"))))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise SandboxError(f"The gateway's configuration {path} can't be read: {error}.", hint=_README) from error
+        return _File.model_validate(_tuples(tomllib.loads(text)))
+    except tomllib.TOMLDecodeError as error:
+        raise SandboxError(f"{unreadable}: {error}.", hint=_README) from error
     except ValidationError as error:
         place, message, _ = first_problem(error)
         raise SandboxError(f"In {path}, {place}: {message}.", hint=_README) from None

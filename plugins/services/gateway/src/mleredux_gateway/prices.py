@@ -15,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, file_errors
 from mleredux_llm_protocols import Tokens
 
 from mleredux_gateway.config import Price
@@ -55,10 +55,12 @@ class Prices:
         written = json.dumps({name: price.model_dump() for name, price in (own or {}).items()}, sort_keys=True)
         self._tables = [(own or {}, _label("gateway.toml", written.encode()))]
         if table is not None:
+            unreadable = f"The price table {table} can't be read"
             try:
-                self._tables.append((read_litellm(table), _label(table.name, table.read_bytes())))
-            except (OSError, ValueError, AttributeError) as error:
-                raise SandboxError(f"The price table {table} can't be read: {error}.") from error
+                with file_errors(SandboxError, unreadable):
+                    self._tables.append((read_litellm(table), _label(table.name, table.read_bytes())))
+            except (ValueError, AttributeError) as error:
+                raise SandboxError(f"{unreadable}: {error}.") from error
         data = resources.files(__package__).joinpath("prices.json").read_bytes()
         shipped = json.loads(data)
         models = {name: Price(**fields) for name, fields in shipped["models"].items()}

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mleredux.errors import TaskBroken
+from mleredux.errors import TaskBroken, file_errors
 
 from mleredux_techniques._kit.data.discovery import has_table
 from mleredux_techniques._kit.judging.reference import NAMES
@@ -57,7 +57,5 @@ def example(technique: TechniqueSpec) -> str:
 
 
 def _read(path: Path) -> str:
-    try:
+    with file_errors(TaskBroken, f"{path} can't be read"):
         return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise TaskBroken(f"{path} can't be read: {error}.") from error
