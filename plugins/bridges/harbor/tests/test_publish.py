@@ -172,7 +172,8 @@ def test_an_interrupted_folder_is_completed(folder: Path, tmp_path: Path) -> Non
     (half.with_name(f"..{half.name}-abcdefgh") / "task").mkdir(parents=True)
     shutil.copytree(copy / rows(copy, "train")[1]["path"], copy / "tasks" / "train" / "unwanted")
     words = ["--seeds", "3..5", "--evaluation", "0.3", "--certify", "1", "-o", str(copy), "--data-dir", str(data)]
-    assert called(*TASKS, *words)[0] == 0
+    code, output = called(*TASKS, *words)
+    assert code == 0, output
     sums = [sorted(line for line in (one / "SHA256SUMS").read_text().splitlines()) for one in (folder, copy)]
     assert [line for line in sums[0] if "certificate" not in line and "/" in line] == [
         line for line in sums[1] if "certificate" not in line and "/" in line
