@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 import subprocess
+from itertools import groupby, pairwise
 from pathlib import Path
 
 from mleredux._core.sandboxes.mounts import unmount_below
@@ -64,28 +65,15 @@ def write_pages(data: bytes, place: int, target: int) -> int:
         place: Their position in the file.
         target: Descriptor of the file.
     """
-    held = begin = at = 0
-    while begin < len(data):
-        # a sequence of pages that are all zero or all nonzero
-        zero = _is_zero(data, begin, place)
-        at = begin
-        while at < len(data) and _is_zero(data, at, place) == zero:
-            at = _next_page(at, place)
-        end = min(at, len(data))
+    cuts = [0, *range(_PAGE - place % _PAGE, len(data), _PAGE), len(data)]
+    held = 0
+    for zero, pages in groupby(pairwise(cuts), lambda page: data[slice(*page)] == _ZEROS[: page[1] - page[0]]):
+        (begin, end), *others = pages
+        end = others[-1][1] if others else end
         while not zero and begin < end:
             wrote = os.pwrite(target, data[begin:end], place + begin)
             begin, held = begin + wrote, held + wrote
-        begin = end
     return held
-
-
-def _next_page(at: int, place: int) -> int:
-    return at + _PAGE - (place + at) % _PAGE
-
-
-def _is_zero(data: bytes, at: int, place: int) -> bool:
-    page = data[at : _next_page(at, place)]
-    return page == _ZEROS[: len(page)]
 
 
 class _Move:
