@@ -98,3 +98,41 @@ def test_pandas_is_imported_before_a_child_that_reads_tables_and_before_the_seco
     ((control, process),) = forkserver._servers.values()
     control.close()
     process.wait(60)
+
+
+PROGRAM = """
+import os, psutil, signal, sys, threading, time
+from test_core_forkserver import code_of
+from mleredux._core import forkserver
+from pathlib import Path
+
+state, folder = sys.argv[1], Path(sys.argv[2])
+os.environ["OMP_NUM_THREADS"] = "1"
+signal.signal(signal.SIGTERM, lambda *_: None)
+locked = (folder / "locked").open("w")
+print("printed once")
+if state == "numpy":
+    import numpy
+if state == "thread":
+    threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+forkserver.fork_server()
+code = code_of(folder / "mark")
+[server] = psutil.Process().children()
+holds = {os.readlink(f"/proc/{server.pid}/fd/{name}") for name in os.listdir(f"/proc/{server.pid}/fd")}
+executed = forkserver.__name__ in server.cmdline()
+server.terminate()
+server.wait(60)
+print(code, executed, str(folder / "locked") in holds, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(("state", "executed"), [("alone", False), ("thread", True), ("numpy", True)])
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems start an interpreter")
+def test_a_program_without_threads_forks_its_server_and_shares_no_file_with_it(
+    state: str, executed: bool, tmp_path: Path
+) -> None:
+    """It has neither the program's locks nor its signal handlers nor what it has printed."""
+    command = [sys.executable, "-c", PROGRAM, state, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=300)
+    assert done.stdout.splitlines() == ["printed once", f"7 {executed} False"], done.stderr

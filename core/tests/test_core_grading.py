@@ -230,8 +230,8 @@ def _environment(process: psutil.Process) -> dict[str, str]:
 def _graders(program: psutil.Process) -> list[psutil.Process]:
     """Grandchildren of its fork server: each has a guard between the two."""
     with contextlib.suppress(psutil.Error):
-        servers = [one for one in program.children() if "mleredux._core.forkserver" in one.cmdline()]
-        return [grader for server in servers for guard in server.children() for grader in guard.children()]
+        guards = [guard for server in program.children() for guard in server.children()]
+        return [grader for guard in guards for grader in guard.children()]
     return []
 
 

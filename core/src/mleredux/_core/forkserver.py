@@ -54,7 +54,7 @@ INHERITED = ("PYTHON", "LD_", "DYLD_", "OMP_", "OPENBLAS_", "MKL_")
 """Prefixes of variables that take effect when a process starts: different values need another server."""
 
 _lock = threading.Lock()
-_servers: dict[Any, tuple[socket.socket, subprocess.Popen[bytes]]] = {}
+_servers: dict[Any, tuple[socket.socket, subprocess.Popen[bytes] | None]] = {}
 
 
 class Child:
@@ -168,6 +168,34 @@ def warm(environment: Mapping[str, str] | None = None, modules: tuple[str, ...] 
             control.send(_TABLES)
 
 
+def fork_server() -> None:
+    """Fork a server from this process, which has already imported most of the modules needed for grading.
+
+    Where that would be unsafe, it does nothing, and `start` executes a new interpreter: if this process has other
+    threads, or has imported NumPy, whose libraries read the number of threads only once.
+    """
+    environment = child_environment()
+    key = _key(environment)
+    safe = sys.platform == "linux" and "numpy" not in sys.modules and len([*Path("/proc/self/task").iterdir()]) == 1
+    if key in _servers or not safe:
+        return
+    ours, theirs = socket.socketpair()
+    with theirs:
+        if os.fork() == 0:
+            null, kept = os.open(os.devnull, os.O_RDWR), theirs.fileno()
+            for number in (0, 1, 2):
+                os.dup2(null, number)
+            _servers.clear()
+            os.closerange(3, kept)  # this process's locks and connections
+            os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                signal.signal(number, signal.SIG_DFL)
+            function = f"{serve.__module__}:{serve.__name__}"
+            message = {"function": function, "request": {}, "environment": environment, "folder": "/"}
+            _work(message, os.dup(0), [kept])
+        _servers[key] = ours, None
+
+
 def reads_tables(task: Task) -> bool:
     """Return whether scoring or checking a submission reads tables; installed graders do."""
     grader = task.metric.grader
@@ -212,11 +240,18 @@ def _forget(control: socket.socket) -> None:
             if ours is control:
                 del _servers[key]
                 ours.close()
-                process.wait()
+                if process is not None:
+                    process.wait()
 
 
-def serve(control: socket.socket, modules: Sequence[str]) -> None:
-    """Fork for each request, until the parent ends or the server has been idle for a while."""
+def serve(request: Mapping[str, Any], files: Sequence[int]) -> None:
+    """Fork for each request, until the parent ends or the server has been idle for a while.
+
+    Args:
+        request: Modules to import instead of `PRELOADED`, as `modules`.
+        files: The connection to the parent.
+    """
+    control, modules = socket.socket(fileno=files[0]), request.get("modules")
     sys.path[:] = [entry for entry in sys.path if entry != str(Path.cwd())]
     _preload(modules or PRELOADED)
     complete, forks = bool(modules), 0
@@ -341,5 +376,5 @@ def _work(message: Mapping[str, Any], errors: int, files: Sequence[int]) -> NoRe
 
 
 if __name__ == "__main__":
-    serve(socket.socket(fileno=int(sys.argv[1])), sys.argv[2:])
+    serve({"modules": sys.argv[2:]}, [int(sys.argv[1])])
     os._exit(0)  # tearing down the imported modules takes as long as many forks

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from mleredux._core import forkserver
 from mleredux._core.data.datastore import DataStore
 from mleredux._core.executors import Executor, open_nodes
 from mleredux._core.plugins import Catalogue
@@ -77,6 +78,7 @@ class Pipeline:
             return runs
         sweep(self.store, self.catalogue, keep={run.id for run in runs})
         self.warm_up()
+        forkserver.fork_server()
         slots = Slots(self.store.path)
         with ThreadPoolExecutor(max_workers=max(1, self.jobs), thread_name_prefix="run") as pool:
             futures = [pool.submit(self._execute, run, slots) for run in runs]
