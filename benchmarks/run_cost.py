@@ -136,7 +136,7 @@ def restarts(home: Path, times: int) -> list[Sequence[str]]:
             over.set()
             asking.join()
     return [
-        (f"CPU until the server listens, s (least of {times} restarts)", f"{min(starts):.2f}"),
+        (f"CPU until the server listens, s (minimum of {times} restarts)", f"{min(starts):.2f}"),
         (f"requests during {times} restarts after `kill -9`: answered / lost", f"{len(answered)} / {len(lost)}"),
     ]
 

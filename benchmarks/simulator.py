@@ -213,7 +213,7 @@ def simulate(count: int, users: int, nodes: int, tick: float) -> list[list[str]]
     return [
         ["runs", f"{count:,}"],
         ["decisions (rounds)", f"{rounds:,}"],
-        ["started runs per CPU second of deciding", f"{decided / deciding:,.0f}"],
+        ["runs started per CPU second of scheduling", f"{decided / deciding:,.0f}"],
         ["a round, mean", f"{1000 * deciding / rounds:.1f} ms"],
         ["GPUs in use while runs wait", f"{100 * utilisation:.1f} %"],
         ["makespan ÷ (GPU hours ÷ GPUs)", f"{now / ideal:.3f}"],
