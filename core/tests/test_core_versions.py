@@ -92,4 +92,4 @@ def test_where_time_is_short_the_curve_is_coarse_but_whole(toy: Any, prepared: P
     assert [chosen.number for chosen in spread(versions)][:5] == [9, 1, 5, 3, 7]
     assert sorted(chosen.number for chosen in spread(versions)) == list(range(1, 10))
     scores = graded(toy, prepared, versions, seconds=0)
-    assert {score.message for score in scores} == {"Not graded: grading the versions before it took too long."}
+    assert {score.message for score in scores} == {"Not graded: grading the earlier versions took too long."}

@@ -150,7 +150,7 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
         compute = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError):
         known = ", ".join(REWARDS)
-        hint = f"Use {known}, or name an installed function of a run as package.module:function."
+        hint = f"Use {known}, or specify an installed function that takes a run, as package.module:function."
         raise MlereduxError(f"There is no reward {reward!r}.", hint=hint) from None
     return RewardRule(reward, worst, compute)
 

@@ -83,7 +83,7 @@ class BuildLog:
 
     def failed(self) -> BuildFailed:
         """Return the error of a build that ended with an error."""
-        return self._failure(f"The image's build failed at {self._step}", recipe=True)
+        return self._failure(f"The image build failed at {self._step}", recipe=True)
 
     def timed_out(self) -> BuildFailed:
         """Return the error of a build that exceeded its time limit.
@@ -98,7 +98,7 @@ class BuildLog:
 
     def too_large(self, limit: int) -> BuildFailed:
         """Return the error of a build in which a step exceeded the disk limit."""
-        sentence = f"The image's build needed more than {limit >> 20:,} MB of disk at {self._step}"
+        sentence = f"The image build needed more than {limit >> 20:,} MB of disk at {self._step}"
         return self._failure(sentence, recipe=True)
 
     def broken_off(self) -> BuildFailed:
@@ -324,7 +324,7 @@ def _lock(name: str, log: BuildLog) -> Iterator[None]:
     plain = re.sub(r"[^\w.-]", "_", name)
     lock = FileLock(folder / f"{plain}.lock")
     if not lock.acquire():
-        log.request.progress("waiting for the same image to be built by another process")
+        log.request.progress("waiting for another process to build the same image")
         while not lock.acquire():
             log.request.check_cancelled()
             time.sleep(0.2)

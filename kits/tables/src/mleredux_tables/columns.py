@@ -70,9 +70,9 @@ def within(values: Array, name: str, bounds: tuple[float | None, float | None] |
     """
     low, high = bounds or (None, None)
     if low is not None:
-        refuse(~(values >= low), f"Column {name!r} must not be below {plain(low)} or missing; row {{row}} is.")
+        refuse(~(values >= low), f"Column {name!r} must be {plain(low)} or more in every row; row {{row}} is not.")
     if high is not None:
-        refuse(~(values <= high), f"Column {name!r} must not be above {plain(high)} or missing; row {{row}} is.")
+        refuse(~(values <= high), f"Column {name!r} must be {plain(high)} or less in every row; row {{row}} is not.")
     return values
 
 

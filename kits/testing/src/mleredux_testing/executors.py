@@ -136,13 +136,13 @@ def _check_jobs(bench: _Bench) -> None:
     expect("secrets", not any(row[2] for row in rows), "the server's token reaches the command: use job_environment().")
     status = bench.executor.poll([jobs[0]])[jobs[0]]
     running = isinstance(status, JobStatus) and status.state == "running"
-    expect("running", running, f"a job that runs is reported as {status}.")
+    expect("running", running, f"a running job is reported as {status}.")
     (specs[0].folder / "continue").touch()
     ended = bench.comes(lambda: all(status.state == "ended" for status in bench.executor.poll(jobs).values()))
     expect("ended", ended, "jobs whose commands have ended are not reported as ended.")
     statuses = bench.executor.poll([*jobs, "0-none-of-that-name"])
     known = statuses.get("0-none-of-that-name")
-    expect("unknown", known is not None and known.state == "ended", "a job that is not known is not reported as ended.")
+    expect("unknown", known is not None and known.state == "ended", "an unknown job is not reported as ended.")
     expect("nothing", not dict(bench.executor.poll([])), "poll([]) is not empty.")
 
 
@@ -174,7 +174,7 @@ def _check_orphan(bench: _Bench) -> None:
     bench.findings.expect("submitter killed", numbers and runs, "a job does not outlive the process that submitted it.")
     bench.executor.cancel(job)
     stopped = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
-    bench.findings.expect("cancel another's job", stopped, "a job of another process can't be cancelled.")
+    bench.findings.expect("cancel another's job", stopped, "a job that another process submitted can't be cancelled.")
 
 
 def _check_threads(bench: _Bench) -> None:

@@ -151,7 +151,7 @@ def _disk(name: str, folder: Path, option: str) -> list[Diagnosis]:
     can = "is writable" if writable else f"is not writable (no permission to write to {there})"
     access = Finding(f"{name} folder", writable, f"{folder.absolute()} {can}.", other)
     free = shutil.disk_usage(there).free / 1e9
-    message = f"{free:.1f} GB is free for {name}; less than {plain(LOW_DISK_GB)} GB is low."
+    message = f"{free:.1f} GB is free for {name}; {plain(LOW_DISK_GB)} GB or more is recommended."
     room = Finding(
         f"{name} disk", free >= LOW_DISK_GB, message, f"Free some disk space, or choose another folder with {option}."
     )
@@ -163,7 +163,7 @@ def _prepared(data: DataStore) -> Diagnosis:
     folders = sorted(data.path.glob("*/prepared/public"))
     older = [path.parts[-3] for path in folders if not read_record(path.parent / "prepared.json").get("neutral")]
     some = f"{', '.join(older[:3])}{' and others' if older[3:] else ''}"
-    message = f"The inodes of {some} may reveal classes, because they were prepared by another program or version."
+    message = f"The inodes of {some} may reveal classes, because other software, or another version, prepared them."
     remedy = "Prepare them again: `mleredux prepare TASK --force`."
     return Diagnosis("data", Finding("files", not older, message if older else "Inodes do not reveal classes.", remedy))
 

@@ -62,7 +62,7 @@ class DevScores:
             return lambda: refusal
         job = Job(self._task, path, self._answers)
         [result] = score_in_children([job], self._context.catalogue, cancelled=stopped, seconds=_SECONDS)
-        score, message = None, "These predictions have no finite score, which also counts."
+        score, message = None, "These predictions have no finite score; this counts as one of your scores."
         if isinstance(result, Score) and math.isfinite(result.value):
             score = float(f"{result.value:.{_DIGITS}g}")
             message = f"{self._task.metric.id}: {plain(score)}."

@@ -90,7 +90,7 @@ def _answer_of(report: Report) -> dict[str, Any]:
 def _scored(task: Task, version: SubmissionVersion, answer: dict[str, Any] | None, started_at: float) -> VersionScore:
     score, message = None, None
     if answer is None:
-        message = "Not graded: grading the versions before it took too long."
+        message = "Not graded: grading the earlier versions took too long."
     elif "score" in answer:
         score = answer["score"]["value"]
     else:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from asyncio import StreamReader, StreamWriter
 
 # The response that clients of either socket get while the program on the host is down; it may restart.
-_SAID = "This cannot be reached at the moment; try again later."
+_SAID = "This service is not available at the moment; try again later."
 _ABSENT = f'{{"valid": false, "message": "{_SAID}", "error": {{"type": "unavailable", "message": "{_SAID}"}}}}\n'
 _ABSENT_HEAD = (
     "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n"
