@@ -222,7 +222,7 @@ def test_what_is_claimed_and_signed_is_found_by_grading(place: Path, kind: str) 
     code, found = verify(place, name, "--answers", str(place / "data"))
     [run] = found["runs"]
     assert (code, run["reproduced"], run["medal"]) == (3, False, None)
-    assert ", the report says " in run["problems"][0]
+    assert " instead of " in run["problems"][0]
     arguments = ["verify", str(place / name), "--answers", str(place / "data")]
     shown = CliRunner(env={"COLUMNS": "160"}).invoke(root, arguments).stdout
     assert "not verified" in shown and "CLAIMED SCORE" in shown

@@ -204,7 +204,7 @@ def test_the_parts_are_disjoint_and_what_differs_is_named(folder: Path, tmp_path
     with (held / "environment/data/train.csv").open(newline="") as file:
         count = sum(1 for _ in csv.DictReader(file))
     sentences = list(problems(copy))
-    assert f"Both parts contain {count} rows of tables." in sentences
+    assert f"The parts share {count} rows of tables." in sentences
     assert sum("differs from the published file" in sentence for sentence in sentences) == 2 and len(sentences) == 3
 
 

@@ -226,7 +226,7 @@ def test_it_conforms_and_what_does_not_is_named(tmp_path: Path) -> None:
             return {job: JobStatus("ended") for job in jobs}
 
     assert check_executor("local", tmp_path / "good").wrong == []
-    with pytest.raises(NotConforming, match="a job that runs is reported as") as caught:
+    with pytest.raises(NotConforming, match="a running job is reported as") as caught:
         check_executor(Forgetful(), tmp_path / "bad", seconds=3)
     assert "stop() leaves processes" not in str(caught.value)
 

@@ -108,7 +108,7 @@ def test_a_provider_that_ignores_the_maximum_gets_one_call_at_a_time_and_is_name
     assert set(statuses) == {200, 403} and use.excess_tokens >= 2_000 * statuses.count(200)
     assert bill.tokens - 100_000 <= 4 * 2_000, "at most the excess of the calls that were in progress when it was seen"
     [said] = [event.payload.message for event in agent.run.events() if isinstance(event.payload, Warned)]
-    assert "wrote 2,000 tokens more than the maximum" in said
+    assert "returned 2,000 tokens more than" in said
     assert sum(call.get("excess_tokens", 0) for call in agent.calls()) == use.excess_tokens
 
 

@@ -13,7 +13,7 @@ from mleredux_agent_human.workspace import find_run, send
 
 
 @click.command("finish")
-@click.option("--run", "name", metavar="RUN", help="The run, or `last`.  [default: that of the current folder]")
+@click.option("--run", "name", metavar="RUN", help="The run, or `last`.  [default: the run of the current folder]")
 @runs_dir_option
 @click.pass_context
 def command(ctx: click.Context, name: str | None, runs_dir: str | None) -> None:

@@ -38,7 +38,7 @@ def mleredux_register_commands() -> Iterable[Ref]:
         "human": ("command", "Work on a task yourself, as an agent sees it.", ()),
         "human start": ("start", "Open a workspace and a shell in it.", ("start",)),
         "human submit": ("submit", "Submit a file in a workspace.", ("submit",)),
-        "human finish": ("finish", "End the work in a workspace; show the grade.", ("finish",)),
+        "human finish": ("finish", "Finish working in a workspace, and show the grade.", ("finish",)),
         "runs release-grades": ("release", "", ("runs release",)),
     }
     return [

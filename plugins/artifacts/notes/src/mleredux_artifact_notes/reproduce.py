@@ -205,7 +205,7 @@ def _verdict(run: Run, again: Run, tolerance: float) -> dict[str, Any]:
         result = ("same score", f"{same.differing:,} of {counted(same.cells, 'cell')} changed; the score is the same.")
     else:
         why = same.reason or f"{same.differing:,} of {counted(same.cells, 'cell')} changed"
-        result = ("different", f"The code creates another submission: {why}; score {before.score} → {after.score}.")
+        result = ("different", f"The code creates a different submission: {why}; score {before.score} → {after.score}.")
     return {"verdict": result[0], "message": result[1], **figures, "submissions": same.as_json()}
 
 

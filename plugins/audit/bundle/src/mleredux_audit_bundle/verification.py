@@ -281,9 +281,7 @@ def _grade_again(
         return
     checked.score, checked.medal, checked.percentile = again.score, again.medal, again.percentile
     pairs = {name: (getattr(again, name), getattr(claimed, name)) for name in _GRADED}
-    differences = [
-        f"{name} {now}, the report says {then}" for name, (now, then) in pairs.items() if not _same(now, then)
-    ]
+    differences = [f"{name} {now} instead of {then}" for name, (now, then) in pairs.items() if not _same(now, then)]
     checked.reproduced = not differences
     if differences:
         also = (

@@ -187,7 +187,7 @@ def problems(folder: Path) -> Iterator[str]:
                 yield f"{row['task']} was not generated with the committed secret."
     contents = {part: set(_table_rows(folder / row["path"] for row in rows[part])) for part in PARTS}
     if shared := contents["train"] & contents["evaluation"]:
-        yield f"Both parts contain {counted(len(shared), 'row')} of tables."
+        yield f"The parts share {counted(len(shared), 'row')} of tables."
 
 
 def _table_rows(folders: Iterable[Path]) -> Iterator[str]:

@@ -46,7 +46,7 @@ def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
         except (ValueError, RecursionError):
             return None, f"The verifier's {name} is not valid."
         if not isinstance(document, dict) or not document:
-            return None, f"The verifier's {name} has no rewards by name."
+            return None, f"The verifier's {name} contains no named rewards."
         for key, value in document.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
                 return None, f"The verifier's {name} has {value!r:.40} as {key!r:.40}, which is not a finite number."

@@ -153,7 +153,7 @@ def _cost(analysis: Analysis) -> Picture | None:
     if figure is None:
         return None
     rates = [f"{arm.name} {plain(arm.per_dollar[0], 2)}" for arm in analysis.arms if arm.cost and arm.per_dollar]
-    return Picture("cost", "What does a medal cost?", f"Medals for each dollar: {', '.join(rates)}.", figure)
+    return Picture("cost", "What does a medal cost?", f"Medals per dollar: {', '.join(rates)}.", figure)
 
 
 def _attempts(analysis: Analysis) -> Picture | None:
@@ -196,7 +196,7 @@ def _profiles(analysis: Analysis) -> Picture | None:
     axes.set(xlabel="percentile of the leaderboard", ylabel="runs at or above it, %", ylim=(-2, 102))
     axes.legend(frameon=False, fontsize=8)
     reached = ", ".join(f"{value:.0f} % of runs of {name}" for name, value in half.items())
-    answer = f"The upper half of the board is reached by {reached}."
+    answer = f"The upper half of the leaderboard is reached by {reached}."
     return Picture("profiles", "How good are the runs as a whole?", answer, figure)
 
 
@@ -290,5 +290,5 @@ def _power(analysis: Analysis) -> Picture | None:
     answer = f"{these} {sample.goal}{plain((here or 0) * factor, 3)} {unit} with a power of 80 %."
     if here is None:
         answer = f"{these} {sample.nothing} that is possible; a decision needs {least} tasks or more."
-    wanted = "small is the margin that can be shown" if sample.margin else "large must a difference be to be seen"
+    wanted = "small a margin can be shown" if sample.margin else "large must a difference be to be detected"
     return Picture("power", f"How {wanted}?", answer, figure)

@@ -132,7 +132,7 @@ class DockerHandle:
             self._client.close()
         stopped = time.monotonic() - self._follower.failed_at < _LOG_SECONDS and not self._signaled
         if stopped and self._exit is not None and self._exit.signal:
-            raise SandboxError("The agent's container was ended by the Docker engine, which stopped.")
+            raise SandboxError("The agent's container ended because the Docker engine stopped.")
 
     def _state(self) -> dict[str, Any]:
         import docker

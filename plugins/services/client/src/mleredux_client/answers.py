@@ -52,7 +52,7 @@ def unexpected(response: httpx.Response, fault: str) -> UnexpectedAnswer:
     """Return the error for a response that does not come from a mleredux server."""
     request = response.request
     return UnexpectedAnswer(
-        f"The answer to {request.method} {request.url.path} is {fault}.",
+        f"The response to {request.method} {request.url.path} is {fault}.",
         hint="Check that this is the URL of a mleredux service.",
         status=response.status_code,
     )
@@ -69,8 +69,8 @@ def unreachable(url: str, error: httpx.RequestError) -> Unreachable:
     """Return the error for a request without a response, in one sentence with the URL."""
     known: dict[type[httpx.RequestError], str] = {
         httpx.ConnectError: "can't be reached",
-        httpx.ConnectTimeout: "can't be reached in time",
-        httpx.ReadTimeout: "does not respond in time",
+        httpx.ConnectTimeout: "did not accept the connection in time",
+        httpx.ReadTimeout: "did not respond in time",
         httpx.PoolTimeout: "has too many concurrent requests from this client",
     }
     fault = known.get(type(error), "closed the connection")

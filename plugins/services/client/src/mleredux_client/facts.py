@@ -72,7 +72,7 @@ class RunFacts(Facts[RunRecord]):
     cause = _Told[str | None]("Why it failed: `agent_crashed`, `out_of_memory`, …")
     message = _Told[str | None]("One sentence on why it failed.")
     waiting_for = _Told[str | None]("Why it is still queued, or does not continue during an outage.")
-    score = _Told[float | None]("Of the submission that counts.")
+    score = _Told[float | None]("The score of the submission that counts.")
     medal = _Told[str | None]("`gold`, `silver`, `bronze` or None.")
     verdict = _Told[str | None]("How far the result can be trusted: `verified`, `tainted`, …")
     valid = _Told[bool | None]("Whether the submission could be scored.")

@@ -208,8 +208,8 @@ class Meter:
         elif self._observes.get(ticket.host) is not False:
             self._observes[ticket.host] = False
             self._notify_overrun(
-                f"{ticket.host or 'The provider'} wrote {counted(excess, 'token')} more than the maximum of an answer, "
-                "on which the budget relies: from now on, calls are forwarded to it one at a time."
+                f"{ticket.host or 'The provider'} returned {counted(excess, 'token')} more than a response's maximum, "
+                "which the budget relies on: from now on, calls to it are forwarded one at a time."
             )
 
     def refuse(self) -> None:

@@ -46,6 +46,6 @@ def mleredux_register_commands() -> list[Ref]:
         Ref(
             "report",
             "mleredux_view.report_command:command",
-            {"title": "Write pages over runs that open offline.", "section": "Results"},
+            {"title": "Write pages about runs that can be opened offline.", "section": "Results"},
         ),
     ]

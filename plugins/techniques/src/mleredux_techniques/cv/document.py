@@ -133,19 +133,19 @@ class CvAnalysis(Document):
     def _agrees_with_itself(self) -> None:
         method = self.method
         if (self.problem == "regression") != (self.smallest_class is None):
-            raise ValueError("smallest_class must be null if, and only if, the target is a number")
+            raise ValueError("`smallest_class` must be null if, and only if, the target is a number")
         if isinstance(method, (GroupKFold, GroupTimeSeriesSplit)) and (
             self.groups is None or self.groups.key != method.groups
         ):
-            raise ValueError("method keeps groups together that are not in groups")
+            raise ValueError("`method` keeps groups together that are not in `groups`")
         if isinstance(method, (TimeSeriesSplit, GroupTimeSeriesSplit)) and (
             self.time is None or (self.time.column, self.time.descending) != (method.time_column, method.descending)
         ):
-            raise ValueError("method uses a time column that is not in time")
+            raise ValueError("`method` uses a time column that is not in `time`")
         if self.duplicate_rows >= max(self.train_rows, 1) or self.shared_rows > self.test_rows:
-            raise ValueError("duplicate_rows or shared_rows is larger than the table")
+            raise ValueError("`duplicate_rows` or `shared_rows` is larger than the table")
         if self.smallest_class is not None and self.smallest_class > self.train_rows:
-            raise ValueError("smallest_class is larger than the training table")
+            raise ValueError("`smallest_class` is larger than the training table")
 
 
 def recommend(document: CvAnalysis, dataset: Dataset) -> list[str]:

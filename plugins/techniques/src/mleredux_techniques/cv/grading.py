@@ -30,7 +30,7 @@ from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques.cv import document as forms
 from mleredux_techniques.cv.folds import CannotSplit, folds
 
-MEASURE = "distance of the estimated score from that of the test; 0 is best; score: {metric}"
+MEASURE = "distance of the estimated score from the test score; 0 is best; score: {metric}"
 NAIVE = forms.KFold(name="KFold")
 MODELS: tuple[Model, ...] = ("trees", "neighbors")
 """The models that memorize rows, and are therefore misled by unsuitable methods."""

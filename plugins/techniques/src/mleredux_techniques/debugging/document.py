@@ -41,7 +41,7 @@ class DebuggingAnalysis(Document):
     def _agrees_with_itself(self) -> None:
         lines = [fault.line for fault in self.faults]
         if len(lines) != len(set(lines)):
-            raise ValueError("faults contains the same line twice")
+            raise ValueError("`faults` contains the same line twice")
 
 
 def recommend(document: DebuggingAnalysis, dataset: Dataset) -> list[str]:

@@ -53,11 +53,11 @@ class EdaAnalysis(Document):
             name = entry.column[:60]
             once(entry.actions, f"actions of {name}")
             if entry.sentinel is None and "mark_missing" in entry.actions:
-                raise ValueError(f"mark_missing of {name!r}, which has no sentinel")
+                raise ValueError(f"`mark_missing` of {name!r}, which has no sentinel")
             if entry.type != "number_as_text" and "to_number" in entry.actions:
-                raise ValueError(f"to_number of {name!r}, whose type is not number_as_text")
+                raise ValueError(f"`to_number` of {name!r}, whose type is not `number_as_text`")
             if (entry.relation != "nonmonotone" or entry.center is None) and "add_distance" in entry.actions:
-                raise ValueError(f"add_distance of {name!r}, which has no nonmonotone relation or no center")
+                raise ValueError(f"`add_distance` of {name!r}, which has no `nonmonotone` relation or no center")
 
 
 def recommend(document: EdaAnalysis, dataset: Dataset) -> list[str]:

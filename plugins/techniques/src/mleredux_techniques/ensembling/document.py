@@ -39,7 +39,7 @@ class EnsemblingAnalysis(Document):
         if self.models and not sum(model.weight for model in self.models):
             raise ValueError("all weights are 0")
         if unknown := {name for pair in self.copies for name in pair} - {model.model for model in self.models}:
-            raise ValueError(f"copies contains {min(unknown)[:60]!r}, which is not among models")
+            raise ValueError(f"`copies` contains {min(unknown)[:60]!r}, which is not in `models`")
 
 
 def recommend(document: EnsemblingAnalysis, dataset: Dataset) -> list[str]:

@@ -43,7 +43,7 @@ class FeaturesAnalysis(Document):
 
     def _agrees_with_itself(self) -> None:
         if self.skewness is None and self.transform != "none":
-            raise ValueError("transform must be none if the target is a class, which has no skewness")
+            raise ValueError("`transform` must be `none` if the target is a class, which has no skewness")
         tells = {feature.column: feature.tells for feature in self.features}
         for pair in self.pairs:
             if "nothing" in (tells.get(pair[0]), tells.get(pair[1])):

@@ -74,14 +74,14 @@ class LeakageAnalysis(Document):
         strengths = {item.column: item.strength for item in self.feature_strengths}
         for risk in self.risks:
             if risk.kind == "duplicate_rows" and (risk.columns or not self.shared_rows):
-                raise ValueError("a risk of kind duplicate_rows requires shared_rows above 0")
+                raise ValueError("a risk of kind `duplicate_rows` requires `shared_rows` above 0")
             if risk.kind != "duplicate_rows" and risk.mitigation.name == "drop_duplicates":
-                raise ValueError(f"drop_duplicates has no effect on {risk.kind}")
+                raise ValueError(f"`drop_duplicates` has no effect on {risk.kind}")
             if risk.mitigation.name == "drop_columns" and not risk.columns and risk.kind != "id_order":
                 raise ValueError(f"a risk of kind {risk.kind} has no columns to drop")
             for name in risk.columns:
                 if len(risk.columns) == 1 and abs(strengths.get(name, risk.strength) - risk.strength) > 0.05:
-                    raise ValueError(f"the strength of {name[:60]!r} differs between risks and feature_strengths")
+                    raise ValueError(f"the strength of {name[:60]!r} differs between `risks` and `feature_strengths`")
 
 
 def recommend(document: LeakageAnalysis, dataset: Dataset) -> list[str]:

@@ -88,7 +88,9 @@ def leaks(dataset: Dataset, measured: dict[str, float], shared: int) -> tuple[li
         if not known & set(leaking.columns):
             skill = leaking.skill
             inside, outside, by = skill.inside, skill.outside, skill.view.name
-            shown = f"{by!r} predicts the target with a skill of {inside:.2f} in training and {outside:.2f} on the test"
+            shown = (
+                f"{by!r} predicts the target with a skill of {inside:.2f} on training rows, {outside:.2f} on test rows"
+            )
             leak = _unclear_leak(list(leaking.columns), measured)
             if known_ids & set(leaking.columns):
                 leak["kinds"] = ["id_order", *leak["kinds"]]

@@ -47,17 +47,17 @@ class MissingAnalysis(Document):
         counts = {item.column: item.missing for item in self.columns}
         for item in self.columns:
             if item.mechanism != "MAR" and item.depends_on:
-                raise ValueError(f"{item.column[:60]!r} is {item.mechanism}, but depends_on contains columns")
+                raise ValueError(f"{item.column[:60]!r} is {item.mechanism}, but `depends_on` contains columns")
             if item.column in item.depends_on:
                 raise ValueError(f"{item.column[:60]!r} depends on itself, so its mechanism is MNAR")
         groups = []
         for group in self.together:
-            once(group.columns, "columns of a group in together")
+            once(group.columns, "columns of a group in `together`")
             groups.append(frozenset(group.columns))
             for name in group.columns:
                 if name not in counts:
-                    raise ValueError(f"together contains {name[:60]!r}, which is not among columns")
+                    raise ValueError(f"`together` contains {name[:60]!r}, which is not in `columns`")
                 if group.rows > counts[name]:
-                    raise ValueError(f"together has more rows than {name[:60]!r} has missing values")
+                    raise ValueError(f"`together` has more rows than {name[:60]!r} has missing values")
         if len(set(groups)) < len(groups):
-            raise ValueError("together contains the same columns twice")
+            raise ValueError("`together` contains the same columns twice")

@@ -51,4 +51,4 @@ class ScalingAnalysis(Document):
         if deviations and min(deviations) > 0:
             spread = max(deviations) / min(deviations)
             if abs(self.spread - spread) > 0.1 * spread:
-                raise ValueError("spread contradicts the standard deviations of features")
+                raise ValueError("`spread` contradicts the standard deviations of the features")

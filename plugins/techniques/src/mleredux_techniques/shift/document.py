@@ -45,7 +45,7 @@ class ShiftAnalysis(Document):
         if isinstance(self.target, dict) and abs(sum(self.target.values()) - 1) > 0.02:
             raise ValueError("target: the shares of the classes do not add up to 1")
         if self.recent < 1 and self.changes is None:
-            raise ValueError("recent contradicts changes: recent rows have the largest values of a feature")
+            raise ValueError("`recent` contradicts `changes`: recent rows have the largest values of a feature")
 
 
 def recommend(document: ShiftAnalysis, dataset: Dataset) -> list[str]:

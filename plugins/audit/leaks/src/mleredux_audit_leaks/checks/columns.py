@@ -177,7 +177,7 @@ def _one_sided(cells: np.ndarray, labels: Labels, usual: float) -> tuple[str, st
     if covered < 0.05:
         return None
     figure = Statistic(name="share of one class identified", value=covered, baseline=0.0, threshold=0.05)
-    return ("high" if covered >= 0.2 else "medium"), "identifies, if it is not the most frequent value,", figure
+    return ("high" if covered >= 0.2 else "medium"), "identifies, by values other than the most frequent one,", figure
 
 
 def _log_choose(n: int, k: int) -> float:

@@ -19,7 +19,7 @@ from mleredux_competition_mlebench.facts import PACKAGE, all_facts, board, fault
 from mleredux_competition_mlebench.kaggle import KaggleData, KaggleLeaderboard
 from mleredux_competition_mlebench.new_ids import BARE
 
-NOTE = "It corrects faults of the published task: its score can't be compared with those of the published one."
+NOTE = "It corrects errors in the published task, so its scores can't be compared with those of that task."
 DESCRIPTIONS = ("description", "description_obfuscated")
 
 

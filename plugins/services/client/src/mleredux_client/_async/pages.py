@@ -76,6 +76,6 @@ class AsyncPager(Generic[T]):
         page = await self._http.json(calls.get(self._path, {**self._params, **more}))
         if not isinstance(page, dict) or not isinstance(page.get("items"), list):
             hint = "Check that this is the URL of a mleredux service."
-            raise UnexpectedAnswer(f"The service's answer to GET {self._path} is not a page.", hint=hint)
+            raise UnexpectedAnswer(f"The service's response to GET {self._path} is not a page.", hint=hint)
         following = page.get("next")
         return page["items"], following if isinstance(following, str) and following else None

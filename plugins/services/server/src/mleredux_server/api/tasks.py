@@ -25,7 +25,7 @@ def list_tasks(
     sets: Annotated[list[str] | None, Query(alias="set", max_length=20, description="Only tasks of this set.")] = None,
     category: Word = None,
     technique: Annotated[
-        str | None, Query(max_length=512, description="The tasks that this technique creates from them.")
+        str | None, Query(max_length=512, description="Tasks that this technique derives from other tasks.")
     ] = None,
     q: Annotated[str | None, Query(max_length=512, description="Text in the id or the title.")] = None,
 ) -> Page[TaskView]:
