@@ -28,7 +28,7 @@ APPLICATIONS = {
     "mleredux": "Prepare tasks, run agents and grade submissions from Python.",
     "mleredux.errors": "All errors that mleredux raises on purpose.",
     "mleredux.models": "Runs, reports and trajectories as pydantic models; `mleredux_client` uses them too.",
-    "mleredux.models.events": "What the events of a run hold; `run.events()` returns them.",
+    "mleredux.models.events": "The data of a run's events, which `run.events()` returns.",
     "mleredux.models.formats": "Durations, sizes, numbers and moments as all lists and pages show them.",
     "mleredux_client": "Use a server from Python, synchronously or with asyncio.",
     "mleredux_agentkit": "For programs that run inside a sandbox; [the agent kit](../agentkit.md) shows a whole agent.",

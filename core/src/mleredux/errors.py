@@ -36,7 +36,7 @@ class MlereduxError(Exception):
 
 
 class WrongUsage(MlereduxError):
-    """An expression or a condition of the user can't be evaluated as written."""
+    """A user's expression or condition can't be evaluated as written."""
 
     exit_code = 2
 
@@ -154,7 +154,7 @@ _NO_NAME = re.compile(
 
 
 def machine_fault(error: BaseException) -> str | None:
-    """Return a sentence if an error is a full disk, a folder that can't be written, or names without an address; every
+    """Return a sentence if an error is a full disk, a folder that can't be written, or an unresolvable host name; every
     sandbox reports a fault of the machine with the same sentence."""
     if sentence := disk_full(error) or unusable_folder(error):
         return sentence

@@ -273,7 +273,7 @@ ToolName = Annotated[str, _name(lambda name: name.isprintable() and 0 < len(name
 
 
 class Grants(Model):
-    """What an agent gets beyond a sandbox without network or, as returned by `Agent.asks`, what an agent requests."""
+    """Access that an agent has beyond a sandbox without network or, as returned by `Agent.asks`, that it requests."""
 
     variables: tuple[VariableName, ...] = ()
     """Names of variables of the caller's environment; their values are masked in all stored files."""

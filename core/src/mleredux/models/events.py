@@ -215,12 +215,12 @@ class Validation(Payload):
 
 
 class DevScored(Payload):
-    """The agent got a score on rows that were held back from the training data."""
+    """The agent received a score on rows that were held back from the training data."""
 
     type: Literal["dev_score"] = "dev_score"
     """The event's name."""
     score: float | None = None
-    """The score, rounded as the agent got it; None if its predictions have no finite score."""
+    """The score, rounded as the agent received it; None if its predictions have no finite score."""
 
 
 class SubmissionKept(Payload):

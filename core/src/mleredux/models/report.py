@@ -94,7 +94,7 @@ class HostUse(Model):
 
 
 class Ledger(Model):
-    """The feedback that an agent got and the access that it had, which qualify its result."""
+    """The feedback that an agent received and the access that it had, which qualify its result."""
 
     validations: int = 0
     """Number of times the agent validated its submission."""
@@ -102,7 +102,7 @@ class Ledger(Model):
     """CPU seconds spent on executing the submission for these validations, if it is a program; they do not count
     toward the agent's limits."""
     dev_scores: int = 0
-    """Number of scores that the agent got on rows held back from the training data."""
+    """Number of scores that the agent received on rows held back from the training data."""
     dev_bits: float = 0.0
     """Upper bound on the information about these rows in all these scores, in bits."""
     network: str = "none"

@@ -35,7 +35,7 @@ else:
     PlanLimits = create_model(
         "PlanLimits",
         __base__=Model,
-        __doc__="Limits that differ from the agents' own; times as `90s` or `2h`, sizes as `512m` or `4g` too.",
+        __doc__="Limits that differ from the agents' own; times may be `90s` or `2h`, sizes `512m` or `4g`.",
         **{
             name: (Annotated[field.annotation | None, *field.metadata, _in_unit(name)], None)
             for name, field in Limits.model_fields.items()

@@ -37,7 +37,7 @@ LAYOUT = Layout(
 OWN_PROCESSES = 2
 """Processes that do not count as the agent's: init, and the forwarder to validation and gateway."""
 RUN_LABEL = "mleredux.run"
-"""Label with the id of the run that a container or network was made for."""
+"""Label with the id of the run that a container or network was created for."""
 OWNER_LABEL = "mleredux.owner"
 """Label with the identity of the store that the run belongs to."""
 _OPEN_FILES = 65536

@@ -117,7 +117,7 @@ def reply_turn(kind: Kind, response: Any) -> Turn | None:
 
 
 def finish_of(kind: Kind, response: dict[str, Any]) -> Finish | None:
-    """Return why the model's reply ended; None if the response does not state it, or in an unknown term."""
+    """Return why the model's reply ended; None if the response does not state it, or uses an unknown term."""
     first = _first(kind, response) or {}
     details = response.get("incomplete_details")
     reason = {

@@ -33,7 +33,7 @@ _WILDCARDS = frozenset("*?[")
 
 
 def asks_of(agent: Agent) -> Grants:
-    """Return the access that an agent declares it needs, without its network mode."""
+    """Return the access that an agent requests in its declaration, without its network mode."""
     variables = tuple(dict.fromkeys((*agent.pass_env, *agent.secrets)))
     build = agent.build
     return Grants(variables=variables, hosts=agent.hosts, build_hosts=build.hosts, images=build.images)
