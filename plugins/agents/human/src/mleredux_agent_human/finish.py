@@ -17,7 +17,7 @@ from mleredux_agent_human.workspace import find_run, send
 @runs_dir_option
 @click.pass_context
 def command(ctx: click.Context, name: str | None, runs_dir: str | None) -> None:
-    """End the work in a workspace opened by `mleredux human start`, and show the grade once it is due."""
+    """Finish working in a workspace opened by `mleredux human start`, and show the grade once it is due."""
     run = find_run(ctx, name, runs_dir)
     click.echo(send(run, "finish")["message"])
     while True:

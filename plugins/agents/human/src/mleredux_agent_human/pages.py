@@ -98,7 +98,7 @@ def submit(visit: Visit) -> str:
 
 
 def finish(visit: Visit) -> str:
-    """End the work; the submission is graded once the grade is due."""
+    """End the session; the submission is graded once grading is due."""
     _check_here(visit)
     run = _run(visit)
     visit.say(str(send(run, "finish")["message"]))

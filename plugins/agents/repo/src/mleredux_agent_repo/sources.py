@@ -181,7 +181,7 @@ def _copy(wanted: Reference, remarks: list[str]) -> str:
         needed = only is None or name.partition("/")[0] in only
         if target is None or not needed or not is_allowed(target):
             out[name] = None
-            remarks.append(f"{name} is skipped: the link points outside {folder}, and not to an imported program.")
+            remarks.append(f"{name} is skipped: it links outside {folder}, to a file that is not an imported program.")
     with scratch_of(str(path)) as scratch:
         tree = scratch / "tree"
         trees.copy(folder, tree, str(folder), LEFT_OUT, only=only, followed=out)

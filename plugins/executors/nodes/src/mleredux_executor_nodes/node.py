@@ -169,7 +169,7 @@ class Source:
 
 
 def _sweep(folder: Path) -> None:
-    """Clean up sandboxes on this node after an older attempt at a run that has moved elsewhere since."""
+    """Clean up sandboxes on this node after an older attempt at a run that has since moved elsewhere."""
     from mleredux.plugin.command import Catalogue
 
     with contextlib.suppress(MlereduxError):

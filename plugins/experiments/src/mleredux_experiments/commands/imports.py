@@ -10,7 +10,7 @@ from mleredux.plugin.command import CommandGroup, data_dir_option, json_option, 
 
 @click.group("experiment", cls=CommandGroup)
 def group() -> None:
-    """Plan, run and analyse experiments."""
+    """Plan, run and analyze experiments."""
 
 
 @click.command("import")

@@ -282,8 +282,7 @@ class Evidence:
 
 
 def _parts(line: str) -> list[str]:
-    """Return the parts of a line of a log: the lines of the texts in a JSON object other than an error, else the line
-    itself."""
+    """Split a log line: return the lines of the texts in a JSON object (other than an error), else the line itself."""
     try:
         entry = json.loads(line) if line.startswith("{") else None
     except (ValueError, RecursionError):

@@ -303,7 +303,7 @@ def analysis_tables(analysis: Analysis) -> list[Table]:
         for item in arm.failures
     ]
     if lines:
-        columns = ("arm", "failure", "primary of", "runs", "the line that shows it, of one run", "where")
+        columns = ("arm", "failure", "primary of", "runs", "a line that shows it, from one run", "where")
         tables.append(Table("Why runs fall short", columns, tuple(lines), (columns[-1], columns[-2])))
     for two in analysis.comparisons:
         tables += [replace(table, title=f"{two.b} against {two.a}: {table.title}") for table in comparison_tables(two)]

@@ -16,7 +16,7 @@ output_option = partial(click.option, "-o", "--output", "folder", metavar="DIR",
 @click.command("view")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on.  [default: a free one]")
 @click.option("--no-browser", is_flag=True, help="Print the address without opening it.")
-@output_option(help="Write the pages to a new folder that opens offline, and serve nothing.")
+@output_option(help="Write the pages to a new folder that can be opened offline, and serve nothing.")
 @runs_dir_option
 @data_dir_option
 def command(port: int, no_browser: bool, folder: Path | None, runs_dir: str | None, data_dir: str | None) -> None:

@@ -19,7 +19,7 @@ from mleredux_view.command import output_option
 @runs_dir_option
 @data_dir_option
 def command(runs: tuple[str, ...], folder: Path, runs_dir: str | None, data_dir: str | None) -> None:
-    """Write a page about RUNS, and the pages of each, to a folder that opens offline.
+    """Write a page about RUNS, and pages about each run, to a folder that can be opened offline.
 
     RUNS are ids, parts of ids, paths or `last`; by default, all runs. The page has a table with the score over time
     of each run and links to its pages; `mleredux view` serves the same pages live.

@@ -119,7 +119,7 @@ def _within_names(truth: Truth, stems: pd.Series) -> np.ndarray:
 
 
 def _named_folders(truth: Truth, files: list[PublicFile]) -> np.ndarray:
-    """Match files in folders that are named by an id."""
+    """Match files in folders that are named after an id."""
     rows = np.full(len(files), np.nan)
     for depth in range(max(len(file.parts) for file in files) - 1):
         folders = pd.Series([file.parts[depth] if depth < len(file.parts) - 1 else "" for file in files])

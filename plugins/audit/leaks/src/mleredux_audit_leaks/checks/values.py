@@ -53,7 +53,7 @@ def check_values(truth: Truth, tables: list[Table], seed: int) -> Iterator[Audit
         yield AuditFinding(
             kind="answers",
             severity="high" if share >= HIGH else "medium",
-            message=f"Public tables ({key}) contain values of {names} of the test rows.",
+            message=f"Public tables ({key}) contain the test rows' values of {names}.",
             statistic=Statistic(name="share of values found", value=share, baseline=chance, threshold=LEAST),
             figures={"answers compared": len(wanted), "tables": len(places)},
             examples=tuple(places[:3]),

@@ -57,7 +57,7 @@ def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set a label; KEY= removes it.")
 @click.option("--note", "notes", metavar="TEXT", help="Replace the notes; an empty text removes them.")
 @click.option("--priority", type=click.IntRange(-100, 100), help="Priority among your own queued runs.")
-@click.option("--pin/--no-pin", "pinned", default=None, help="Exempt the run from the retention rules, or end this.")
+@click.option("--pin/--no-pin", "pinned", default=None, help="Exempt the run from the retention rules, or undo this.")
 @json_option
 @click.pass_context
 def change(ctx: click.Context, /, runs: tuple[str, ...], labels: tuple[str, ...], as_json: bool, **fields: Any) -> None:

@@ -1,4 +1,4 @@
-"""What the operator of a server reads and changes directly in its database; the audit log names no user for it."""
+"""Operations that the operator of a server performs directly on its database; the audit log names no user for them."""
 
 from __future__ import annotations
 

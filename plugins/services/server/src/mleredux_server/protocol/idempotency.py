@@ -126,7 +126,7 @@ class Claim:
 
 
 UNCLAIMED = Claim("", "", "")
-"""The claim of what no request with a key asks for."""
+"""The claim of a request without an `Idempotency-Key`."""
 
 
 def claim_of(request: Request, caller: Caller, *contents: BaseModel | str, first: Database | None = None) -> Claim:

@@ -105,7 +105,7 @@ class Pool:
 
         Args:
             lane: `run`, `grade` or `build`.
-            tell: Records the worker, and returns the job; None if the job need not be executed any more.
+            tell: Records the worker, and returns the job; None if the job need not be executed anymore.
         """
         free = [worker for worker in self._workers if worker.lane == lane and worker.job is None and not worker.gone]
         if not free and time.monotonic() < self._start_at:

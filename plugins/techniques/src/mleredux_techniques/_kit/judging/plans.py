@@ -110,7 +110,7 @@ def predicted(
 
 
 def restored(data: Pool, predictions: Array, rows: Array | slice = _EVERY) -> Array:
-    """Return standardized numbers in their unit, clipped to the range of some rows; probabilities stay unchanged."""
+    """Convert standardized numbers to their unit, clipped to the range of some rows; probabilities stay unchanged."""
     if data.dataset.problem != "regression":
         return predictions
     known = data.codes[rows]
