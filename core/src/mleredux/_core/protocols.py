@@ -102,7 +102,7 @@ class Launch:
             serves it on localhost instead of any other network.
         known_answers: Functions of libraries that return the task's answers: a sandbox hides their data files if it
             can, as `mleredux_containers.container` does.
-        bound: Whether to end the agent when this program is killed, because no client can reach it any more; a sandbox
+        bound: Whether to end the agent when this program is killed, because no client can reach it anymore; a sandbox
             may leave this to the sweep at the next start.
     """
 

@@ -1,4 +1,4 @@
-"""Read grading reports of MLE-bench."""
+"""Read MLE-bench grading reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _THRESHOLDS = ("gold_threshold", "silver_threshold", "bronze_threshold", "median
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:
-    """Read the competition reports from a grading report of MLE-bench, a list of such reports, or a single one.
+    """Read the competition reports from an MLE-bench grading report, a list of such reports, or a single one.
 
     Raises:
         MlereduxError: The file is not such a report, or lists a competition twice.

@@ -27,7 +27,7 @@ _GOOGLE_STATUSES = {
 
 
 def client_variables(url: str, key: str) -> dict[str, str]:
-    """Return the environment variables that point common clients to a server of all protocols.
+    """Return the environment variables that point common clients to a server for all protocols.
 
     Args:
         url: The server's URL.

@@ -226,7 +226,7 @@ def _check_limits(findings: Findings, bench: Bench) -> None:
 
 
 def _expect_silence(findings: Findings, name: str, started: Started) -> None:
-    """Check that no process of the agent writes any more."""
+    """Check that no process of the agent is still writing."""
     beats = started.beats()
     time.sleep(0.6)
     findings.expect(name, beats and beats == started.beats(), "processes of the agent are still running.")

@@ -104,7 +104,7 @@ def write_briefing(
         "execution": None if submission.execution is None else submission.execution.model_dump(mode="json"),
     }
     (folder / "task.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
-    checks = "Check the format of a submission, by default the one in the output folder; prints no score."
+    checks = "Check the format of a submission, by default the one in the output folder; no score is printed."
     _write_script(folder, "validate", f"{checks} Usage: validate.sh [FILE]")
     if task.inner and spec.limits.dev_scores:
         _write_script(folder, "score", "Print the score of predictions for the rows in data/dev. Usage: score.sh FILE")

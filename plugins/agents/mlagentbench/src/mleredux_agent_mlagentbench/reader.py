@@ -1,7 +1,6 @@
 """Convert MLAgentBench's logs to a rollout. The output of an agent is untrusted: invalid data is ignored.
 
-`env_log/trace.json` contains each action with its result and time; `agent_log/main_log` all answers of the model,
-including those without an action; `usage.jsonl` the tokens of each call.
+`env_log/trace.json` contains each action with its result and time; `agent_log/main_log` all model responses, including those without an action; `usage.jsonl` the tokens of each call.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Json = dict[str, Any]
 
 @dataclass
 class _Answer:
-    """An answer of the model in `main_log`."""
+    """A model response in `main_log`."""
 
     number: int
     entries: dict[str, str]

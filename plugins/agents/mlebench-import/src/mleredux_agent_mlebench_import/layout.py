@@ -156,6 +156,4 @@ def _written(value: Any, kind: str) -> str:
 
 
 def _wrong(what: str) -> MlereduxError:
-    return MlereduxError(
-        f"{what}.", hint="An agent of MLE-bench is a folder with config.yaml, Dockerfile and start.sh."
-    )
+    return MlereduxError(f"{what}.", hint="An MLE-bench agent is a folder with config.yaml, Dockerfile and start.sh.")

@@ -194,4 +194,4 @@ def _write(path: Path, text: str) -> None:
     temporary.replace(path)
 
 
-SCHEME = Scheme(id="mlebench", title="Agents in the layout of MLE-bench", find_agent=find)
+SCHEME = Scheme(id="mlebench", title="Agents in MLE-bench's layout", find_agent=find)

@@ -161,5 +161,5 @@ def _check_path(path: Path) -> None:
             hint=f"The administrator of this machine can allow its folder in {PATHS_VARIABLE}.",
         )
     if not path.is_dir() and not is_script(path):
-        hint = f"Name a script ({', '.join(SUFFIXES)}, or beginning with `#!…`), a folder or a repository."
+        hint = f"Specify a script ({', '.join(SUFFIXES)}, or beginning with `#!…`), a folder or a repository."
         raise MlereduxError(f"{path} is not a folder or a script.", hint=hint)

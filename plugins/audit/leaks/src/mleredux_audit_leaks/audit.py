@@ -118,7 +118,7 @@ def _tables(files: list[PublicFile], notes: list[str]) -> list[Table]:
             tables += readable
             notes += [f"Only the beginning of {table.name} was read." for table in readable if table.cut]
     if damaged:
-        notes.append(f"{counted(len(damaged), 'file')} can't be read as tables, the first {damaged[0]}.")
+        notes.append(f"{counted(len(damaged), 'file')} can't be read as tables, such as {damaged[0]}.")
     return _once(_whole(tables), notes)
 
 

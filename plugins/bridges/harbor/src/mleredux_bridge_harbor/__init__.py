@@ -31,7 +31,7 @@ mleredux_contract = 2
 def mleredux_register_commands() -> Iterable[Ref]:
     """Return the commands `export-task` and `publish`."""
     title = "Write a task as a Harbor task directory."
-    published = "Write a set of tasks for publication; uploads nothing."
+    published = "Write a set of tasks for publication, without uploading it."
     return [
         Ref("export-task", f"{__name__}.command:command", {"title": title, "section": "Tasks"}),
         Ref("publish", f"{__name__}.publish_command:command", {"title": published, "section": "Tasks"}),

@@ -271,7 +271,7 @@ def _quoted(value: object) -> str:
 
 
 _TOLD = """\
-Work in the directory whose path is in the file `/.harbor-workdir`. Its contents are verified when you end,
+Work in the directory whose path is in the file `/.harbor-workdir`. Its contents are verified when you finish,
 and `reward.json` is written.
 
 """

@@ -34,7 +34,7 @@ class Places(BaseModel, frozen=True):
 
 @sandboxenv(name="mleredux")
 class SessionSandbox(SandboxEnvironment):
-    """A session as a sandbox of Inspect. Paths of files and working directories are relative to the output folder."""
+    """A session as an Inspect sandbox. Paths of files and working directories are relative to the output folder."""
 
     def __init__(self, session: OpenSession) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Solvers: a model with tools in the sandbox, or an agent of mleredux."""
+"""Solvers: a model with tools in the sandbox, or a mleredux agent."""
 
 from __future__ import annotations
 

@@ -339,7 +339,7 @@ class Elsewhere:
         followed_run.changed = time.monotonic()
 
     def _give_up(self, followed_run: FollowedRun, message: str) -> bool:
-        """Mark a run as failed; return whether no job is executing it any more."""
+        """Mark a run as failed; return whether no job is executing it anymore."""
         self._take_away(followed_run)
         if not followed_run.run.give_up(Cause.ENVIRONMENT_BROKE, message):
             return False
@@ -359,6 +359,6 @@ class Elsewhere:
 
 
 def _cancel(run: Run) -> bool:
-    """Mark a run as cancelled; return whether no job is executing it any more."""
+    """Mark a run as cancelled; return whether no job is executing it anymore."""
     run.ask_to_cancel()
     return run.give_up(Cause.CANCELLED, "A user cancelled the run.")

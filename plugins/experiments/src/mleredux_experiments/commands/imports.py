@@ -24,7 +24,7 @@ def group() -> None:
 def command(reports: tuple[Path, ...], output: Path, name: str | None, data_dir: str | None, as_json: bool) -> None:
     """Import published results as rows next to your runs.
 
-    REPORTS are grading reports of MLE-bench (*.json, one per run), folders of them, submission.jsonl files, or folders
+    REPORTS are MLE-bench grading reports (*.json, one per run), folders of them, submission.jsonl files, or folders
     with one submission per competition (COMPETITION/submission.csv), which are graded first.
     """
     from mleredux_experiments.results.grading_reports import import_reports

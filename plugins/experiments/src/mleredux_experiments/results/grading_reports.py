@@ -1,4 +1,4 @@
-"""Grading reports of MLE-bench as results: published rows, and reports or submissions that users import."""
+"""MLE-bench grading reports as results: published rows, and reports or submissions that users import."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def benchmark() -> dict[str, list[str]]:
 
 
 def load_reports(folder: Path) -> Results:
-    """Load published results: one subfolder per row, with one grading report of MLE-bench (`*.json`) per run.
+    """Load published results: one subfolder per row, with one MLE-bench grading report (`*.json`) per run.
 
     A report lists a row's runs of all tasks; tasks missing from a report count as failures. Files in other formats are
     left out with a note; folders of mleredux runs are not rows.

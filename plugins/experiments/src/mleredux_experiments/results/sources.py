@@ -32,7 +32,7 @@ TECHNIQUE_USE = "technique_use.json"
 
 
 def load(path: Path | str | None = None, *, experiment: str | None = None, rollouts: bool = False) -> Results:
-    """Load the results of a folder that contains runs, an experiment, or grading reports of MLE-bench.
+    """Load the results of a folder that contains runs, an experiment, or MLE-bench grading reports.
 
     Args:
         path: The folder; None: the default folder for runs.

@@ -1,4 +1,4 @@
-"""Find, fetch and build images of Apptainer; each build step runs in a separate container."""
+"""Find, fetch and build Apptainer images; each build step runs in a separate container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sandbox of containers that never see the answers.
+"""Runs agents in containers that never see the answers.
 
 | modules | contents |
 |---|---|

@@ -1,4 +1,4 @@
-"""Find, fetch and build images of Podman within limits."""
+"""Find, fetch and build Podman images within limits."""
 
 from __future__ import annotations
 

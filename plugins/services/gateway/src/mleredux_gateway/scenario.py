@@ -1,4 +1,4 @@
-"""Conversion of a run's record to a scenario of mleredux-scripted-llm: a test of an agent, made from a real run."""
+"""Conversion of a run's record to a scenario of mleredux-scripted-llm: an agent test generated from a real run."""
 
 from __future__ import annotations
 

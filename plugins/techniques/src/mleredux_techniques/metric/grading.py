@@ -218,13 +218,13 @@ def reference(instance: Instance) -> dict[str, Any]:
     """Return the predictions, the facts, and the best of several sequences of steps.
 
     Raises:
-        NotApplicable: The metric can't be computed for predictions of single rows.
+        NotApplicable: The metric can't be computed for predictions of individual rows.
     """
     metric = scorer(instance.dataset, instance.base)
     if metric.substitute:
         raise NotApplicable(
             f"metric does not apply to {instance.base.id}: its metric {instance.base.metric.id} can't be computed for "
-            "predictions of rows of its training table."
+            "individual rows of its training table."
         )
     panel = STUDY.panel(instance)
     losses_of = {

@@ -64,7 +64,7 @@ class Models:
         return text
 
     def complete_text_fast(self, prompt: str, log_file: str | None = None, **more: Any) -> str:
-        """Return the answer of the model for summaries."""
+        """Return the response of the model for summaries."""
         model = self._options["fast_llm_name"] or self._options["llm_name"]
         return self.complete_text(prompt, log_file, model, **{"temperature": 0.01, **more})
 

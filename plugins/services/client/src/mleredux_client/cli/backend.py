@@ -45,7 +45,7 @@ class ServerBackend:
         self.service.close()
 
     def explain(self, error: Exception) -> MlereduxError | None:
-        """Convert an error of the server to an error of mleredux."""
+        """Convert an error of the server to a mleredux error."""
         return explained(error, self.named) if isinstance(error, MlereduxApiError) else None
 
     @property

@@ -2,8 +2,8 @@
 
 The form that the metric expects is determined by submitting the truth: one column per class, scores between 0 and 1,
 labels or numbers. With several numeric targets, the first is scored by itself, and the report states this. If the
-metric can't be computed this way, or not for single rows of the training table (it scores boxes, or needs columns that
-the table lacks), a standard metric for the same kind of target is used instead, and the report names it.
+metric can't be computed this way, or not for individual training rows (it scores boxes, or needs columns that the
+table lacks), a standard metric for the same kind of target is used instead, and the report names it.
 """
 
 from __future__ import annotations

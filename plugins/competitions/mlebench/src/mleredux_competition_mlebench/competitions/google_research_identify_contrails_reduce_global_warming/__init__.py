@@ -11,7 +11,7 @@ EMPTY = "-"
 
 
 def runs(mask: Any) -> str:
-    """Return start and length of each run of ones, with with pixels counted from 1 down the columns; a hyphen if there
+    """Return the start and length of each run of ones, with pixels counted from 1 down the columns; a hyphen if there
     are none.
     """
     import numpy as np
