@@ -60,6 +60,14 @@ PLAIN = {
     r"one after the other": "one by one",
     r"(?:ends?|ended|exit) by (?:itself|themselves)": "on its own",
     r"again that": "again, even if …",
+    r"any more(?=[.;,])": "anymore",
+    r"named by (?:their|its) id": "named after their id",
+    r"answers? of (?:the |a )?models?": "response",
+    r"(?:agent|error|guide|image|task)s? of (?:mleredux|mlebench|Harbor|Inspect|Podman|Apptainer)": "mleredux agent",
+    r"counts? with an? ": "counts for",
+    r"(?:has|have) (?:replaced|moved elsewhere) since": "has since replaced",
+    r"(?:the the|with with|of of|to to|in in|and and|is is|for for)": "one word",
+    r"what was checked": "the check, all checks",
 }
 """Patterns that read as translated, in texts for users; inside `…` are names."""
 VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
