@@ -1,6 +1,7 @@
 """Convert MLAgentBench's logs to a rollout. The output of an agent is untrusted: invalid data is ignored.
 
-`env_log/trace.json` contains each action with its result and time; `agent_log/main_log` all model responses, including those without an action; `usage.jsonl` the tokens of each call.
+`env_log/trace.json` contains each action with its result and time; `agent_log/main_log` all model responses, including
+those without an action; `usage.jsonl` the tokens of each call.
 """
 
 from __future__ import annotations
