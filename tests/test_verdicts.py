@@ -130,7 +130,7 @@ def test_a_server_verifies_unless_it_is_told_otherwise(data: Path, plugin: Path,
         reports = [ended(http, made.json()["id"])["report"] for made in asked]
         verdicts = [report["verdict"] for report in reports]
         assert [verdict["status"] for verdict in verdicts] == ["verified", "not reproducible"], verdicts
-        assert "it predicts other values" in verdicts[0]["why"]
+        assert "it predicts different values" in verdicts[0]["why"]
         assert [report["any_medal"] for report in reports] == [True, False]
         [without] = http.post("/v1/experiments", json=matrix).json()["runs"]
         kept = [RunStore(tmp_path / "runs").get(run["id"]).spec.verify for run in (asked[0].json(), without)]

@@ -1,7 +1,7 @@
 """For authors of executors, which place runs on machines: a cluster's queue, a cloud.
 
 An object store transfers runs and data to nodes that do not share a file system. A plugin registers a
-`Scheme` of its URLs whose `open_store` returns an object with the methods of `ObjectStore`.
+`Scheme` for its URLs, whose `open_store` returns an object with the methods of `ObjectStore`.
 
 An executor is an object with the attributes and methods of `Executor`, registered by a plugin. It starts the command of
 each specification on a node, reports whether the command is waiting, running or has ended, and can kill it::

@@ -1,6 +1,6 @@
 """Started with `python -I -S confined_child.py REQUEST.json`: creates a file system in memory and runs a command in it.
 
-The command has no network, sees no processes or files of this machine except the interpreter and its libraries
+The command has no network, sees no processes or files on this machine except the interpreter and its libraries
 (read-only), and runs without any privileges. This module imports only the standard library.
 """
 

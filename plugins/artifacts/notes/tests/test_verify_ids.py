@@ -129,7 +129,7 @@ def test_honest_code_is_verified(judged: Callable[..., dict[str, Any]], task: st
     assert report["gold_medal"], verdict
     assert verdict["status"] == ("not checked" if code is PERFECT else "verified"), verdict
     if code is not PERFECT:
-        assert "With other training targets, it predicts other values" in verdict["verification"]["why"]
+        assert "With other training targets, it predicts different values" in verdict["verification"]["why"]
     levels = {item["level"] for item in verdict["evidence"] if item["kind"] == "submitted-answers"}
     assert levels == ({"suspicious"} if code is PERFECT else set()), "perfect code proves nothing, achieving it again"
 

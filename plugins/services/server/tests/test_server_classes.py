@@ -141,7 +141,7 @@ def test_a_class_sees_public_scores_and_then_private_ones(local: LocalServer) ->
 
     first, second, third = submit(), submit(), submit()
     assert (first.status_code, second.status_code, third.status_code) == (202, 202, 403)
-    assert third.json()["type"].endswith("quota-exceeded") and "left today" in third.text
+    assert third.json()["type"].endswith("quota-exceeded") and "no submissions left for wine today" in third.text
     assert "You have 0 of 2 submissions left today." in student.get("/ui/tasks/wine").text
     assert api.post("/v1/submissions", data={"task": "digits"}, files={"file": b"id\n1\n"}).status_code == 202
 

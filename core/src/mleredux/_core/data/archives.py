@@ -181,7 +181,7 @@ def _open(archive: Path) -> zipfile.ZipFile:
 
 def _damaged(archive: Path, error: BaseException) -> DamagedArchive:
     return DamagedArchive(
-        f"{archive} can't be unpacked, it is truncated or corrupt ({' '.join(str(error).split())}).",
+        f"{archive} can't be unpacked: it is truncated or corrupt ({' '.join(str(error).split())}).",
         hint="Download the archive again.",
     )
 

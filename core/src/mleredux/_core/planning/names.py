@@ -36,7 +36,7 @@ def resolved(request: Request, catalogue: Catalogue) -> Request:
 def imported(catalogue: Catalogue, name: str) -> Task:
     """Return a task by id, or import the task of a reference with a scheme (`harbor:PATH`), whose id is then pinned.
 
-    References read files of this machine, so only its own users may use them.
+    References read files on this machine, so only its own users may use them.
 
     Args:
         catalogue: The plugins.

@@ -17,7 +17,7 @@ SCHEME = "repo:"
 HOSTS_VARIABLE = "MLEREDUX_AGENT_HOSTS"
 """Variable with hosts that agents may be fetched from, separated by commas; `*` allows all public hosts."""
 PATHS_VARIABLE = "MLEREDUX_AGENT_PATHS"
-"""Variable with folders of this machine that agents may come from, in the format of PATH; if unset, all folders."""
+"""Variable with folders on this machine that agents may come from, in the format of PATH; if unset, all folders."""
 DEFAULT_HOSTS = ("github.com", "gitlab.com", "codeberg.org", "bitbucket.org", "huggingface.co")
 _SCP = re.compile(r"^(?P<user>[\w.-]+)@(?P<host>[\w.-]+):(?P<path>[^/].*)$")
 _URL_SCHEMES = ("https", "ssh", "git", "http")

@@ -95,7 +95,7 @@ class Trial:
 
     @property
     def isolated(self) -> bool:
-        """Return whether the run's sandbox isolates programs from files of this machine."""
+        """Return whether the run's sandbox isolates programs from files on this machine."""
         return self._context.sandbox.capabilities.isolated
 
     @property

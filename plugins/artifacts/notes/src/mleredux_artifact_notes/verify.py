@@ -215,7 +215,7 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
     elif relabelling.renames(restored, changed):
         same = "it predicts exactly the same classes under other names: it may know them without learning"
     elif not (same := _loss(trial, report, relabelling, changed) or _gain(code, report, relabelling, restored)):
-        return "verified", "With other training targets, it predicts other values."
+        return "verified", "With other training targets, it predicts different values."
     return "not attempted", f"With other training targets {same}."
 
 

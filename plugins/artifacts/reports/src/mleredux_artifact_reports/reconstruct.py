@@ -177,7 +177,7 @@ def _end(run: Run, events: list[Event]) -> Iterator[_Moment]:
     if outcome:
         words += f", after {duration(outcome.seconds)} of agent run time"
         if outcome.paused_seconds:
-            words += f", {duration(outcome.working_seconds)} of it while the models' provider answered"
+            words += f", {duration(outcome.working_seconds)} of it while the model provider was available"
         words += f" (exit code {outcome.exit_code})" if outcome.exit_code is not None else ""
     words += f": {ending.message}" if ending.message else "."
     yield _Moment(events[-1].time if events else run.spec.created_at, "system", words)

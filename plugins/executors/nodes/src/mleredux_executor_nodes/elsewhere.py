@@ -273,7 +273,7 @@ class Elsewhere:
             followed_run.pulled = now
 
     def _take_away(self, followed_run: FollowedRun) -> None:
-        """Reject further writes of a job."""
+        """Reject further writes by a job."""
         if followed_run.replica is not None:
             followed_run.replica.fence()
         take_away(followed_run.run.path)

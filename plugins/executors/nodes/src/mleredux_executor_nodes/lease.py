@@ -39,7 +39,7 @@ def fence_of(folder: Path) -> int:
 
 
 def next_fence(folder: Path) -> int:
-    """Issue a number for the next worker; writes of all earlier workers are rejected from now on.
+    """Issue a number for the next worker; writes by all earlier workers are rejected from now on.
 
     Raises:
         OSError: The number can't be written.

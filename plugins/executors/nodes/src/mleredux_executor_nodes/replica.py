@@ -75,7 +75,7 @@ class Replica:
         return int((self._head or {}).get("attempt", 0))
 
     def offer(self, ticket: dict[str, Any]) -> None:
-        """Publish the run for the job with this ticket; writes of earlier jobs are rejected from now on.
+        """Publish the run for the job with this ticket; writes by earlier jobs are rejected from now on.
 
         Raises:
             StoreError: The object store does not respond.

@@ -102,7 +102,7 @@ def _show(shown: Comparison) -> None:
         click.echo(f"Deterministic, so that scores do not depend on the seed: {', '.join(names)}.")
     if shown.bounds is not None:
         worst, best = map(shown.amount, shown.bounds[:2])
-        click.echo(f"Runs are missing: with all of them, the difference would be from {worst} to {best}.")
+        click.echo(f"Runs are missing: with all of them, the difference would range from {worst} to {best}.")
     if shown.left_out:
         click.echo(f"Left out or corrected: {', '.join(f'{count} {why}' for why, count in shown.left_out.items())}.")
     for sentence in shown.notes:

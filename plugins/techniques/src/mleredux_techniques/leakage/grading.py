@@ -223,7 +223,7 @@ def _assess_risks(
     named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})" for leak in true]
     shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
     note_of = f" {'; '.join(shown[:5])}." if shown else ""
-    open_ = f" Not judged: {listing(sorted(unjudged))}, which are as predictive on the test rows." if unjudged else ""
+    open_ = f" Not judged: {listing(sorted(unjudged))}, which are equally predictive on test rows." if unjudged else ""
     shown_claims, of = [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], (len(true), count)
     figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{note_of}{open_}"}
     sheet.mark("risks", share * score, shown_claims, named, of=of, **figures)

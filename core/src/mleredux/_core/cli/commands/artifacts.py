@@ -16,7 +16,7 @@ from mleredux._core.cli.output import print_json, print_table, safe
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path, file_okay=False), help="Copy the artifacts into this folder."
 )
-@click.option("--producer", help="Only artifacts of this producer (agent, mleredux, a plugin).")
+@click.option("--producer", help="Only artifacts from this producer (agent, mleredux, a plugin).")
 @runs_dir_option
 @json_option
 @click.pass_context

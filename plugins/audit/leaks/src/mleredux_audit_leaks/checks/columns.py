@@ -87,7 +87,7 @@ def _count(
         yield AuditFinding(
             kind="column",
             severity="medium",
-            message=f"The {name} of {join.table.name} reveals the number of words of {target.name!r} of the test rows.",
+            message=f"The {name} of {join.table.name} reveals the number of words in {target.name!r} of the test rows.",
             statistic=judged.statistic("skill", MEDIUM),
             figures={"rows compared": len(values), "joined by": join.by},
             examples=(f"{join.table.name}: {name}",),

@@ -60,6 +60,6 @@ def explained(error: MlereduxApiError, named: str) -> MlereduxError:
     if isinstance(error, Unauthenticated):
         hint = f"Log in with `mleredux login {named}`, or fix {TOKEN_VARIABLE}."
     if error.status == 500 and error.request_id:
-        hint = f"{hint or ''} It is request {error.request_id} in the server's log.".strip()
+        hint = f"{hint or ''} Its id in the server's log is {error.request_id}.".strip()
     kind = errors.NotFound if isinstance(error, NotFound) else MlereduxError
     return kind(sentence, hint=hint)

@@ -61,7 +61,7 @@ def list_sandboxes(_caller: Reader, request: Request, paging: Pages) -> Page[San
 
 
 def shown_agent(agent: Agent) -> dict[str, Any]:
-    """Return an agent's record without variables and without paths of this machine."""
+    """Return an agent's record without variables and without paths on this machine."""
     record = {name: value for name, value in agent_record(agent).items() if name not in ("env", "pass_env", "secrets")}
     record["build"]["context"] = None
     shown: dict[str, Any] = _without_paths(record)
@@ -69,7 +69,7 @@ def shown_agent(agent: Agent) -> dict[str, Any]:
 
 
 def _without_paths(value: Any) -> Any:
-    """Shorten file paths of this machine to their last part; system paths are the same everywhere."""
+    """Shorten file paths on this machine to their last part; system paths are the same everywhere."""
     if isinstance(value, dict):
         return {key: _without_paths(part) for key, part in value.items()}
     if isinstance(value, list):

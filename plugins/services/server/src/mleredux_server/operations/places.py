@@ -18,7 +18,7 @@ too."""
 
 
 def without_places(text: str | None, *folders: Path | None) -> str | None:
-    """Replace folders of the server in a message; names of files in them are kept.
+    """Replace folders on the server in a message; names of files in them are kept.
 
     Args:
         folders: Folders to hide, in addition to those of the server's user, caches, temporary files and programs.
@@ -36,7 +36,7 @@ def places(*folders: Path | None) -> set[str]:
 
 
 def hiding(*folders: Path | None) -> Callable[[str], str]:
-    """Return a function that replaces folders of the server in the text of an event, like `without_places`."""
+    """Return a function that replaces folders on the server in the text of an event, like `without_places`."""
     return lambda text: without_places(text, *folders) or ""
 
 

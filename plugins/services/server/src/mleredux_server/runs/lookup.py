@@ -49,7 +49,7 @@ class SeenRun:
         path: Its directory; if that is no longer on this machine, a copy without large files of its agent.
         ended: Whether it has ended permanently and will not be resumed.
         stored: The object store's runs, which have the files that are missing from the directory.
-        hidden: Hides the folders of the server in files that no agent wrote, which are at the top of the directory.
+        hidden: Hides the server's folders in files that no agent wrote, which are at the top of the directory.
     """
 
     id: str

@@ -86,7 +86,7 @@ def check_agent_reference(
     if reference.startswith(UPLOAD):
         return  # `check_source` does
     if not reference.startswith(_REPO):
-        raise _forbidden(f"{reference.partition(':')[0][:40]!r} agents are files of the server itself.")
+        raise _forbidden(f"{reference.partition(':')[0][:40]!r} agents are files on the server itself.")
     place = reference.removeprefix(_REPO).partition("#")[0]
     if not _SHAPE.fullmatch(place):
         raise _forbidden("The repository's URL has invalid characters.")
@@ -110,7 +110,7 @@ def check_address(url: str, settings: Settings) -> None:
     if parts.scheme in ("ssh", "git+https") and host:
         _check_listed(host, settings)
     elif parts.scheme != "https" or not host:
-        raise _forbidden("Only https:// URLs are allowed, not paths of the server.")
+        raise _forbidden("Only https:// URLs are allowed, not paths on the server.")
     if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
         raise _forbidden("The URL contains credentials.")
     if settings.repo_hosts:
@@ -171,7 +171,7 @@ def check_made(catalogue: Catalogue, settings: Settings, reference: str, options
         return
     build, before = agent.build, usual.build
     if (build.context, build.dockerfile, build.packages) != (before.context, before.dockerfile, before.packages):
-        raise _forbidden("The options refer to folders or packages of the server.")
+        raise _forbidden("The options refer to folders or packages on the server.")
     listed = any(fnmatchcase(build.image or "", pattern) for pattern in settings.agent_images)
     if build.image != before.image and not listed:
         raise _forbidden(f"The image {(build.image or '')[:100]!r} is not allowed on this server.")

@@ -52,7 +52,7 @@ def make_submission(service: Service, caller: Caller, upload: Upload, claim: Cla
         check_disk(session, home, megabytes)
         check_waiting(session, home, "grade")
         if left_today(session, terms, task.id, caller.user_id) == 0:
-            raise Problem("quota-exceeded", f"You have no submissions to {task.id} left today, until 24:00 UTC.")
+            raise Problem("quota-exceeded", f"You have no submissions left for {task.id} today (until 24:00 UTC).")
 
     def fill(folder: Path) -> None:
         upload.path.rename(folder / name)

@@ -24,7 +24,7 @@ from mleredux_server.work import WorkContext
 
 TABLE, BUSY, FAILED = Submission, "grading", "It could not be graded."
 FAULT_FILE = "fault.txt"
-"""File with the error message for the server administrator, since it may name files of this machine."""
+"""File with the error message for the server administrator, since it may name files on this machine."""
 
 
 def work(context: WorkContext) -> dict[str, Any]:
