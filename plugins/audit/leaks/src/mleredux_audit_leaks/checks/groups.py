@@ -128,7 +128,7 @@ def _judge(
             return AuditFinding(
                 kind="groups",
                 severity=severity,
-                message=f"Rows of {source.table.name} that share a test row's {name!r} reveal its {source.target.name!r}.",
+                message=f"{source.table.name} rows that share a test row's {name!r} reveal its {source.target.name!r}.",
                 statistic=judged.statistic("skill", LEAST),
                 figures=figures,
                 examples=places,
