@@ -21,7 +21,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from inspect_ai.util import sandbox
 from mleredux import Run
 from mleredux_bridge_inspect import sandbox as sandboxes
-from mleredux_bridge_inspect.registry import _told, make
+from mleredux_bridge_inspect.registry import _make_for_cli, make
 from mleredux_scripted_llm import ScriptedLlm
 
 COPY = 'cp "$MLEREDUX_DATA_DIR/sample_submission.csv" submission.csv'
@@ -204,5 +204,5 @@ def test_sessions_that_wait_for_room_leave_threads_to_those_that_end(monkeypatch
 )
 def test_bad_arguments_get_one_sentence_before_anything_runs(given: dict[str, Any], told: str) -> None:
     with pytest.raises(click.ClickException) as caught:  # which Inspect's command shows without a traceback
-        _told(given.pop("task", "wine"), given)
+        _make_for_cli(given.pop("task", "wine"), given)
     assert told in caught.value.message

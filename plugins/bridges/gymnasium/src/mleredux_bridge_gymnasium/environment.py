@@ -126,7 +126,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
                 if not over:
                     raise
         reward = self._end() if kind == SUBMIT or over else 0.0
-        return self._observed(output, failed=failed), reward, kind == SUBMIT, over, self._told()
+        return self._observed(output, failed=failed), reward, kind == SUBMIT, over, self._result()
 
     def render(self) -> str | None:
         """Return the text of the last observation."""
@@ -163,7 +163,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         self._shown = text.encode("utf-8", "replace").decode("utf-8")[:MAX_TEXT]
         return {"failed": int(failed), "text": self._shown}
 
-    def _told(self) -> dict[str, Any]:
+    def _result(self) -> dict[str, Any]:
         """Return the run of an ended episode, whether its submission is valid, and its score if rewards reveal it."""
         run = self.run
         if not run.state.final or (report := run.report) is None:

@@ -95,7 +95,7 @@ def _read(options: dict[str, Any] | str | None) -> dict[str, Any]:
     return values
 
 
-def _told(name: str, arguments: dict[str, Any]) -> Task:
+def _make_for_cli(name: str, arguments: dict[str, Any]) -> Task:
     """Return a task for the command line; convert errors to those that Inspect shows without a traceback."""
     try:
         return make(name, **arguments)
@@ -112,7 +112,7 @@ def _about(name: str, seed: int) -> dict[str, Any]:
 
 def _registered(name: str) -> None:
     def build(**arguments: Any) -> Task:
-        return _told(name, arguments)
+        return _make_for_cli(name, arguments)
 
     options = list(signature(make).parameters.values())[1:]
     vars(build)["__signature__"] = signature(make).replace(parameters=options)
@@ -122,7 +122,7 @@ def _registered(name: str) -> None:
 
 def _any(task: str, **arguments: Any) -> Task:
     """Return a task by any name that `mleredux run` accepts, such as a variant: `-T task=wine+planted-7`."""
-    return _told(task, arguments)
+    return _make_for_cli(task, arguments)
 
 
 _any.__module__ = "mleredux"

@@ -100,7 +100,7 @@ class SessionSandbox(SandboxEnvironment):
         if user is not None:
             raise SandboxUserUnsupportedError("Programs run as the sandbox's own user.")
         content = input.encode() if isinstance(input, str) else input or b""
-        ended = await self._asked(
+        ended = await self._call(
             self.session.execute_program, cmd, content=content, cwd=cwd or "", env=env, timeout=timeout
         )
         if ended.code is None:
@@ -111,7 +111,7 @@ class SessionSandbox(SandboxEnvironment):
     async def write_file(self, file: str, contents: str | bytes) -> None:
         """Write a file, and create its folders."""
         content = contents.encode() if isinstance(contents, str) else contents
-        await self._asked(self.session.write, file, content)
+        await self._call(self.session.write, file, content)
 
     @overload
     async def read_file(self, file: str, text: Literal[True] = True) -> str: ...
@@ -121,10 +121,10 @@ class SessionSandbox(SandboxEnvironment):
 
     async def read_file(self, file: str, text: bool = True) -> str | bytes:
         """Read a file of at most 100 MiB."""
-        content = await self._asked(self.session.read, file)
+        content = await self._call(self.session.read, file)
         return content.decode() if text else content
 
-    async def _asked(self, do: Callable[..., Found], *words: Any, **named: Any) -> Found:
+    async def _call(self, do: Callable[..., Found], *words: Any, **named: Any) -> Found:
         try:
             return await _apart(do, *words, **named)
         except MlereduxError as error:

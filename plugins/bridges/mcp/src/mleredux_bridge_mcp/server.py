@@ -21,22 +21,22 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
 
     def run_command(command: str, timeout_seconds: float = 600) -> str:
         """Run a shell command in the sandbox, in the output folder; return its output and exit code."""
-        with _told(session):
+        with _tool_errors(session):
             return session.execute(command, timeout=timeout_seconds).shown
 
     def run_python(code: str, timeout_seconds: float = 600) -> str:
         """Run code in a new Python interpreter, in the sandbox's output folder; return its output and exit code."""
-        with _told(session):
+        with _tool_errors(session):
             return session.execute(code, language="python", timeout=timeout_seconds).shown
 
     def validate() -> dict[str, Any]:
         """Check whether the submission file in the output folder is well-formed; never reveals its score."""
-        with _told(session):
+        with _tool_errors(session):
             return session.validate().model_dump()
 
     def submit() -> dict[str, Any]:
         """End the work. The submission file in the output folder is graded; the score is not shown."""
-        with _told(session):
+        with _tool_errors(session):
             verdict = session.submit()
         session.finish()
         return verdict.model_dump()
@@ -53,7 +53,7 @@ def make_server(session: OpenSession) -> MCPServer[Any]:
 
 
 @contextmanager
-def _told(session: OpenSession) -> Iterator[None]:
+def _tool_errors(session: OpenSession) -> Iterator[None]:
     """Convert errors to messages for the client; after the time limit, include the outcome of its work."""
     try:
         yield

@@ -25,26 +25,24 @@ class SandboxTools(vf.Toolset[vf.SharedToolsetConfig, RunState]):
     @vf.tool
     async def run_command(self, command: str, timeout_seconds: float = 600) -> str:
         """Run a shell command in the sandbox, in the output folder; return its output and exit code."""
-        return await self._asked(lambda session: session.execute(command, timeout=timeout_seconds).shown)
+        return await self._call(lambda session: session.execute(command, timeout=timeout_seconds).shown)
 
     @vf.tool
     async def run_python(self, code: str, timeout_seconds: float = 600) -> str:
         """Run code in a new Python interpreter, in the sandbox's output folder; return its output and exit code."""
-        return await self._asked(
-            lambda session: session.execute(code, language="python", timeout=timeout_seconds).shown
-        )
+        return await self._call(lambda session: session.execute(code, language="python", timeout=timeout_seconds).shown)
 
     @vf.tool
     async def validate(self) -> str:
         """Check whether the submission file in the output folder is well-formed; never reveals its score."""
-        return await self._asked(lambda session: session.validate().model_dump_json())
+        return await self._call(lambda session: session.validate().model_dump_json())
 
     @vf.tool
     async def time_left(self) -> str:
         """Return the seconds until the time limit, at which the submission file is graded as it is."""
-        return await self._asked(lambda session: str(session.time_left()))
+        return await self._call(lambda session: str(session.time_left()))
 
-    async def _asked(self, ask: Callable[[Attached], str]) -> str:
+    async def _call(self, ask: Callable[[Attached], str]) -> str:
         session = Attached(Run(Path(self.state.run)))
         try:
             return await asyncio.get_running_loop().run_in_executor(_CALLS, ask, session)

@@ -24,7 +24,7 @@ LOGS = Path("/logs/agent")
 HOME = Path("/opt/harbor-home")
 
 
-class Here:
+class LocalEnvironment:
     """Implements Harbor's environment with this container, in which a single user runs all commands."""
 
     default_user = None
@@ -130,12 +130,12 @@ def main(what: str, model: str = "") -> None:
     if what == "run":
         subprocess.run(["cp", "-rs", f"{HOME}/.", os.environ["HOME"]], check=True)
     try:
-        agent, here = _agent(model), Here()
+        agent, environment = _agent(model), LocalEnvironment()
         if what == "install":
-            asyncio.run(agent.setup(here))
+            asyncio.run(agent.setup(environment))
             return
         context = AgentContext()
-        asyncio.run(agent.run(Path(os.environ["MLEREDUX_PROMPT_FILE"]).read_text(), here, context))
+        asyncio.run(agent.run(Path(os.environ["MLEREDUX_PROMPT_FILE"]).read_text(), environment, context))
         agent.populate_context_post_run(context)
     except Exception as error:
         raise SystemExit(f"{type(error).__name__}: {error}") from error
