@@ -148,15 +148,15 @@ def test_a_student_gets_the_next_seed_where_the_task_does_not_apply(
             raise NotApplicable("leakage does not apply to it.")
         return True
 
-    monkeypatch.setattr(classroom, "hand_out", refuse_twice)
-    student, written = classroom.hand_out_next(ada, terms, tmp_path / "class", None)
+    monkeypatch.setattr(classroom, "write_handout", refuse_twice)
+    student, written = classroom.next_handout(ada, terms, tmp_path / "class", None)
     assert written and student.task == given[2] and len(set(given)) == 3
     assert read_class(path, Terms("leakage@wine").kept(tmp_path / "class")) == [student]
     path.write_text("student,seed\nada,7\n")
     (chosen,) = read_class(path, terms)
     given.clear()
     with pytest.raises(NotApplicable):
-        classroom.hand_out_next(chosen, terms, tmp_path / "class", None)
+        classroom.next_handout(chosen, terms, tmp_path / "class", None)
 
 
 def test_the_pages_lead_a_person_to_the_seed_that_a_class_hands_out(

@@ -50,14 +50,14 @@ def command(
     """
     from mleredux.plugin.artifact import RunStore
 
-    from mleredux_techniques.classroom import Terms, collect, hand_out_next, questions, read_class
+    from mleredux_techniques.classroom import Terms, collect, next_handout, questions, read_class
 
     until = datetime.now().astimezone().isoformat() if deadline == "now" else deadline
     terms = Terms(task, until, public).kept(folder)
     roll = read_class(students, terms)
     terms.keep(folder)
     for place, listed in enumerate(roll):
-        student, written = hand_out_next(listed, terms, folder, data_dir)
+        student, written = next_handout(listed, terms, folder, data_dir)
         roll[place] = student
         if written:
             click.echo(f"{student.name}: wrote {folder / student.name / 'task'} ({student.task})", err=True)

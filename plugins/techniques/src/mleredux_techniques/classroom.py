@@ -174,7 +174,7 @@ def seed_of(name: str, task: str, refused: int = 0) -> int:
     return int.from_bytes(digest[:8], "big") % _SEEDS
 
 
-def hand_out_next(student: Student, terms: Terms, folder: Path, data_dir: str | None) -> tuple[Student, bool]:
+def next_handout(student: Student, terms: Terms, folder: Path, data_dir: str | None) -> tuple[Student, bool]:
     """Give a student a task; if it does not apply to the student's data, continue with the student's next seed.
 
     Returns:
@@ -182,7 +182,7 @@ def hand_out_next(student: Student, terms: Terms, folder: Path, data_dir: str | 
     """
     while True:
         try:
-            return student, hand_out(student, folder, data_dir)
+            return student, write_handout(student, folder, data_dir)
         except NotApplicable:
             number = terms.refused.get(student.name, 0)
             if terms.task is None or student.task != own_task(student.name, terms.task, number) or number == TRIES:
@@ -192,7 +192,7 @@ def hand_out_next(student: Student, terms: Terms, folder: Path, data_dir: str | 
             student = replace(student, task=own_task(student.name, terms.task, number + 1))
 
 
-def hand_out(student: Student, folder: Path, data_dir: str | None) -> bool:
+def write_handout(student: Student, folder: Path, data_dir: str | None) -> bool:
     """Write the public files and the description of the student's task to `FOLDER/STUDENT/task`.
 
     Returns:

@@ -193,12 +193,12 @@ def _of_number(values: Series, distinct: int, name: str, judge: Judge) -> list[s
         return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else [])]
     levels = _levels(judge, name)
     shape = levels.shape(levels.names) if levels else None
-    if shape == "rough" and distinct >= SURE and _tells_by_names(judge, name, distinct):
+    if shape == "rough" and distinct >= SURE and _is_predictive_as_names(judge, name, distinct):
         return ["nominal"]
     return ["numeric", *few, *years, "cyclic", *(["nominal"] if shape != "smooth" else [])]
 
 
-def _tells_by_names(judge: Judge, name: str, distinct: int) -> bool:
+def _is_predictive_as_names(judge: Judge, name: str, distinct: int) -> bool:
     """Return whether a number's values as names are significantly more predictive than a few ranges."""
     values = judge.dataset.train[name].to_numpy(dtype=float)
     views = of_values(name, values, values), in_bins(name, values, values, bins=min(RANGES, distinct // 2))

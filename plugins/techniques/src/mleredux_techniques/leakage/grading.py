@@ -14,7 +14,7 @@ import numpy as np
 from mleredux_techniques._kit.data import association
 from mleredux_techniques._kit.data.association import ranks, spearman, strength, strengths
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
-from mleredux_techniques._kit.data.near import duplicates, twins_tell
+from mleredux_techniques._kit.data.near import duplicates, twin_correlation
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.views import in_bins
@@ -145,7 +145,7 @@ def _sorted_by(order: Array, dataset: Dataset, name: str) -> bool:
 
 
 def _rows(dataset: Dataset, shared: int) -> list[dict[str, Any]]:
-    similarity = twins_tell(dataset) if shared > SHARED * len(dataset.test) else 0.0
+    similarity = twin_correlation(dataset) if shared > SHARED * len(dataset.test) else 0.0
     if similarity is not None and similarity < TWINS:
         return []
     share = round(shared / len(dataset.test), 6)

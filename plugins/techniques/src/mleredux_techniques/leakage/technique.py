@@ -149,7 +149,7 @@ def _duplicate(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 
 
 def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:
-    """Number and sort training rows nearly in the order of their targets; test rows randomly."""
+    """Sort and number training rows nearly in the order of their targets; test rows randomly."""
     if not dataset.ids:
         dataset = replace(
             dataset,

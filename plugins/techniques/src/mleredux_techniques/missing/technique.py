@@ -41,7 +41,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         level = _level(whole, cause)
         if mechanism.startswith("U") and level is not None:
             mechanism, level = "MAR", instances.standardised(np.abs(level))
-        gone = _gone(level, share, steepness, len(whole.train) + len(whole.test), rng)
+        gone = _missing_cells(level, share, steepness, len(whole.train) + len(whole.test), rng)
         partners = [name]
         if mechanism == "MCAR" and rng.random() < 0.7:
             partners += [other for other in rest if other not in chosen][:1]
@@ -51,7 +51,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             facts.append({"column": partner, "mechanism": mechanism, "planted": True, **_rest(mechanism, cause)})
     for fact in facts:
         if fact["mechanism"] == "MAR":
-            fact["depends_on"] = _telling(data, fact["column"], driver)
+            fact["depends_on"] = _predictive_columns(data, fact["column"], driver)
     return instances.merged(data, sorted({fact["mechanism"] for fact in facts}), missing=facts)
 
 
@@ -66,7 +66,7 @@ def _level(dataset: Dataset, cause: str | None) -> Array | None:
     return None if cause is None else instances.standardised(dataset.rows[cause].to_numpy(float))
 
 
-def _gone(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:
+def _missing_cells(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:
     """Choose the values to remove, with a logistic probability that increases with the level and has the given mean."""
     from scipy.optimize import brentq
     from scipy.special import expit
@@ -77,7 +77,7 @@ def _gone(level: Array | None, share: float, steepness: float, count: int, rng: 
     return np.asarray(rng.random(count) < expit(steepness * level + middle))
 
 
-def _telling(dataset: Dataset, column: str, driver: str) -> list[str]:
+def _predictive_columns(dataset: Dataset, column: str, driver: str) -> list[str]:
     """Return the driver, and the columns so similar that they are equally predictive."""
     gap, by_name = dataset.train[column].isna().to_numpy(), {}
     for name in dataset.of_kind("number", "boolean"):

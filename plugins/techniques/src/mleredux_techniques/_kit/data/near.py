@@ -42,7 +42,7 @@ def duplicates(dataset: Dataset) -> tuple[int, int]:
     return int(repeated.sum()), int(shared.sum())
 
 
-def twins_tell(dataset: Dataset) -> float | None:
+def twin_correlation(dataset: Dataset) -> float | None:
     """Return the correlation of the test targets with the mean target of equal training rows; None if too few rows are
     equal, in which case nearly equal rows count.
     """

@@ -64,7 +64,7 @@ def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator)
     shares = rng.uniform(0.3, 0.7, (2, len(WAYS)))
     if technique.id != "eda":  # or the test images come from elsewhere
         shares[1] = shares[0]
-    look = _Look(rng)
+    look = _Style(rng)
     files: dict[str, bytes] = {}
     described: list[Frame] = []
     for place, (name, frame) in enumerate((("train", beside.train), ("test", beside.test))):
@@ -107,7 +107,7 @@ def _pixels(frame: Frame, sketches: Dataset) -> Array:
     return np.asarray(np.clip(table, 0, 1).reshape(len(frame), SIDE, SIDE))
 
 
-class _Look:
+class _Style:
     """The look shared by all images of an instance: size, colors, the corner of marks, texts in files."""
 
     def __init__(self, rng: np.random.Generator) -> None:
