@@ -45,7 +45,7 @@ class NewIds:
 
     @classmethod
     def of_answers(cls, notes: Iterable[Note], columns: tuple[str, ...], pattern: str, order: Any) -> NewIds:
-        """Number the ids in the private tables, in an order given by a function of their number."""
+        """Assign numbers to the ids in the private tables, in an order given by a function of their number."""
         import pandas as pd
 
         tables = [(side, table) for side, _, what in notes for table in _tables(what)]

@@ -32,7 +32,7 @@ from mleredux_competition_mlebench.blocks.declare import competition, corrected,
 from mleredux_competition_mlebench.blocks.extras import require
 from mleredux_competition_mlebench.blocks.fast_floats import fast_floats, read_fast
 from mleredux_competition_mlebench.blocks.json_records import IndentedJson
-from mleredux_competition_mlebench.blocks.likeness import linked, look_alikes
+from mleredux_competition_mlebench.blocks.likeness import linked, similar_images
 from mleredux_competition_mlebench.blocks.one_pass import one_pass
 from mleredux_competition_mlebench.blocks.parquet import Parquet, read_parquet
 from mleredux_competition_mlebench.blocks.recipes import PRIVATE_SAMPLE, FilesOfRows, TableSplit, recipe
@@ -78,7 +78,6 @@ __all__ = [
     "filled",
     "joined_groups",
     "linked",
-    "look_alikes",
     "one_hot",
     "one_pass",
     "read_fast",
@@ -86,6 +85,7 @@ __all__ = [
     "recipe",
     "renumbered",
     "require",
+    "similar_images",
     "texts",
     "write_tars",
 ]

@@ -117,7 +117,7 @@ def competition(
     version: str = "1",
     tags: tuple[str, ...] = (),
     fixed: Fixed | Recipe | Metric | None = None,
-    elsewhere: Mapping[str, str] | None = None,
+    other_urls: Mapping[str, str] | None = None,
     public_board: bool = False,
     unstable: tuple[str, ...] = (),
     known_leaks: tuple[KnownLeak, ...] = (),
@@ -137,7 +137,7 @@ def competition(
         version: Incremented whenever prepared bytes, the metric or the thresholds change.
         fixed: The variant that corrects the task's faults, which `fixed.toml` states: another recipe, another metric,
             or `corrected(...)` if more differs.
-        elsewhere: URLs of raw files that are not on Kaggle, by raw file name.
+        other_urls: URLs of raw files that are not on Kaggle, by raw file name.
         public_board: Whether thresholds and leaderboard come from Kaggle's public board instead of the final one.
         unstable: Prepared files, such as parquet tables, whose bytes depend on library versions: they are not
             compared with the published checksums.
@@ -149,7 +149,7 @@ def competition(
             fixed = corrected(metric=fixed) if isinstance(fixed, Metric) else corrected(fixed)
         fixed = Fixed(fixed.change, **faults()[id])
     folder = PACKAGE / "competitions" / module_name(id)
-    data = KaggleData(id, facts.get("archive_md5"), tuple((elsewhere or {}).items()))
+    data = KaggleData(id, facts.get("archive_md5"), tuple((other_urls or {}).items()))
     return Competition(
         id=id,
         version=version,

@@ -26,7 +26,7 @@ _ALIKE = 0.94
 
 
 def linked(cells: npt.NDArray[Any], share: float) -> npt.NDArray[np.int64]:
-    """Number rows so that linked rows, which agree in at least a certain share of cells, get equal numbers.
+    """Assign numbers to rows, equal ones to linked rows, which agree in at least a certain share of cells.
 
     Args:
         cells: Shape (rows, places).
@@ -80,7 +80,7 @@ def _hash(data: bytes) -> npt.NDArray[np.uint8]:
     return (cells[:, 1:] > cells[:, :-1]).ravel().astype(np.uint8)
 
 
-def look_alikes(tree: str, pattern: str) -> Group:
+def similar_images(tree: str, pattern: str) -> Group:
     """Group rows whose images look the same.
 
     Args:

@@ -69,7 +69,7 @@ def _varint(message: bytes, place: int) -> tuple[int, int]:
 
 
 def _feature(record: bytes, name: bytes) -> bytes:
-    """Example.features (1) → map entries (1) with key (1) and value (2) → bytes_list (1) → values (1)."""
+    """Return the values: Example.features (1) → map entries (1) with key (1), value (2) → bytes_list (1) → values."""
     for _, features in _fields(record):
         for _, entry in _fields(features):
             parts = dict(_fields(entry))

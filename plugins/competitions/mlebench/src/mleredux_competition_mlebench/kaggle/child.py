@@ -82,12 +82,12 @@ def carry_out(request: dict[str, Any], send: Callable[[dict[str, Any]], None]) -
     if request["what"] == "file":
         import requests
 
-        def ask_file() -> requests.Response:
+        def request_file() -> requests.Response:
             response = requests.get(request["address"], stream=True, headers={"Accept-Encoding": "identity"})
             response.raise_for_status()
             return response
 
-        ask: Callable[[], requests.Response] = ask_file
+        ask: Callable[[], requests.Response] = request_file
     else:
         kaggle = _Kaggle(request["endpoint"], patience)
         if request["what"] == "leaderboard":

@@ -39,7 +39,7 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
         for attempt in range(1, _DOWNLOADS + 1):
             md5_reported = None
             if not archive.exists():
-                md5_reported = _talk({"what": "data", "competition": data.competition, "target": str(archive)})["md5"]
+                md5_reported = _call({"what": "data", "competition": data.competition, "target": str(archive)})["md5"]
             try:
                 _check(data, archive, md5_reported)
                 unpack(archive, raw)
@@ -51,7 +51,7 @@ def fetch_data(data: KaggleData, raw: Path) -> None:
                     raise Refusal("damaged", reason=error.message.rstrip(".")) from error
                 tell_progress("the archive was damaged; downloading it again", lasting=True)
         for name, address in data.others:
-            _talk({"what": "file", "address": address, "competition": data.competition, "target": str(raw / name)})
+            _call({"what": "file", "address": address, "competition": data.competition, "target": str(raw / name)})
     except Refusal as refusal:
         raise as_error(refusal, data.competition) from refusal
     except OSError as error:
@@ -68,7 +68,7 @@ def check_access(data: KaggleData) -> None:
         DataError: The archive may not be downloaded.
     """
     try:
-        _talk({"what": "access", "competition": data.competition})
+        _call({"what": "access", "competition": data.competition})
     except Refusal as refusal:
         raise as_error(refusal, data.competition) from refusal
 
@@ -80,7 +80,7 @@ def fetch_leaderboard(board: KaggleLeaderboard, path: Path) -> None:
         DataError: The leaderboard is not available.
     """
     try:
-        answer = _talk({"what": "leaderboard", "competition": board.competition, "public": board.public})
+        answer = _call({"what": "leaderboard", "competition": board.competition, "public": board.public})
     except Refusal as refusal:
         raise as_error(refusal, board.competition) from refusal
     lines = [f"{rank},{score!r}\n" for rank, score in enumerate(answer["scores"], 1)]
@@ -117,7 +117,7 @@ def _empty(folder: Path) -> None:
         shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
 
-def _talk(request: dict[str, Any]) -> dict[str, Any]:
+def _call(request: dict[str, Any]) -> dict[str, Any]:
     """Execute a request in a separate process, which alone has the credentials.
 
     Raises:

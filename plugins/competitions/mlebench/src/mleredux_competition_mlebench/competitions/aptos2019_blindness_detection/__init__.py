@@ -1,6 +1,6 @@
 """APTOS 2019 Blindness Detection: retina photographs."""
 
-from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected, look_alikes
+from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected, similar_images
 
 COMPETITION = competition(
     "aptos2019-blindness-detection",
@@ -12,7 +12,7 @@ COMPETITION = competition(
     ),
     metric=Metric(grader="quadratic-weighted-kappa"),
     fixed=corrected(
-        group=look_alikes("train_images", "{id_code}.png"),
+        group=similar_images("train_images", "{id_code}.png"),
         metric=Metric(grader="quadratic-weighted-kappa", options={"scale": [0, 4]}),
     ),
 )

@@ -34,5 +34,5 @@ COMPETITION = competition(
     prepare=prepare,
     extra_columns=False,
     metric=Metric(grader="lwlrap", options={"column_order": "strict"}),
-    elsewhere={f"{LABELS}.zip": f"https://zenodo.org/records/3612637/files/{LABELS}.zip"},
+    other_urls={f"{LABELS}.zip": f"https://zenodo.org/records/3612637/files/{LABELS}.zip"},
 )

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ...blocks import FilesOfRows, Metric, Table, TableSplit, competition, corrected, look_alikes
+from ...blocks import FilesOfRows, Metric, Table, TableSplit, competition, corrected, similar_images
 
 
 def random_scores(test: Table) -> dict[str, Any]:
@@ -19,6 +19,6 @@ COMPETITION = competition(
     ),
     metric=Metric(grader="rmse", options={"bounds": [1, 100]}),
     fixed=corrected(
-        group=look_alikes("train", "{Id}.jpg"),
+        group=similar_images("train", "{Id}.jpg"),
     ),
 )

@@ -1,6 +1,6 @@
 """Plant Pathology 2021 - FGVC8: apple leaves with any number of diseases."""
 
-from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected, look_alikes
+from ...blocks import FilesOfRows, Metric, TableSplit, competition, corrected, similar_images
 
 COMPETITION = competition(
     "plant-pathology-2021-fgvc8",
@@ -15,7 +15,7 @@ COMPETITION = competition(
     ),
     metric=Metric(grader="f1-multilabel", options={"missing": "blank"}),
     fixed=corrected(
-        group=look_alikes("train_images", "{image}"),
+        group=similar_images("train_images", "{image}"),
         metric=Metric(grader="f1-multilabel", options={"missing": "blank", "unknown": True, "average": "samples"}),
     ),
 )
