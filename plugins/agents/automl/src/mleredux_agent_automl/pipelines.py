@@ -139,10 +139,10 @@ def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bo
     linear = choices["family"] == "linear"
     steps: list[tuple[str, Any, Any]] = []
     numbers = {name: (advice.imputers.get(name), advice.scalers.get(name)) for name in columns.numbers}
-    for names in _alike(numbers):
+    for names in _by_treatment(numbers):
         steps.append((f"numbers {len(steps)}", _number(names[0], choices, advice, seed), names))
     encoders = encoders_of(columns, advice, choices)
-    for names in _alike(encoders):
+    for names in _by_treatment(encoders):
         steps.append((f"categories {len(steps)}", _encoder(encoders[names[0]], classes, seed), names))
     if columns.pixels:
         steps.append(("pixels", make_pipeline(PCA(min(50, len(columns.pixels)), random_state=seed)), columns.pixels))
@@ -157,7 +157,7 @@ def estimator(choices: Choices, columns: Columns, advice: Advice, *, classes: bo
     return Pipeline([("columns", ColumnTransformer(steps, sparse_threshold=1.0 if linear else 0.0)), ("model", model)])
 
 
-def _alike(treatments: dict[str, Any]) -> list[list[str]]:
+def _by_treatment(treatments: dict[str, Any]) -> list[list[str]]:
     """Group columns by treatment; one transformer of many columns is much faster than many of one."""
     groups: dict[str, list[str]] = {}
     for name, treatment in treatments.items():

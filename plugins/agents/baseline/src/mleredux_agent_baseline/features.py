@@ -85,7 +85,7 @@ class Features:
     def _make_plain(self) -> Pair:
         if not self.profile.texts:
             return self.get("table")
-        return _beside([self.get("table"), self.get("topics")])
+        return _concatenated([self.get("table"), self.get("topics")])
 
     def _make_scaled(self) -> Pair:
         return _scaled(self.get("plain"))
@@ -93,13 +93,13 @@ class Features:
     def _make_text(self) -> Pair:
         table = self.get("table")
         blocks = [_scaled(table)] if table[0].shape[1] else []
-        return _beside([*blocks, self.get("words"), self.get("letters")])
+        return _concatenated([*blocks, self.get("words"), self.get("letters")])
 
     def _make_pixels(self) -> Pair:
         train, test = (table[self.profile.images].to_numpy(dtype=float) for table in (self.train, self.test))
         reducer = make_pipeline(PCA(min(PIXEL_COMPONENTS, *train.shape), random_state=self.seed), StandardScaler())
         pixels = _fitted(reducer, train, test)
-        return _beside([self.get("scaled"), pixels]) if self.get("plain")[0].shape[1] else pixels
+        return _concatenated([self.get("scaled"), pixels]) if self.get("plain")[0].shape[1] else pixels
 
 
 def _fitted(transformer: Any, train: Any, test: Any) -> Pair:
@@ -113,7 +113,7 @@ def _scaled(pair: Pair) -> Pair:
     return _fitted(scaler, *pair)
 
 
-def _beside(pairs: list[Pair]) -> Pair:
+def _concatenated(pairs: list[Pair]) -> Pair:
     """Concatenate matrices horizontally; the result is sparse if one of them is."""
     if any(sparse.issparse(pair[0]) for pair in pairs):
         joined = [sparse.hstack([sparse.csr_matrix(pair[side]) for pair in pairs], format="csr") for side in (0, 1)]

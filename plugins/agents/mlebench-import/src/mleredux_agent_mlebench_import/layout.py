@@ -85,35 +85,35 @@ def read_folder(folder: Path) -> dict[str, Entry]:
 
     path = folder / CONFIG
     if not path.is_file():
-        raise _wrong(f"{folder} has no {CONFIG}")
+        raise _invalid(f"{folder} has no {CONFIG}")
     if path.stat().st_size > _MOST_BYTES:
-        raise _wrong(f"{path} is larger than {_MOST_BYTES:,} bytes")
+        raise _invalid(f"{path} is larger than {_MOST_BYTES:,} bytes")
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise _wrong(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+        raise _invalid(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(document, dict):
-        raise _wrong(f"{path} contains no mapping of agents")
+        raise _invalid(f"{path} contains no mapping of agents")
     entries = {
         name: _entry(folder, name, value)
         for name, value in document.items()
         if isinstance(name, str) and name not in _HELPERS and isinstance(value, dict) and "start" in value
     }
     if not entries:
-        raise _wrong(f"{path} has no agent, which is an entry with `start` and `dockerfile`")
+        raise _invalid(f"{path} has no agent, which is an entry with `start` and `dockerfile`")
     return entries
 
 
 def _entry(folder: Path, name: str, value: dict[str, Any]) -> Entry:
     where = f"agent {name} in {folder / CONFIG}"
     if not _NAME.fullmatch(name):
-        raise _wrong(f"{where} has a name with characters other than letters, digits, `.`, `_`, `-` and `/`")
+        raise _invalid(f"{where} has a name with characters other than letters, digits, `.`, `_`, `-` and `/`")
     kind = value.get("kwargs_type", "omegaconf")
     if kind not in _KINDS:
-        raise _wrong(f"{where} has kwargs_type {kind!r}, which is neither {' nor '.join(_KINDS)}")
+        raise _invalid(f"{where} has kwargs_type {kind!r}, which is neither {' nor '.join(_KINDS)}")
     variables = {str(key): _plain(item) for key, item in _mapping(value, "env_vars", where).items()}
     if odd := [key for key in variables if not _VARIABLE.fullmatch(key)]:
-        raise _wrong(f"{where} sets a variable {odd[0]!r}, which is not a valid name")
+        raise _invalid(f"{where} sets a variable {odd[0]!r}, which is not a valid name")
     return Entry(
         name=name,
         start=_inside(folder, value.get("start"), "start", where),
@@ -129,13 +129,13 @@ def _entry(folder: Path, name: str, value: dict[str, Any]) -> Entry:
 def _inside(folder: Path, named: Any, key: str, where: str) -> str:
     """Return a file of the folder; paths in MLE-bench start at the parent folder (`aide/start.sh`)."""
     if not isinstance(named, str):
-        raise _wrong(f"{where} has no `{key}`")
+        raise _invalid(f"{where} has no `{key}`")
     parts = PurePosixPath(named).parts
     for tried in (parts[1:], parts):
         path = folder.joinpath(*tried)
         if tried and ".." not in tried and path.is_file() and path.resolve().is_relative_to(folder.resolve()):
             return PurePosixPath(*tried).as_posix()
-    raise _wrong(f"{where} refers to {key} {named!r}, which is not in the folder")
+    raise _invalid(f"{where} refers to {key} {named!r}, which is not in the folder")
 
 
 def _mapping(value: dict[str, Any], key: str, where: str) -> dict[Any, Any]:
@@ -143,7 +143,7 @@ def _mapping(value: dict[str, Any], key: str, where: str) -> dict[Any, Any]:
     if mapping is None:
         return {}
     if not isinstance(mapping, dict) or any(isinstance(item, dict | list) for item in mapping.values()):
-        raise _wrong(f"{where} has {key} that are not a mapping of names to plain values")
+        raise _invalid(f"{where} has {key} that are not a mapping of names to plain values")
     return mapping
 
 
@@ -155,5 +155,5 @@ def _written(value: Any, kind: str) -> str:
     return "null" if value is None and kind == "omegaconf" else str(value)
 
 
-def _wrong(what: str) -> MlereduxError:
+def _invalid(what: str) -> MlereduxError:
     return MlereduxError(f"{what}.", hint="An MLE-bench agent is a folder with config.yaml, Dockerfile and start.sh.")

@@ -89,20 +89,20 @@ class _Steps:
         """Add an event."""
         kind = _kind(event)
         if kind == "SystemPromptEvent":
-            self._say(event, "system", _words(event.get("system_prompt")))
+            self._add(event, "system", _words(event.get("system_prompt")))
         elif kind == "MessageEvent":
             message = as_dict(event.get("llm_message"))
             source = "agent" if event.get("source") == "agent" else "user"
-            self._say(event, source, _words(message.get("content")), message)
+            self._add(event, source, _words(message.get("content")), message)
         elif kind == "ActionEvent":
             self._action(event)
         elif kind in ("ObservationEvent", "AgentErrorEvent", "UserRejectObservation"):
             self._result(event)
         elif kind == "ConversationErrorEvent":
             code = as_string(event.get("code")) or "Error"
-            self._say(event, "system", f"{code}: {as_string(event.get('detail'))}")
+            self._add(event, "system", f"{code}: {as_string(event.get('detail'))}")
 
-    def _say(self, event: Json, source: str, message: str, thought: Json | None = None) -> Json:
+    def _add(self, event: Json, source: str, message: str, thought: Json | None = None) -> Json:
         step: Json = {"source": source, "message": message, "timestamp": as_time(event.get("timestamp"))}
         if source == "agent":
             step["reasoning_content"] = as_string((thought or {}).get("reasoning_content")) or None
@@ -115,7 +115,7 @@ class _Steps:
         call = as_string(event.get("tool_call_id")) or f"call_{len(self._by_call) + 1}"
         step = self._by_response.get(response) if response else None
         if step is None:
-            step = self._say(event, "agent", _words(event.get("thought")), event)
+            step = self._add(event, "agent", _words(event.get("thought")), event)
             step["tool_calls"] = []
             if response:
                 self._by_response[response] = step
@@ -135,7 +135,7 @@ class _Steps:
             text = as_string(event.get("error")) or as_string(event.get("rejection_reason"))
         step = self._by_call.get(call)
         if step is None:
-            self._say(event, "system", text)
+            self._add(event, "system", text)
             return
         before = step["observation"].results if "observation" in step else []
         step["observation"] = Observation(results=[*before, ObservationResult(source_call_id=call, content=text)])

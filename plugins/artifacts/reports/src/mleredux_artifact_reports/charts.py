@@ -176,7 +176,7 @@ def timeline_of(
         for state, spans in spent.items()
     ]
     ticks = [
-        Tick(_MARKED[event.type][0], x(event.time), f"{duration((event.time - start).total_seconds())}: {_say(event)}")
+        Tick(_MARKED[event.type][0], x(event.time), f"{duration((event.time - start).total_seconds())}: {_text(event)}")
         for event in events
         if event.type in _MARKED
     ]
@@ -393,6 +393,6 @@ def curve_of(
     return Progress(points, held, axis.levels, axis.height)
 
 
-def _say(event: Event) -> str:
+def _text(event: Event) -> str:
     data = {name: event.data.get(name, "") for name in ("number", "message", "limit", "signal", "stage")}
     return _MARKED[event.type][1].format(**data)[:200]

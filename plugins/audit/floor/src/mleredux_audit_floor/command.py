@@ -47,7 +47,7 @@ def command(
             raise DataError(f"Task {name} is not prepared.", hint=f"Prepare it first: `mleredux prepare {name}`.")
         floor = floor_of(task, prepared.public, prepared.private, plugins)
         if sandbox is not None:
-            floor.rows.append(_hunted(name, sandbox, data_dir))
+            floor.rows.append(_probed(name, sandbox, data_dir))
         keep(floor, store.home(task))
         floors.append(floor)
         if not as_json:
@@ -57,7 +57,7 @@ def command(
     ctx.exit(3 if any(floor.defects for floor in floors) else 0)
 
 
-def _hunted(task: str, sandbox: str, data_dir: str | None) -> Row:
+def _probed(task: str, sandbox: str, data_dir: str | None) -> Row:
     import tempfile
 
     import mleredux

@@ -52,7 +52,7 @@ def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scra
         },
     }
     files = {group: {name: json.dumps(item).encode() for name, item in docs.items()} for group, docs in groups.items()}
-    files["wrong"] = dict(_wrong(best, content))
+    files["wrong"] = dict(_invalid(best, content))
     drawn = (_random(form, names, seed) for seed in range(ATTEMPTS))
     others = {json.dumps(document) for other in drawn for document in _other_choices(best, other, names)}
     files["other"] = {f"another choice {place}": text.encode() for place, text in enumerate(sorted(others))}
@@ -157,7 +157,7 @@ def _of_schema(schema: dict[str, Any], defined: dict[str, Any], names: list[str]
     return rng.choice(names) if kind == "string" else rng.random() < 0.5 if kind == "boolean" else None
 
 
-def _wrong(best: dict[str, Any], content: bytes) -> Iterator[tuple[str, bytes]]:
+def _invalid(best: dict[str, Any], content: bytes) -> Iterator[tuple[str, bytes]]:
     """Yield documents that are wrong by construction: the solution with one fault each."""
     first = next(name for name in best if name not in ("notes", "rationale"))
     yield "the file is empty", b""

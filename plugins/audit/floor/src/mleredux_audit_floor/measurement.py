@@ -121,7 +121,7 @@ def measure(task: Task, prepared: Prepared, catalogue: Catalogue, scratch: Path)
         "models": models,
         "nulls": nulls,
         "copies": copies,
-        "wrong": dict(_wrong(answers, scratch)),
+        "wrong": dict(_invalid(answers, scratch)),
     }
     parts = [_fold(models[name], task, answers, row, number, scratch) for name in GOOD for number in range(FOLDS)]
     raw, values = graded(task, groups, private, catalogue, parts)
@@ -163,7 +163,7 @@ def _fold(path: Path, task: Task, answers: Path, row: str, number: int, scratch:
     return Job(task, folder / "submission.csv", folder / "private")
 
 
-def _wrong(answers: Path, scratch: Path) -> Iterator[tuple[str, Path]]:
+def _invalid(answers: Path, scratch: Path) -> Iterator[tuple[str, Path]]:
     """Yield submissions that are wrong by construction: answers with one fault each."""
     head, *rows = read(answers)
     last, cells = rows[-1], rows[0]

@@ -155,18 +155,18 @@ class Truth:
         """Return, for each row of a table, the row of the answers with the same id, or -1; None if the ids do not
         match."""
         if self.id_columns and set(self.id_columns) <= set(frame.columns):
-            return self._meet(pd.Series(join_keys(frame, self.id_columns)), strict=False)
+            return self._match(pd.Series(join_keys(frame, self.id_columns)), strict=False)
         if len(self.id_columns) != 1:
             return None
         for name in frame.columns[:40]:
             sample = frame[name].head(3000)
             if sample.nunique() > 0.2 * len(sample) and normal_ids(sample).isin(self.first_rows.index).any():
-                rows = self._meet(normal_ids(frame[name]), strict=True)
+                rows = self._match(normal_ids(frame[name]), strict=True)
                 if rows is not None:
                     return rows
         return None
 
-    def _meet(self, keys: pd.Series, *, strict: bool) -> Ints | None:
+    def _match(self, keys: pd.Series, *, strict: bool) -> Ints | None:
         rows = self.first_rows.reindex(keys).fillna(-1).to_numpy().astype(np.int64)
         hit = rows[rows >= 0]
         distinct = len(np.unique(hit))

@@ -27,7 +27,7 @@ class ApptainerImages:
     id = "apptainer"
 
     def __init__(self) -> None:
-        self._way_out: Container | None = None
+        self._sidecar: Container | None = None
 
     def find_image(self, name: str) -> Image | None:
         """Return an existing image, or None."""
@@ -48,18 +48,18 @@ class ApptainerImages:
 
     def start_sidecar(self, spec: Container) -> str:
         """Record the container without starting it: each step has a separate network with the proxy's socket only."""
-        self._way_out = spec
+        self._sidecar = spec
         next(bind.source for bind in spec.binds if bind.writable).joinpath("up").touch()
         return "steps"
 
     def remove_sidecar(self, container: str) -> None:
         """Remove the network access of steps."""
-        self._way_out = None
+        self._sidecar = None
 
     def build_image(self, build: ImageBuild) -> None:
         """Build an image; stop at its time limit, or when a step writes too much."""
         with _new_image(build.tag) as work:
-            steps = Steps(build.log, build.limits, work, self._way_out if build.sidecar else None)
+            steps = Steps(build.log, build.limits, work, self._sidecar if build.sidecar else None)
             Builder(build.plan, build.arguments, build.log, steps, work).build()
 
 

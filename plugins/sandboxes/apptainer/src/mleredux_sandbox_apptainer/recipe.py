@@ -46,7 +46,7 @@ class Builder:
         self._plan, self._arguments, self._log, self._steps, self._folder = plan, arguments, log, steps, folder
         self._context, self._root = folder / "context", folder
         self._stages: dict[str, Path] = {}
-        self._given: dict[str, str] = {}  # set by ARG instructions
+        self._declared: dict[str, str] = {}  # set by ARG instructions
         self._variables: dict[str, str] = {}
         self._place = "/"
         self._entrypoint: list[str] = []
@@ -77,7 +77,7 @@ class Builder:
 
     def _do_from(self, arguments: str) -> None:
         words = [word for word in arguments.split() if not word.startswith("--")]
-        name = filled(words[0], self._given) or self._arguments["BASE_IMAGE"]
+        name = filled(words[0], self._declared) or self._arguments["BASE_IMAGE"]
         base, image = self._stages.get(name.lower()), find_image(name)
         if base is None:
             if image is None:
@@ -91,13 +91,13 @@ class Builder:
         self._steps.prepare(self._root)
         for alias in (str(len(self._stages)), *(words[2:3])):
             self._stages[alias.lower()] = self._root
-        self._given, self._place = {}, "/"
+        self._declared, self._place = {}, "/"
 
     def _do_arg(self, arguments: str) -> None:
         for name, equals, default in (word.partition("=") for word in _words(arguments)):
             value = self._arguments.get(name, self._filled(default) if equals else None)
             if value is not None:
-                self._given[name] = value
+                self._declared[name] = value
 
     def _do_env(self, arguments: str) -> None:
         words = _words(arguments)
@@ -112,7 +112,7 @@ class Builder:
         if any(not value.startswith(("type=cache", "type=tmpfs")) for value in flags.values()):
             raise _refused(f"RUN {arguments}")
         proxies = {name: value for name, value in self._arguments.items() if name.lower().endswith("_proxy")}
-        self._step(_listed(arguments) or ["/bin/sh", "-c", arguments], {**proxies, **self._given})
+        self._step(_listed(arguments) or ["/bin/sh", "-c", arguments], {**proxies, **self._declared})
 
     def _do_copy(self, arguments: str) -> None:
         flags, arguments = _flags(arguments)
@@ -154,7 +154,7 @@ class Builder:
             raise self._log.failed()
 
     def _filled(self, text: str) -> str:
-        return filled(text, {**self._given, **self._variables}) or ""
+        return filled(text, {**self._declared, **self._variables}) or ""
 
 
 def _flags(remainder: str) -> tuple[dict[str, str], str]:

@@ -33,11 +33,11 @@ class Steps:
         log: The log of the build.
         limits: The limits of each step.
         folder: The folder of all files that the build writes.
-        way_out: The container whose mounts give steps the socket of a proxy; None if they have no network.
+        sidecar: The container whose mounts give steps the socket of a proxy; None if they have no network.
     """
 
-    def __init__(self, log: BuildLog, limits: BuildLimits, folder: Path, way_out: Container | None = None) -> None:
-        self._log, self._limits, self._folder, self._way_out = log, limits, folder, way_out
+    def __init__(self, log: BuildLog, limits: BuildLimits, folder: Path, sidecar: Container | None = None) -> None:
+        self._log, self._limits, self._folder, self._sidecar = log, limits, folder, sidecar
 
     def prepare(self, root: Path) -> None:
         """Create the mount points of an image before any step runs, because steps may create links there.
@@ -65,9 +65,9 @@ class Steps:
             shown: A folder to mount at `/mleredux/from`.
         """
         binds, entry = [], []
-        if self._way_out is not None:
-            binds += [bind.line() for bind in self._way_out.binds if not bind.writable]
-            entry = list(self._way_out.entrypoint)
+        if self._sidecar is not None:
+            binds += [bind.line() for bind in self._sidecar.binds if not bind.writable]
+            entry = list(self._sidecar.entrypoint)
         if shown is not None:
             binds.append(f"type=bind,source={plain_path(shown)},destination=/mleredux/from,ro")
         limited = ("/bin/sh", "-c", _LIMITED, "sh", str(self._limits.memory >> 10), str(self._limits.processes), place)

@@ -23,7 +23,7 @@ from mleredux_containers import (
 )
 
 from mleredux_sandbox_docker.container import settings
-from mleredux_sandbox_docker.engine import connect, find_image, find_record, gone_is_fine, reason
+from mleredux_sandbox_docker.engine import connect, find_image, find_record, ignore_missing, reason
 from mleredux_sandbox_docker.steps import STEP_LABEL, Bounds, run_step, sweep_steps
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class DockerImages:
 
     def remove_sidecar(self, container: str) -> None:
         """Stop and remove a container."""
-        with gone_is_fine():
+        with ignore_missing():
             self._client.remove_container(container, force=True)
 
     def build_image(self, build: ImageBuild) -> None:
@@ -111,7 +111,7 @@ class _Builder:
         self._before: list[str] = []  # the first FROM, and finished stages
         self._globals: dict[str, str] = {}
         self._from, self._stage, self._image = "", "", ""  # of the current stage
-        self._asked: list[str] = []  # its ARG instructions
+        self._declared: list[str] = []  # its ARG instructions
         self._values: dict[str, str] = {}
         self._pending: list[tuple[int, str]] = []
 
@@ -122,7 +122,7 @@ class _Builder:
                 self._begin(number, rest)
             elif not self._from:
                 self._before.append(f"{word} {rest}")
-                self._globals |= self._given(rest, {}) if word == "ARG" else {}
+                self._globals |= self._argument_values(rest, {}) if word == "ARG" else {}
             elif word == "RUN" and not rest.startswith("--"):
                 self._flush()
                 self._log.write(f"Step {number}/{len(self._instructions)} : RUN {rest}")
@@ -132,8 +132,8 @@ class _Builder:
             else:
                 self._pending.append((number, f"{word} {rest}"))
                 if word == "ARG":
-                    self._asked.append(f"{word} {rest}")
-                    self._values |= self._given(rest, {**self._globals, **self._values})
+                    self._declared.append(f"{word} {rest}")
+                    self._values |= self._argument_values(rest, {**self._globals, **self._values})
                 elif word == "COPY" and "--from" in rest:  # the files of other stages may be large: check after each
                     self._flush()
         self._flush(tag)
@@ -143,7 +143,7 @@ class _Builder:
             self._flush()
             self._before.append(self._again())
         self._check_base(rest)
-        self._from, self._image, self._asked, self._values = f"FROM {rest}", "", [], {}
+        self._from, self._image, self._declared, self._values = f"FROM {rest}", "", [], {}
         words = rest.split()
         self._stage = f" AS {words[-1]}" if len(words) > 2 and words[-2].upper() == "AS" else ""
         self._pending = [(number, self._from)]
@@ -160,7 +160,7 @@ class _Builder:
     def _again(self) -> str:
         return f"FROM {self._image}{self._stage}"
 
-    def _given(self, rest: str, known: dict[str, str]) -> dict[str, str]:
+    def _argument_values(self, rest: str, known: dict[str, str]) -> dict[str, str]:
         """Return the values that an ARG instruction sets."""
         try:
             words = shlex.split(rest)
@@ -178,7 +178,7 @@ class _Builder:
         if self._image and not self._pending and tag is None:
             return
         lines = [text for _, text in self._pending]
-        head = [*self._before, *([self._again(), *self._asked] if self._image else [])]
+        head = [*self._before, *([self._again(), *self._declared] if self._image else [])]
         self._check_added(lines)
         files = {**self._plan.files, self._plan.dockerfile: "".join(f"{line}\n" for line in [*head, *lines]).encode()}
         with tempfile.TemporaryFile() as context:

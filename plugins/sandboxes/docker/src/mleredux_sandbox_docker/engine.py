@@ -187,7 +187,7 @@ def list_files(client: APIClient, image: str, user: tuple[int, int]) -> str:
 
 
 @contextlib.contextmanager
-def gone_is_fine() -> Iterator[None]:
+def ignore_missing() -> Iterator[None]:
     """Ignore errors because a container or network is gone, or no longer runs."""
     import docker
 

@@ -12,7 +12,7 @@ from mleredux.errors import SandboxError
 from mleredux.plugin.sandbox import Exit, Usage
 from mleredux_containers import OWN_PROCESSES, exit_of
 
-from mleredux_sandbox_docker.engine import engine_errors, gone_is_fine
+from mleredux_sandbox_docker.engine import engine_errors, ignore_missing
 from mleredux_sandbox_docker.transcript import AGAIN_SECONDS, LogFollower, nanoseconds
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class DockerHandle:
 
     def _measure(self) -> Usage:
         stats: dict[str, Any] = {}
-        with engine_errors(f"Container {self.id[:12]} can't be measured"), gone_is_fine():
+        with engine_errors(f"Container {self.id[:12]} can't be measured"), ignore_missing():
             stats = self._client.stats(self.id, stream=False, one_shot=True)
         memory = stats.get("memory_stats") or {}
         if "usage" not in memory:  # it has ended
@@ -118,7 +118,7 @@ class DockerHandle:
             return
         if self.poll() is None:
             self.kill()
-            with engine_errors(f"Container {self.id[:12]} does not end"), gone_is_fine():
+            with engine_errors(f"Container {self.id[:12]} does not end"), ignore_missing():
                 self._client.wait(self.id, timeout=_LOG_SECONDS)
         try:
             self._follower.join(_LOG_SECONDS)
@@ -155,14 +155,14 @@ class DockerHandle:
             self._wait(error)
 
     def _send(self, name: str) -> None:
-        with engine_errors(f"Container {self.id[:12]} can't be sent {name}"), gone_is_fine():
+        with engine_errors(f"Container {self.id[:12]} can't be sent {name}"), ignore_missing():
             self._client.kill(self.id, signal=name)
 
 
 def remove(client: APIClient, container: str | None) -> None:
     """Remove a container in any state, with its anonymous volumes."""
     if container is not None:
-        with engine_errors(f"Container {container[:12]} can't be removed"), gone_is_fine():
+        with engine_errors(f"Container {container[:12]} can't be removed"), ignore_missing():
             client.remove_container(container, force=True, v=True)
 
 
@@ -171,7 +171,7 @@ def note(path: Path, container: str, offset: int) -> None:
     path.write_text(json.dumps({"container": container, "log_offset": offset}), encoding="utf-8")
 
 
-def noted_offset(path: Path, container: str) -> int:
+def stored_offset(path: Path, container: str) -> int:
     """Return the stored offset in the log at which the container's output begins; 0 if nothing is stored."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
         noted = json.loads(path.read_text(encoding="utf-8"))

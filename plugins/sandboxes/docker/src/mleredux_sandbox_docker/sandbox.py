@@ -103,7 +103,7 @@ class DockerSandbox(FiltersHosts):
 
     def attach(self, launch: Launch) -> Handle | None:
         """Return the launch's container, running or ended, if an earlier process started it; else None."""
-        from mleredux_sandbox_docker.handle import DockerHandle, noted_offset, remove
+        from mleredux_sandbox_docker.handle import DockerHandle, remove, stored_offset
 
         client = connect()
         with engine_errors("The run's container can't be looked up"):
@@ -113,7 +113,7 @@ class DockerSandbox(FiltersHosts):
         adopted: Handle | None = None
         for item in containers:
             if adopted is None and item["State"] in ("running", "paused", "exited", "dead"):
-                offset = noted_offset(container.control_file(launch.control_dir), item["Id"])
+                offset = stored_offset(container.control_file(launch.control_dir), item["Id"])
                 noted = container.log_note(launch.control_dir)
                 adopted = DockerHandle(client, item["Id"], launch.log, offset, noted)
             else:

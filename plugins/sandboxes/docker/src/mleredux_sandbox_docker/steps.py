@@ -26,7 +26,7 @@ from mleredux_containers import (
     downloads_size,
 )
 
-from mleredux_sandbox_docker.engine import gone_is_fine
+from mleredux_sandbox_docker.engine import ignore_missing
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -202,12 +202,12 @@ def _written(client: APIClient, container: str) -> int:
 
 
 def _kill(client: APIClient, container: str) -> None:
-    with gone_is_fine():
+    with ignore_missing():
         client.kill(container)
 
 
 def _remove(client: APIClient, container: str) -> None:
-    with gone_is_fine():
+    with ignore_missing():
         client.remove_container(container, force=True, v=True)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from mleredux.errors import SandboxError
 from mleredux_containers import exit_of
 
-from mleredux_sandbox_docker.engine import connect, engine_errors, gone_is_fine
+from mleredux_sandbox_docker.engine import connect, engine_errors, ignore_missing
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -299,7 +299,7 @@ class LogFollower:
     def _record(self) -> None:
         client = connect()
         try:
-            with self.log.open("a+b") as log, gone_is_fine():
+            with self.log.open("a+b") as log, ignore_missing():
                 # One at a time: other followers wait, then find that nothing is missing.
                 fcntl.flock(log, fcntl.LOCK_EX)
                 note = os.open(self.noted, os.O_RDWR | os.O_CREAT, 0o644)

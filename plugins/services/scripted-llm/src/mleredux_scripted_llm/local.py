@@ -13,7 +13,7 @@ from mleredux.errors import MlereduxError
 from mleredux_llm_protocols.routes import client_variables
 
 from mleredux_scripted_llm.scenario import Scenario, load_scenario
-from mleredux_scripted_llm.server import Noted, Server
+from mleredux_scripted_llm.server import RecordedCall, Server
 
 _START_SECONDS = 10
 
@@ -46,7 +46,7 @@ class ScriptedLlm:
         key: str | None = None,
     ) -> None:
         self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario, folder)
-        self.calls: list[Noted] = []
+        self.calls: list[RecordedCall] = []
         self.url = ""
         self._place = host, port
         self._key = key
@@ -56,7 +56,7 @@ class ScriptedLlm:
         self._failure: OSError | None = None
 
     @property
-    def unmatched(self) -> list[Noted]:
+    def unmatched(self) -> list[RecordedCall]:
         """Calls that no rule matched."""
         return [call for call in self.calls if call.rule is None]
 

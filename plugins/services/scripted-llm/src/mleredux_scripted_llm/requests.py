@@ -25,7 +25,7 @@ _PROTOCOLS: dict[Kind, Protocol] = {
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """The contents of a request in any protocol."""
 
     kind: Kind
@@ -96,7 +96,7 @@ class Conversation:
     """Messages of earlier responses by id, from which the responses protocol can continue."""
 
 
-def choose(scenario: Scenario, conversation: Conversation, request: Asked) -> tuple[Rule, Answer] | None:
+def choose(scenario: Scenario, conversation: Conversation, request: Request) -> tuple[Rule, Answer] | None:
     """Return the first matching rule, counted as used, and its reply; None if none matches."""
     number = conversation.calls
     conversation.calls += 1
@@ -113,7 +113,7 @@ def choose(scenario: Scenario, conversation: Conversation, request: Asked) -> tu
     return None
 
 
-def _fits(when: When, request: Asked, used: set[str], number: int) -> dict[str, str] | None:
+def _fits(when: When, request: Request, used: set[str], number: int) -> dict[str, str] | None:
     """Return the named groups of all patterns, or None if any does not match."""
     plain = (
         set(when.tools) <= set(request.tools)
@@ -141,7 +141,7 @@ def _fits(when: When, request: Asked, used: set[str], number: int) -> dict[str, 
     return groups
 
 
-def _answer(reply: Reply, groups: dict[str, str], files: dict[str, str], request: Asked, number: int) -> Answer:
+def _answer(reply: Reply, groups: dict[str, str], files: dict[str, str], request: Request, number: int) -> Answer:
     text = None if reply.text is None else str(fill(reply.text, groups, files))
     tools = tuple((call.name, _arguments(call, groups, files)) for call in reply.tools)
     written = (text or "") + "".join(name + arguments for name, arguments in tools)
@@ -170,11 +170,11 @@ def tokens_in(text: str) -> int:
     return max(1, -(-len(text) // 4))
 
 
-def read(kind: Kind, body: dict[str, Any], earlier: tuple[Turn, ...] = ()) -> Asked:
+def read(kind: Kind, body: dict[str, Any], earlier: tuple[Turn, ...] = ()) -> Request:
     """Parse a request, after the turns of the response that it continues from."""
     turns = request_turns(kind, body)
     system = [turn for turn in turns[:1] if turn.role == "system"]
-    return Asked(kind, (*system, *earlier, *turns[len(system) :]), body)
+    return Request(kind, (*system, *earlier, *turns[len(system) :]), body)
 
 
 def _joined(turns: Iterable[Turn]) -> str:
@@ -197,13 +197,13 @@ def identity(answer: Answer) -> str:
     return f"resp_scripted_{answer.number}"
 
 
-def response_of(answer: Answer, request: Asked) -> dict[str, Any]:
+def response_of(answer: Answer, request: Request) -> dict[str, Any]:
     """Return the non-streaming response to a request."""
     build = {"chat": _chat, "responses": _responses, "messages": _messages, "generate": _generate}[request.kind]
     return build(answer, request)
 
 
-def _chat(answer: Answer, request: Asked) -> dict[str, Any]:
+def _chat(answer: Answer, request: Request) -> dict[str, Any]:
     message: dict[str, Any] = {"role": "assistant", "content": answer.text, "refusal": None}
     finish = FINISHES["chat"][answer.finish]
     functions = [{"name": name, "arguments": arguments} for name, arguments in answer.tools]
@@ -236,7 +236,7 @@ def _chat(answer: Answer, request: Asked) -> dict[str, Any]:
     }
 
 
-def _responses(answer: Answer, request: Asked) -> dict[str, Any]:
+def _responses(answer: Answer, request: Request) -> dict[str, Any]:
     reason, body = FINISHES["responses"].get(answer.finish), request.body
     parts: list[dict[str, Any]] = [{"type": "output_text", "text": answer.text, "annotations": [], "logprobs": []}]
     message = {"id": f"msg_{answer.number}", "type": "message", "role": "assistant", "status": "completed"}
@@ -281,7 +281,7 @@ def _responses(answer: Answer, request: Asked) -> dict[str, Any]:
     }
 
 
-def _messages(answer: Answer, request: Asked) -> dict[str, Any]:
+def _messages(answer: Answer, request: Request) -> dict[str, Any]:
     content: list[dict[str, Any]] = [] if answer.text is None else [{"type": "text", "text": answer.text}]
     content += [
         {
@@ -309,7 +309,7 @@ def _messages(answer: Answer, request: Asked) -> dict[str, Any]:
     }
 
 
-def _generate(answer: Answer, request: Asked) -> dict[str, Any]:
+def _generate(answer: Answer, request: Request) -> dict[str, Any]:
     parts: list[dict[str, Any]] = [] if answer.text is None else [{"text": answer.text}]
     parts += [
         {"functionCall": {"id": _call_id(answer, index), "name": name, "args": _parsed(arguments)}}

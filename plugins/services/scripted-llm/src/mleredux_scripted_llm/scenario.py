@@ -117,7 +117,7 @@ class Reply(_Part):
     """A malformed response: an HTML page, no body, a truncated body (or stream), or JSON with another structure."""
 
     @model_validator(mode="after")
-    def _says_something(self) -> Reply:
+    def _check_content(self) -> Reply:
         if self.text is None and not self.tools and self.error is None and self.malformed is None:
             raise ValueError("a reply needs `text`, `tools`, `error` or `malformed`")
         return self

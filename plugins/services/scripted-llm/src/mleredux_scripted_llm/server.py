@@ -12,7 +12,7 @@ from typing import Any
 from aiohttp import web
 from mleredux_llm_protocols import Action, Family, Turn, frames_of, routes
 
-from mleredux_scripted_llm.requests import Answer, Asked, Conversation, choose, identity, read, response_of, tokens_in
+from mleredux_scripted_llm.requests import Answer, Conversation, Request, choose, identity, read, response_of, tokens_in
 from mleredux_scripted_llm.scenario import Scenario
 
 CONVERSATION_HEADER = "X-Conversation"
@@ -24,7 +24,7 @@ _OVERLOADED = 529
 
 
 @dataclass(frozen=True)
-class Noted:
+class RecordedCall:
     """One recorded call.
 
     Attributes:
@@ -58,7 +58,7 @@ class Server:
         note: Called with each recorded call.
     """
 
-    def __init__(self, scenario: Scenario, key: str | None, note: Callable[[Noted], None]) -> None:
+    def __init__(self, scenario: Scenario, key: str | None, note: Callable[[RecordedCall], None]) -> None:
         self._scenario, self._key, self._note = scenario, key, note
         self._conversations: dict[str, Conversation] = {}
 
@@ -104,11 +104,11 @@ class Server:
         return _error(family, 404, f"{request.method} {request.path} not found.")
 
     async def _answer(
-        self, request: web.Request, conversation: str, state: Conversation, call: Asked
+        self, request: web.Request, conversation: str, state: Conversation, call: Request
     ) -> web.StreamResponse:
         chosen = choose(self._scenario, state, call)
         if chosen is None:
-            self._note(Noted(conversation, call.protocol, call.model, None, 400, call.last, call.body))
+            self._note(RecordedCall(conversation, call.protocol, call.model, None, 400, call.last, call.body))
             tools = ", ".join(call.tools) or "none"
             end = call.last[-_SHOWN:]
             return _error(
@@ -120,7 +120,7 @@ class Server:
         named = rule.name or f"#{self._scenario.rules.index(rule) + 1}"
         reply = answer.reply
         status = reply.error.status if reply.error else 200
-        self._note(Noted(conversation, call.protocol, call.model, named, status, call.last, call.body))
+        self._note(RecordedCall(conversation, call.protocol, call.model, named, status, call.last, call.body))
         await asyncio.sleep(reply.latency)
         if reply.error is not None:
             return _error(

@@ -47,7 +47,7 @@ class Keeper:
             shutil.move(written, kept)
             self._submissions[node.id] = kept
             self._keep_submission(node, kept)
-        self._hand_in(journal)
+        self._submit(journal)
         self.save(journal)
 
     def at_end(self) -> None:
@@ -81,7 +81,7 @@ class Keeper:
             fact["submission"] = name
         self.facts["nodes"][node.id] = fact
 
-    def _hand_in(self, journal: Journal) -> None:
+    def _submit(self, journal: Journal) -> None:
         """Submit the best node's submission; that of a buggy node only if there is no other."""
         candidates = [node for node in journal.nodes if node.id in self._submissions]
         good = [node for node in candidates if not node.is_buggy]

@@ -24,7 +24,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
     """Return the document: missing values that another column predicts are MAR, truncated tails MNAR, others MCAR."""
     gaps = tables.train[tables.features].isna()
     counts = {name: int(count) for name, count in gaps.sum().items() if count}
-    columns = [_column(tables, str(name), count, _telling(tables, str(name))) for name, count in counts.items()]
+    columns = [_column(tables, str(name), count, _predictors(tables, str(name))) for name, count in counts.items()]
     together = [
         {"columns": [str(a), str(b)], "rows": int((gaps[a] & gaps[b]).sum())}
         for a, b in itertools.islice(itertools.combinations(counts, 2), 5_000)
@@ -47,7 +47,7 @@ def _column(tables: Tables, name: str, count: int, telling: list[str]) -> dict[s
     return {**entry, "depends_on": telling[:5], "imputation": imputation}
 
 
-def _telling(tables: Tables, column: str) -> list[str]:
+def _predictors(tables: Tables, column: str) -> list[str]:
     """Return the other columns that predict whether this one is missing, strongest first."""
     train = tables.train.head(ROWS)
     gap = train[column].isna().to_numpy()

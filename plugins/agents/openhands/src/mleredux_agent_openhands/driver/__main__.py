@@ -41,7 +41,7 @@ def main() -> int:
         if works and not lines and (notice := task.notice):
             lines.append(notice)
             # A message waits for the current step.
-            threading.Thread(target=works[0].tell, args=(notice,), daemon=True).start()
+            threading.Thread(target=works[0].send_message, args=(notice,), daemon=True).start()
 
     ended = work_until(task.deadline, work, pass_notice_on)
     if ended.error:

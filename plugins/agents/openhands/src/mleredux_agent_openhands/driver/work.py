@@ -49,7 +49,7 @@ class Work:
             conversation.run()
         print(f"OpenHands is {self._status()}.", flush=True)
 
-    def tell(self, text: str) -> None:
+    def send_message(self, text: str) -> None:
         """Send a message to the agent while it works; it is read after the current step."""
         self.conversation.send_message(text)
 

@@ -55,7 +55,7 @@ def check_raw(truth: Truth, private: Path, files: list[PublicFile], notes: list[
         met = wanted.intersection(line.strip() for line in data.splitlines())
         answers_met = {line.partition(b",")[2] for line in met}
         share = len(met) / max(len(wanted), 1)
-        if len(met) >= FEWEST and share >= 0.02 and len(answers_met) > 1 and _telling(truth, share):
+        if len(met) >= FEWEST and share >= 0.02 and len(answers_met) > 1 and _is_significant(truth, share):
             yield _finding(file.name, "contains lines", share)
 
 
@@ -80,7 +80,7 @@ def _lines(truth: Truth) -> set[bytes]:
     return {line.strip().encode() for line in texts}
 
 
-def _telling(truth: Truth, share: float) -> bool:
+def _is_significant(truth: Truth, share: float) -> bool:
     """Return whether this share of lines cannot match by chance; with unique ids, chance matches are no more frequent
     than for constants."""
     target = truth.targets[0]

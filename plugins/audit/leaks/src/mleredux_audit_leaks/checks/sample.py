@@ -41,19 +41,19 @@ def check_sample(truth: Truth, tables: list[Table], seed: int) -> Iterator[Audit
         equal = float((cells.to_numpy() == target.values.to_numpy()[rows[meeting]]).mean())
         if target.labels.kind == "text":
             if equal > 0.5:
-                yield _tells(sample.name, column, "high", Statistic(name="share right", value=equal, threshold=0.5))
+                yield _finding(sample.name, column, "high", Statistic(name="share right", value=equal, threshold=0.5))
             continue
         judged = column_skill(pd.Series(cells), target.labels.take(rows[meeting]), least=LEAST, seed=seed)
         if judged:
             severity = "high" if judged.value >= 0.3 else "medium"
-            yield _tells(sample.name, column, severity, judged.statistic("skill", LEAST))
+            yield _finding(sample.name, column, severity, judged.statistic("skill", LEAST))
     if varied:
         figure = Statistic(name="columns that vary", value=len(varied), baseline=0, threshold=1)
         message = f"The sample submission is not constant in {', '.join(map(repr, varied[:3]))}."
         yield AuditFinding(kind="sample", severity="low", message=message, statistic=figure, examples=(sample.name,))
 
 
-def _tells(name: str, column: str, severity: str, statistic: Statistic) -> AuditFinding:
+def _finding(name: str, column: str, severity: str, statistic: Statistic) -> AuditFinding:
     return AuditFinding(
         kind="sample",
         severity=severity,

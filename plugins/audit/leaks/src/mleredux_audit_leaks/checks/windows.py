@@ -72,7 +72,7 @@ def _overlap(truth: Truth, test: Joined, base: Known, theirs: Numbers, ours: Num
     best: tuple[float, int, Ints, Ints] | None = None
     # Possible numbers of columns per frame: divisors that leave at least three frames, the largest first.
     for width in [width for width in range(columns // 3, 0, -1) if columns % width == 0][:MOST_WIDTHS]:
-        hit, source = _meet(theirs, ours, width)
+        hit, source = _shifted_copies(theirs, ours, width)
         share = float(hit.mean())
         if hit.sum() >= FEWEST and share >= LEAST and (best is None or share > best[0]):
             best = share, width, np.flatnonzero(hit).astype(np.int64), source
@@ -81,7 +81,7 @@ def _overlap(truth: Truth, test: Joined, base: Known, theirs: Numbers, ours: Num
     share, width, rows, source = best
     rng = np.random.default_rng(seed)
     mixed = np.stack([rng.permutation(theirs[:, place]) for place in range(columns)], axis=1)
-    chance = float(_meet(mixed, ours, width)[0].mean())
+    chance = float(_shifted_copies(mixed, ours, width)[0].mean())
     if share - chance < LEAST or chance > 0.2 * share:
         return None
     figures: dict[str, float | int | str] = {"test rows": len(rows), "columns": columns, "columns per frame": width}
@@ -106,7 +106,7 @@ def _overlap(truth: Truth, test: Joined, base: Known, theirs: Numbers, ours: Num
     )
 
 
-def _meet(theirs: Numbers, ours: Numbers, width: int) -> tuple[NDArray[np.bool_], Ints]:
+def _shifted_copies(theirs: Numbers, ours: Numbers, width: int) -> tuple[NDArray[np.bool_], Ints]:
     """Return which test rows are training rows shifted by one frame either way, and the training row of each (or
     -1)."""
     hit, source = np.zeros(len(theirs), dtype=bool), np.full(len(theirs), -1, dtype=np.int64)
