@@ -38,7 +38,7 @@ class PrivateEngine:
             saved = subprocess.Popen(["docker", "save", self._image], stdout=subprocess.PIPE)
             subprocess.run(["docker", "-H", self.host, "load"], stdin=saved.stdout, check=True, capture_output=True)
             if saved.wait():
-                raise RuntimeError(f"The image {self._image} can't be had from the machine's engine.")
+                raise RuntimeError(f"The image {self._image} is not available in the local engine.")
         except BaseException:
             self._remove()
             raise
