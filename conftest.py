@@ -45,7 +45,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session")
 def slurm() -> Iterator[SlurmCluster]:
-    """A Slurm cluster of four nodes with two CPUs and two GPUs each; its commands find it."""
+    """Start a Slurm cluster of four nodes with two CPUs and two GPUs each; its commands find it."""
     from mleredux_support.slurm import SlurmCluster, has_slurm
 
     if not has_slurm():
@@ -58,7 +58,7 @@ def slurm() -> Iterator[SlurmCluster]:
 
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[RayCluster]:
-    """A Ray cluster of three nodes with two CPUs and two GPUs each; the executor finds it."""
+    """Start a Ray cluster of three nodes with two CPUs and two GPUs each; the executor finds it."""
     from mleredux_support.ray_cluster import RayCluster, ray_python
 
     if ray_python() is None:

@@ -61,7 +61,7 @@ def build() -> None:
 
 
 def check(project: Path, shared: Path) -> str | None:
-    """What is wrong with the wheel of a distribution, or None.
+    """Return what is wrong with the wheel of a distribution, or None.
 
     Args:
         project: Its `pyproject.toml`.
@@ -96,12 +96,12 @@ def check(project: Path, shared: Path) -> str | None:
 
 
 def _names() -> list[str]:
-    """The names of all distributions; wheels of one version made twice must not come from uv's cache."""
+    """Return the names of all distributions, whose wheels must not come from uv's cache."""
     return [tomllib.loads(path.read_text(encoding="utf-8"))["project"]["name"] for path in PROJECTS]
 
 
 def _clean_environment() -> dict[str, str]:
-    """This process's variables without ours and Python's, but with the base image that tests use."""
+    """Return the variables of this process without mleredux's and Python's, but with the base image that tests use."""
     ours = ("MLEREDUX_", "PYTHON", "VIRTUAL")
     return {
         name: value for name, value in os.environ.items() if not name.startswith(ours) or name.endswith("BASE_IMAGE")

@@ -52,11 +52,11 @@ class Policy:
         self.seen: dict[Any, list[float]] = {}
 
     def standard(self, x: np.ndarray) -> np.ndarray:
-        """A one, and standardized features within ±3."""
+        """Return a one, and standardized features within ±3."""
         return np.concatenate([[1.0], np.clip((x - self.mean) / self.scale, -3, 3)])
 
     def chances(self, x: np.ndarray) -> list[np.ndarray]:
-        """The probability of each choice of each head; `x` has shape (features,)."""
+        """Return the probability of each choice of each head; `x` has shape (features,)."""
         logits = [weights @ self.standard(x) for weights in self.weights]
         powers = [np.exp(logit - logit.max()) for logit in logits]
         return [logit / logit.sum() for logit in powers]
@@ -109,7 +109,7 @@ class Bridge:
         self.inputs = np.array([[*self.memory[task]["features"].values()] for task in self.tasks])
 
     def solve(self, episodes: Sequence[tuple[int, Action]]) -> list[dict[str, Any]]:
-        """The reward and report of each episode, by the place of its task and its action; new ones are carried out."""
+        """Return the reward and report of each episode, by the place of its task and its action; run new ones."""
         keys = [(place, ",".join(map(str, action))) for place, action in episodes]
         cell = (HERE / "fit.py").read_text("utf-8")
         new = [(place, key) for place, key in dict.fromkeys(keys) if key not in self._solved(place)]
@@ -127,7 +127,7 @@ class Bridge:
         return [self._solved(place)[key] for place, key in keys]
 
     def choices(self, place: int, key: str) -> dict[str, Any]:
-        """An action on a task as the cell reads it."""
+        """Return an action on a task as the cell reads it."""
         family, drop = map(int, key.split(","))
         order = self.memory[self.tasks[place]]["order"]
         return {"family": HEADS["family"][family], "drop_columns": order[: HEADS["drop"][drop]]}
@@ -141,7 +141,7 @@ class Bridge:
         scratch.replace(self.path)
 
     def _run(self, places: Sequence[int], cells: Sequence[str]) -> list[str]:
-        """What cells print, each in a new episode of its task; environments beyond them do nothing."""
+        """Return the output of cells, each in a new episode of its task; environments beyond them do nothing."""
         idle = self.size - len(places)
         self.envs.reset(seed=[*places, *places[:1] * idle])
         kinds = np.array([*[PYTHON] * len(cells), *[0] * idle])
@@ -153,7 +153,7 @@ class Bridge:
 
 
 def batched(items: Sequence[Any], size: int) -> Iterator[list[Any]]:
-    """The items in lists of a size; the last may be shorter."""
+    """Return the items in lists of a size; the last may be shorter."""
     return (list(items[start : start + size]) for start in range(0, len(items), size))
 
 
@@ -185,7 +185,7 @@ def evaluate(bridge: Bridge, act: Any, folder: Path, repeats: int) -> float:
 
 
 def best_fixed(bridge: Bridge) -> Action:
-    """The action with the best mean reward over training tasks; it is carried out where it was not."""
+    """Return the action with the best mean reward over training tasks, after running it where it was not."""
     means = [
         np.mean([result["reward"] for result in bridge.solve([(place, action) for place in range(len(bridge.tasks))])])
         for action in ACTIONS
@@ -194,7 +194,7 @@ def best_fixed(bridge: Bridge) -> Action:
 
 
 def draw(rewards: Sequence[float], levels: dict[str, float], path: Path, window: int = 10) -> None:
-    """The mean rewards of rounds of training, as a moving mean, and the means on held-out tasks, as SVG."""
+    """Return the moving mean of the rewards in training, and the means on held-out tasks, as SVG."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
