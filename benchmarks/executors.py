@@ -30,7 +30,7 @@ from _measuring import machine, table
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run
 from mleredux.plugin.executor import Executor, job_environment
-from mleredux_executor_nodes import elsewhere
+from mleredux_executor_nodes import remote_runs
 from mleredux_support.gate import WORK, WORK_VARIABLE
 from mleredux_support.lab import Lab, until
 from mleredux_support.ray_cluster import RayCluster, ray_python
@@ -317,7 +317,7 @@ def main() -> None:
     given = parser.parse_args()
     engines = given.engine or list(ENGINES)
     if given.what == "follow":
-        elsewhere._SILENT_SECONDS, elsewhere._START_SECONDS = given.silent, given.start
+        remote_runs._SILENT_SECONDS, remote_runs._START_SECONDS = given.silent, given.start
         lab = Lab(given.home, Catalogue().executor(engines[0]))
         lab.pipeline().execute(runs_of(lab))
         return

@@ -60,7 +60,7 @@ def options(group: click.Group, ctx: click.Context, *path: str) -> Iterator[tupl
             if new in names and old not in names:
                 yield (*path, name), old, new
         if isinstance(command, click.Group):
-            yield from options(command, click.Context(command, ctx, info_name=" ".join((*path, name))), *path, name)
+            yield from options(command, click.Context(command, ctx, info_name=name), *path, name)
 
 
 RENAMED_OPTIONS = list(options(root, click.Context(root, info_name="mleredux")))
@@ -78,6 +78,7 @@ def test_options_that_were_renamed_are_found():
         ("new agent", "--path"),
         ("findings", "--most"),
         ("openenv", "--sessions"),
+        ("server token create", "--expires"),
         ("human start", "-o"),
         ("bisect", "-o"),
     } <= former

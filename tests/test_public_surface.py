@@ -17,6 +17,7 @@ from types import ModuleType
 
 import grimp
 import pytest
+from mleredux._core.moved import NAMES
 
 ROOT = Path(__file__).parents[1]
 
@@ -46,6 +47,22 @@ def test_every_member_of_a_public_class_says_what_it_is() -> None:
     assert sum(len(surface.members(value)) for value in classes) > 1200
 
 
+def test_no_docstring_of_what_is_public_names_a_private_path() -> None:
+    modules = [importlib.import_module(name) for name in (*surface.facades(), *surface.APPLICATIONS)]
+    values = {
+        f"{module.__name__}.{name}": getattr(module, name)
+        for module in modules
+        for name in surface.names_of(module.__name__)
+    }
+    texts = {module.__name__: module.__doc__ or "" for module in modules}
+    texts |= {name: inspect.getdoc(value) or "" for name, value in values.items()}
+    for name, value in values.items():
+        if inspect.isclass(value):
+            texts |= {f"{name}.{member}": surface.text_of(value, member) for member in surface.members(value)}
+    private = re.compile(r"mleredux\w*(?:\.\w+)*\._|\b_core\b|\b_kit\b")
+    assert len(texts) > 1500 and [name for name, text in texts.items() if private.search(text)] == []
+
+
 def _classes(module: str) -> list[type]:
     values = [getattr(importlib.import_module(module), name) for name in surface.names_of(module)]
     return [value for value in values if inspect.isclass(value)]
@@ -59,7 +76,7 @@ def test_every_public_name_says_since_when_it_is_there_and_none_goes_away_in_sil
     assert all(re.fullmatch(r"\d+\.\d+(, removed in \d+\.\d+)?", version) for version in since.values())
 
 
-REMOVED = sorted(name for name, version in surface.known_since().items() if "removed" in version)
+REMOVED = sorted({name for name, version in surface.known_since().items() if "removed" in version} | NAMES.keys())
 
 
 @pytest.mark.parametrize("name", REMOVED)

@@ -106,7 +106,7 @@ def test_a_grader_that_kept_the_network_is_noted_in_the_ledger(
     answer: dict[str, Any], toy: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     task, prepared, path = toy.copy_of_sample("toy", tmp_path)
-    monkeypatch.setattr("mleredux._core.stages.grade.ask_child", lambda *_, **__: [{**answer, "offline": False}])
+    monkeypatch.setattr("mleredux._core.stages.grade.score_in_child", lambda *_, **__: [{**answer, "offline": False}])
     report = grade(task, path, prepared.private, toy.catalogue, ledger=Ledger(notes=("before",)))
     assert report.ledger is not None and report.ledger.notes == ("before", ONLINE)
     assert grade(task, path, prepared.private, toy.catalogue).ledger is None

@@ -44,14 +44,14 @@ def matrix(terminal: Terminal) -> None:
                 progress.add(names[-1], task, agent, seed=seed, limit=3600)
     ended = [("done", "0.99072 gold", 20), ("done", "0.98 gold", 22), ("failed", "not valid", 61), ("done", "0.97", 65)]
     for name, (state, submission, seconds) in zip(names, ended, strict=False):
-        progress.tell(name, "running the agent")
+        progress.update(name, "running the agent")
         terminal.now += seconds
         progress.submitted(name, submission)
-        progress.tell(name, state, ended=True)
-    progress.tell(names[4], "running the agent")
+        progress.update(name, state, ended=True)
+    progress.update(names[4], "running the agent")
     progress.submitted(names[4], "v3 valid")
     terminal.now += 7.5
-    progress.tell(names[5], "building: step 6 of 10 (RUN python3 -m pip install lightgbm)")
+    progress.update(names[5], "building: step 6 of 10 (RUN python3 -m pip install lightgbm)")
     terminal.now += 2
 
 
@@ -87,6 +87,6 @@ def test_before_any_run_has_ended_the_limits_bound_what_is_left() -> None:
     for seed in range(4):
         terminal.progress.add(f"run-{seed}", "digits", "baseline", seed=seed, limit=600)
     terminal.progress.jobs = 2
-    terminal.progress.tell("run-0", "running the agent")
+    terminal.progress.update("run-0", "running the agent")
     terminal.now = 60.0
     assert terminal.picture().splitlines()[0] == "0 of 4 done · 1 running · 1 min · at most 19 min 30 s left"

@@ -70,8 +70,8 @@ def test_equal_versions_and_the_graded_one_are_scored_once(
         asked.extend(jobs)
         return original(jobs, *rest, **more)
 
-    original = module.ask_child
-    monkeypatch.setattr(module, "ask_child", counting)
+    original = module.score_in_child
+    monkeypatch.setattr(module, "score_in_child", counting)
     versions = [version(1, 10), version(2, 20), version(3, 10), version(4, 40)]
     report = toy.run("copy").report.model_copy(update={"score": 1.0})
     scores = graded(toy, prepared, versions, graded={versions[3].path: report})

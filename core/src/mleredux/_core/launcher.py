@@ -48,7 +48,7 @@ def main(control: str) -> int:
             except OSError:
                 pass
 
-    def abandoned(_number: int, _frame: object) -> None:
+    def is_abandoned(_number: int, _frame: object) -> None:
         # This signal also arrives when the thread that started us ends, but its program does not.
         if os.getppid() == launch["parent"]:
             return
@@ -57,7 +57,7 @@ def main(control: str) -> int:
         forward(signal.SIGTERM, None)
 
     signal.signal(signal.SIGTERM, forward)
-    signal.signal(signal.SIGUSR1, abandoned)
+    signal.signal(signal.SIGUSR1, is_abandoned)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if launch.get("parent") is not None and sys.platform == "linux":

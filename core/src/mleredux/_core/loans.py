@@ -14,7 +14,7 @@ _VALUES: ContextVar[frozenset[str]] = ContextVar("mleredux_lent_values")
 
 
 @contextmanager
-def lend(secrets: Mapping[str, str], earlier: Iterable[str] = ()) -> Iterator[None]:
+def provide_secrets(secrets: Mapping[str, str], earlier: Iterable[str] = ()) -> Iterator[None]:
     """Add secrets to the caller's variables, in this thread.
 
     Args:
@@ -29,16 +29,16 @@ def lend(secrets: Mapping[str, str], earlier: Iterable[str] = ()) -> Iterator[No
         _VALUES.reset(values)
 
 
-def lent() -> Mapping[str, str]:
+def provided_secrets() -> Mapping[str, str]:
     """Return the secrets provided to this thread."""
     return _LENT.get({})
 
 
-def lent_values() -> frozenset[str]:
+def masked_values() -> frozenset[str]:
     """Return all values to mask: secrets provided to this thread, and those that its run had before."""
     return _VALUES.get(frozenset())
 
 
 def caller_variables() -> Mapping[str, str]:
     """Return the environment of the process with the secrets provided to this thread."""
-    return {**os.environ, **lent()}
+    return {**os.environ, **provided_secrets()}

@@ -20,7 +20,7 @@ def default_data_dir() -> Path:
     return Path(variable(DATA_VARIABLE) or cache_dir() / "data")
 
 
-def looks_prepared(data_dir: Path, task: str) -> bool:
+def is_prepared(data_dir: Path, task: str) -> bool:
     """Return whether a task seems to be prepared; only checks that the folders exist."""
     prepared = data_dir / task / "prepared"
     return (prepared / "public").is_dir() and (prepared / "private").is_dir()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import Any
 
 GOES = "the old name will be removed in 0.4."
@@ -14,12 +14,27 @@ OPTIONS = {
     "-o": "-O",
     "--most": "--top",
     "--sessions": "--max-sessions",
+    "--expires": "--expires-in",
 }
 """Former names of options with the present ones, for commands that accept only the latter."""
 VARIABLES = {"MLEREDUX_DATA_ROOT": "MLEREDUX_DATA"}
 """Former names of environment variables, by the present ones."""
 METHODS = {"executors": {"give": "submit", "news": "poll", "stop": "cancel", "pull": "fetch"}}
 """Former names of methods of registered objects, with the present ones, by kind."""
+NAMES = {
+    "mleredux.plugin.agent.lent": "mleredux.plugin.agent.provided_secrets",
+    "mleredux.plugin.executor.Ticket": "mleredux.plugin.executor.JobSpec",
+    "mleredux.plugin.host.Elsewhere": "mleredux_executor_nodes.shared.RemoteRuns",
+    "mleredux.plugin.host.ask_child": "mleredux.plugin.host.score_in_child",
+    "mleredux.plugin.host.asks_of": "mleredux.plugin.host.requests_of",
+    "mleredux.plugin.host.joined": "mleredux.plugin.host.merge_grants",
+    "mleredux.plugin.host.lend": "mleredux.plugin.host.provide_secrets",
+    "mleredux.plugin.host.looks_prepared": "mleredux.plugin.host.is_prepared",
+    "mleredux.plugin.host.next_fence": "mleredux_executor_nodes.shared.new_fence",
+    "mleredux.plugin.host.take_away": "mleredux_executor_nodes.shared.revoke_lease",
+    "mleredux.plugin.host.within": "mleredux.plugin.host.limit_grants",
+}
+"""Former names of functions and classes, with the present ones, for modules that call `moved`."""
 
 
 def variable(name: str) -> str | None:
@@ -45,24 +60,24 @@ def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: in
     Args:
         old: The name of the old module.
         kit: The name of the kit's package, or `old`.
-        names: The names that have moved, or a mapping to their present names; None: all public names of the kit.
+        names: The names that have moved; None: all public names of the kit, and those in `NAMES`.
         depth: The number of calls between the warning and the importing code.
     """
 
     def find(name: str) -> Any:
         if name.startswith("_") or (names is not None and name not in names):
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
+        home, _, new = NAMES.get(f"{old}.{name}", f"{kit}.{name}").rpartition(".")
         try:
-            package = importlib.import_module(kit)
+            package = importlib.import_module(home)
         except ModuleNotFoundError as error:
-            if error.name != (home := kit.partition(".")[0]):
+            if error.name != (top := home.partition(".")[0]):
                 raise
-            distribution = home.replace("_", "-")
-            raise ImportError(f"{old}.{name} is in {kit}. Install it with `pip install {distribution}`.") from None
-        new = names[name] if isinstance(names, Mapping) else name
+            distribution = top.replace("_", "-")
+            raise ImportError(f"{old}.{name} is in {home}. Install it with `pip install {distribution}`.") from None
         if not hasattr(package, new):
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        warnings.warn(f"{old}.{name} is {kit}.{new}; {GOES}", DeprecationWarning, stacklevel=depth)
+        warnings.warn(f"{old}.{name} is {home}.{new}; {GOES}", DeprecationWarning, stacklevel=depth)
         return getattr(package, new)
 
     return find

@@ -151,12 +151,12 @@ class Pipeline:
             smoke=(lambda built: provided("smoke_run")(context, built, self)) if self.smoke else None,
         )
         try:
-            self._go_through_stages(context)
+            self._run_stages(context)
         finally:
             run.lock.release()
         return True
 
-    def _go_through_stages(self, context: StageContext) -> None:
+    def _run_stages(self, context: StageContext) -> None:
         run = context.run
         failure: Failure | None = None
         for stage in STAGES[:-1]:
@@ -170,7 +170,7 @@ class Pipeline:
                 run.enter(stage)
                 self.progress(run, "held: `mleredux runs release-grades` grades it")
                 return
-            failure = _work_on(stage, context)
+            failure = _run_stage(stage, context)
             if failure:
                 break
         outcome = run.outcome
@@ -200,7 +200,7 @@ class Pipeline:
                 self.progress(run, f"plugin {implementation.plugin_name} failed on an event: {error}")
 
 
-def _work_on(stage: State, context: StageContext) -> Failure | None:
+def _run_stage(stage: State, context: StageContext) -> Failure | None:
     """Enter a stage, repeatedly if the run's retries allow it; return the failure, if any."""
     run = context.run
     while True:

@@ -49,7 +49,7 @@ def listed(
 
         installed = catalogue.capabilities()
         rows = [{**row, "sandboxes": fitting(needs_from(row), installed)} for row in rows]
-    return rows if technique is None else _asked_of(catalogue, technique, rows)
+    return rows if technique is None else _applicable_tasks(catalogue, technique, rows)
 
 
 def _technique_task(catalogue: Catalogue, name: str) -> Record:
@@ -85,7 +85,7 @@ def agent_record(agent: Agent) -> Record:
     return agent.model_dump(mode="json", exclude={"rollout_reader", "configure", "outside"})
 
 
-def _asked_of(catalogue: Catalogue, technique: str, rows: list[Record]) -> list[Record]:
+def _applicable_tasks(catalogue: Catalogue, technique: str, rows: list[Record]) -> list[Record]:
     """Return the tasks to which the technique applies, judged by their categories alone; preparing a task may still
     rule it out.
     """

@@ -15,7 +15,7 @@ An agent is a declaration; the program itself runs in a sandbox, where mleredux 
 from __future__ import annotations
 
 from mleredux._core.loans import GIT_TOKEN as GIT_TOKEN
-from mleredux._core.loans import lent as lent
+from mleredux._core.loans import provided_secrets as provided_secrets
 from mleredux._core.moved import moved
 from mleredux._core.places import split_place as split_place
 from mleredux._core.places import written_place as written_place
@@ -30,17 +30,4 @@ from mleredux.models.agent import HostName as HostName
 from mleredux.models.agent import Network as Network
 
 summary_of = _summaries.check_and_summarise
-
-
-_MOVED = {
-    "AgentOptions",
-    "CliOptions",
-    "CommandRecipe",
-    "Libraries",
-    "cli_agent",
-    "install_parts",
-    "libraries",
-    "llm_agent",
-    "read_options",
-}
-__getattr__ = moved(__name__, "mleredux_agents", _MOVED)
+__getattr__ = moved(__name__, "mleredux_agents")

@@ -27,4 +27,4 @@ from mleredux._core.executors import Stored as Stored
 from mleredux._core.moved import moved
 from mleredux._core.plugins.withheld import job_environment as job_environment
 
-__getattr__ = moved(__name__, __name__, {"Ticket": "JobSpec"})
+__getattr__ = moved(__name__, __name__, {"Ticket"})

@@ -15,14 +15,14 @@ from mleredux._core.data.checksums import CHECKSUMS_FILE as CHECKSUMS_FILE
 from mleredux._core.data.datastore import LEADERBOARD_FILE as LEADERBOARD_FILE
 from mleredux._core.data.datastore import SPOILED_FILE as SPOILED_FILE
 from mleredux._core.data.datastore import Prepared as Prepared
-from mleredux._core.loans import lend as lend
-from mleredux._core.locations import looks_prepared as looks_prepared
+from mleredux._core.loans import provide_secrets as provide_secrets
+from mleredux._core.locations import is_prepared as is_prepared
 from mleredux._core.moved import moved
 from mleredux._core.pipeline import Pipeline as Pipeline
-from mleredux._core.planning.grants import asks_of as asks_of
 from mleredux._core.planning.grants import check_grants as check_grants
-from mleredux._core.planning.grants import joined as joined
-from mleredux._core.planning.grants import within as within
+from mleredux._core.planning.grants import limit_grants as limit_grants
+from mleredux._core.planning.grants import merge_grants as merge_grants
+from mleredux._core.planning.grants import requests_of as requests_of
 from mleredux._core.plugins.catalogue import set_current as set_current
 from mleredux._core.records import agent_record as agent_record
 from mleredux._core.records import task_record as task_record
@@ -37,9 +37,9 @@ from mleredux._core.sandboxes.variables import protected_variables as protected_
 from mleredux._core.sandboxes.variables import secret_values as secret_values
 from mleredux._core.stages.context import StageContext as StageContext
 from mleredux._core.stages.grade import Job as Job
-from mleredux._core.stages.grade import ask_child as ask_child
 from mleredux._core.stages.grade import grade as grade
 from mleredux._core.stages.grade import make_report as make_report
+from mleredux._core.stages.grade import score_in_child as score_in_child
 from mleredux._core.stages.grade import score_in_children as score_in_children
 from mleredux._core.stages.prepare import as_prepared as as_prepared
 from mleredux._core.stages.prepare import prepare as prepare
@@ -59,5 +59,4 @@ _GRADING = ("aggregate_reports", "read_jsonl", "regrade", "verify_run", "write_r
 
 
 def __getattr__(name: str) -> Any:
-    kit = "mleredux_grading" if name in _GRADING else "mleredux_executor_nodes.shared"
-    return moved(__name__, kit, depth=3)(name)
+    return moved(__name__, "mleredux_grading" if name in _GRADING else "mleredux_executor_nodes.shared", depth=3)(name)

@@ -44,6 +44,6 @@ from mleredux.models.base import ID_PATTERN as ID_PATTERN
 from mleredux.models.base import Model as Model
 from mleredux.models.grader import Direction as Direction
 
-tell_progress = _progress.tell
+tell_progress = _progress.report
 
 __getattr__ = moved(__name__, "mleredux_programs", {"Environment", "Execution"})

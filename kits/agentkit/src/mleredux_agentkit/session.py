@@ -82,7 +82,7 @@ class Session:
                 self.end()
 
     def begin(self) -> None:
-        """Hook that is called before the first request."""
+        """Prepare the session; called before the first request, to be overridden."""
 
     def work(self) -> None:
         """Return when the session is over."""
@@ -93,7 +93,7 @@ class Session:
         self.finished.set()
 
     def end(self) -> None:
-        """Hook that is called after `work`."""
+        """Remove the session's folder; called after `work`."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def answers(self) -> dict[str, Answer]:

@@ -75,7 +75,7 @@ def dial(output: Path, request: dict[str, Any]) -> socket.socket:
     return connection
 
 
-def ask(output: Path, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
+def request(output: Path, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
     """Send a request with the content of a file, or with bytes; return the response, with the bytes after its line as
     `content`.
 

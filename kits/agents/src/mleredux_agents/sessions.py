@@ -19,7 +19,7 @@ from mleredux.errors import MlereduxError
 from mleredux.models import Agent, Build, Limits, State, Task, Verdict
 from mleredux.models.formats import plain
 from mleredux_agentkit.shell import Finished
-from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, request
 from mleredux_agentkit.workspace import Completed
 
 _POLL, _LONGEST_POLL = 0.05, 1.0
@@ -83,7 +83,7 @@ class Attached:
     def open(self) -> bool:
         """Whether the session is still open."""
         with contextlib.suppress(NoSession):
-            return bool(ask(self.run.output_dir, "clock"))
+            return bool(request(self.run.output_dir, "clock"))
         return False
 
     def execute(self, text: str, *, language: str = "sh", timeout: float = 600) -> Finished:
@@ -99,7 +99,7 @@ class Attached:
         """
         if language not in ("sh", "python"):
             raise MlereduxError(f"The language {language!r} is not supported.", hint="Use sh or python.")
-        answer = self._ask("execute", text.encode(), language=language, timeout=timeout)
+        answer = self._call("execute", text.encode(), language=language, timeout=timeout)
         code = answer.get("code")
         return Finished(code if isinstance(code, int) else None, str(answer.get("output", "")))
 
@@ -125,7 +125,7 @@ class Attached:
             MlereduxError: The session has ended.
         """
         head = json.dumps({"arguments": list(arguments), "cwd": cwd, "env": dict(env or {})}).encode()
-        answer = self._ask("execute-program", head + b"\n" + content, timeout=timeout)
+        answer = self._call("execute-program", head + b"\n" + content, timeout=timeout)
         code, output, length = answer.get("code"), answer.get("content", b""), answer.get("stdout")
         length = length if isinstance(length, int) else 0
         return Completed(code if isinstance(code, int) else None, output[:length], output[length:])
@@ -157,7 +157,7 @@ class Attached:
         Raises:
             MlereduxError: The session has ended, or the file can't be read.
         """
-        answer = self._ask("submit", source)
+        answer = self._call("submit", source)
         return Verdict(valid=answer.get("valid") is True, message=str(answer.get("message", "")))
 
     def validate(self) -> Verdict:
@@ -166,7 +166,7 @@ class Attached:
         Raises:
             MlereduxError: The session has ended.
         """
-        answer = self._ask("validate")
+        answer = self._call("validate")
         return Verdict(valid=answer.get("valid") is True, message=str(answer.get("message", "")))
 
     @property
@@ -187,19 +187,19 @@ class Attached:
     def time_left(self) -> float:
         """Return the seconds until the time limit; 0 if the session has ended."""
         with contextlib.suppress(NoSession, TypeError, ValueError):
-            return float(ask(self.run.output_dir, "clock").get("left", 0.0))
+            return float(request(self.run.output_dir, "clock").get("left", 0.0))
         return 0.0
 
-    def _ask(self, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
+    def _call(self, do: str, source: Path | bytes | None = None, **facts: Any) -> dict[str, Any]:
         try:
-            return ask(self.run.output_dir, do, source, **facts)
+            return request(self.run.output_dir, do, source, **facts)
         except NoSession:
             raise MlereduxError(self.ending, hint="Open another session to continue.") from None
         except OSError as error:
             raise MlereduxError(f"{source!r} can't be read: {error.strerror}.", hint="Choose a file.") from None
 
     def _file(self, do: str, path: str, content: bytes) -> dict[str, Any]:
-        answer = self._ask(do, content)
+        answer = self._call(do, content)
         if isinstance(answer.get("errno"), int):
             raise OSError(answer["errno"], str(answer.get("error")), path)
         return answer
@@ -212,7 +212,7 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
         super().__init__(run)
         self._error: BaseException | None = None
         self._started = threading.Event()
-        self._asks = execute is _execute_apart  # another process executes the run: there are no events here
+        self._polls = execute is _execute_apart  # another process executes the run: there are no events here
         run.observers.append(lambda _run, event: self._started.set() if event.type == "agent" else None)
         self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
         self._thread.start()
@@ -223,7 +223,7 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
     def finish(self) -> Run:
         """End the session, wait until the run is graded, and return it. It may have ended before."""
         with contextlib.suppress(NoSession):
-            ask(self.run.output_dir, "finish")
+            request(self.run.output_dir, "finish")
         self._join()
         return self.run
 
@@ -249,11 +249,11 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
         while True:
             if self._started.wait(pause):
                 self._started.clear()
-                self._asks, pause = True, _POLL / 2
+                self._polls, pause = True, _POLL / 2
             pause = min(2 * pause, _LONGEST_POLL)
             if pause == _LONGEST_POLL:
                 on_delay()
-            if self._asks and self.open:
+            if self._polls and self.open:
                 return
             if slot_timeout is not None and self.run.state is State.RUNNING and not self.run.log.state.attempts.started:
                 waited += pause

@@ -68,7 +68,7 @@ def build_limits(max_image_mb: int | None) -> BuildLimits:
 
 
 @contextlib.contextmanager
-def way_out(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator[tuple[str | None, Egress | None]]:
+def network_of(engine: ImageEngine, log: BuildLog, image: Image | None) -> Iterator[tuple[str | None, Egress | None]]:
     """Run the container whose network the steps of a build share; yield its id and its proxy.
 
     Args:

@@ -37,7 +37,7 @@ def diagnose_gpus(catalogue: Catalogue, sandboxes: Sequence[str] = (), agent: st
     probed = catalogue.agent(agent) if agent else Agent(id="gpu-probe", title="GPU probe", command=("true",))
     has = machine().gpus
     remedy = f"Install or repair the driver, or name the devices in {GPUS_VARIABLE}."
-    slots = Finding("slots", bool(has), f"{', '.join(has)}." if has else _why_none(), remedy)
+    slots = Finding("slots", bool(has), f"{', '.join(has)}." if has else _no_gpu_reason(), remedy)
     names = sandboxes or list(catalogue.entries("sandboxes"))
     looked = checked(names, lambda name: [_finding(catalogue.sandbox(name), probed, has[:1])])
     return [Diagnosis("gpus", slots, required=True), *require_one("gpus", looked, "No sandbox gives an agent its GPU.")]
@@ -64,7 +64,7 @@ def faults(seen: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]
             yield f"{name} {'finds ' + counted(count, 'GPU') if isinstance(count, int) else f'fails ({count})'}."
 
 
-def _why_none() -> str:
+def _no_gpu_reason() -> str:
     """Return why this machine has no slot with a GPU."""
     listed, broken = gpu_uuids()
     if os.environ.get(GPUS_VARIABLE) is not None:

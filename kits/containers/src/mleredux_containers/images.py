@@ -19,7 +19,7 @@ from mleredux.plugin.files import FileLock
 from mleredux.plugin.sandbox import BuildRequest, Built, Finding, note_use
 
 from mleredux_containers import host, layers, recipe
-from mleredux_containers.building import BuildLimits, build_limits, proxy_arguments, way_out
+from mleredux_containers.building import BuildLimits, build_limits, network_of, proxy_arguments
 from mleredux_containers.dockerfile import BASE_ARGUMENT
 from mleredux_containers.profile import Container, Image
 
@@ -248,7 +248,7 @@ def _make(engine: ImageEngine, log: BuildLog, plan: recipe.Recipe, tag: str, arg
     log.begin(arguments)
     secret = any(name.startswith("PIP_") and host.secrets({name: value}) for name, value in arguments.items())
     limits = build_limits(log.request.agent.build.max_image_mb)
-    with way_out(engine, log, _with_python(engine, log, plan) if plan.network else None) as (sidecar, egress):
+    with network_of(engine, log, _with_python(engine, log, plan) if plan.network else None) as (sidecar, egress):
         arguments |= proxy_arguments() if sidecar else {}
         try:
             engine.build_image(ImageBuild(plan, tag, arguments, log, secret, limits, sidecar))

@@ -76,7 +76,7 @@ def main(path: str) -> None:
         from load import serve_load  # type: ignore[import-not-found]
     try:
         devices = DEVICES if group else DEVICES[:-1]
-        user = leave(request["root"], request["readable"], request["hidden"], request["disk_mb"], devices)
+        user = enter_namespaces(request["root"], request["readable"], request["hidden"], request["disk_mb"], devices)
         os.fchdir(processes)
         if load is not None:
             raise_loopback()
@@ -112,7 +112,7 @@ def main(path: str) -> None:
     os.write(report, json.dumps(outcome).encode())
 
 
-def leave(root: str, readable: list[str], hidden: list[str], disk_mb: int, devices: tuple[str, ...]) -> int:
+def enter_namespaces(root: str, readable: list[str], hidden: list[str], disk_mb: int, devices: tuple[str, ...]) -> int:
     """Move to new namespaces and to a file system in memory; return the user to run the command as."""
     outer, group = os.geteuid(), os.getegid()
     check(LIBC.unshare(CLONE_FLAGS | (CLONE_NEWUSER if outer else 0)))
@@ -278,13 +278,13 @@ class Watch:
         ended, status = os.waitpid(self.child, os.WNOHANG)
         if ended:
             self.status = status
-            self.limit = "memory" if self._felled() else None
+            self.limit = "memory" if self._was_killed() else None
             return False
         if time.monotonic() >= self.until:
             self.limit = "time"
         elif time.monotonic() >= self._due:
             rest = self.memory - self._used()
-            if self._felled() or rest < 0:
+            if self._was_killed() or rest < 0:
                 self.limit = "memory"
             self._due = time.monotonic() + min(MEMORY_SECONDS, rest / FILL_RATE)
         if self.limit:
@@ -302,7 +302,7 @@ class Watch:
         while self.running():
             time.sleep(0.002)
 
-    def _felled(self) -> bool:
+    def _was_killed(self) -> bool:
         """Return whether the kernel killed a process of the control group for lack of memory."""
         if self._events is None:
             return False

@@ -85,7 +85,7 @@ def check_program(task: Task, submission: BinaryIO, public: Path, seconds: float
     executed = _execute(task, submission, public, public)
     fault = _fault(task, executed.predictions, _read(public / SAMPLE_INPUTS, public=True), public)
     if fault is not None:
-        raise InvalidSubmission(f"{_whose(task)} for the sample inputs are not valid: {fault}")
+        raise InvalidSubmission(f"{_outputs_of(task)} for the sample inputs are not valid: {fault}")
 
 
 def score_program(task: Task, grader: Grader, submission: Path, private: Path) -> Score:
@@ -99,7 +99,7 @@ def score_program(task: Task, grader: Grader, submission: Path, private: Path) -
     with open_regular(submission) as file:
         executed = _execute(task, file, private, public)
     fault = _fault(task, executed.predictions, _read(private / INPUTS, public=False), public)
-    refused = f"{_whose(task)} for the private inputs are not valid. `mleredux validate` shows what is wrong."
+    refused = f"{_outputs_of(task)} for the private inputs are not valid. `mleredux validate` shows what is wrong."
     if fault is not None:
         raise InvalidSubmission(refused)
     with tempfile.TemporaryDirectory(prefix="mleredux-predictions-") as folder:
@@ -116,7 +116,7 @@ def score_program(task: Task, grader: Grader, submission: Path, private: Path) -
     return scored.model_copy(update={"details": {**scored.details, **executed.details}})
 
 
-def _whose(task: Task) -> str:
+def _outputs_of(task: Task) -> str:
     return f"The predictions of {task.submission.file}"
 
 
@@ -232,7 +232,7 @@ def _act(
     environment, returns = make(inputs.path.parent), list[list[str]]()
     place, invalid = inputs.header.index("seed"), False
 
-    def talk(replies: BinaryIO, requests: BinaryIO) -> None:
+    def exchange(replies: BinaryIO, requests: BinaryIO) -> None:
         nonlocal invalid
         for row in inputs.rows:
             requests.write(b"\n")
@@ -242,7 +242,7 @@ def _act(
                 return
             returns.append([row[place], repr(float(total))])
 
-    confined = run_confined(arguments, files, [], talk=talk, **limits)
+    confined = run_confined(arguments, files, [], exchange=exchange, **limits)
     if invalid:
         raise InvalidSubmission(f"{task.submission.file} chose an action that is not valid{_for(inputs)}.")
     if len(returns) < len(inputs.rows):

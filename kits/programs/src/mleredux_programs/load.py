@@ -31,7 +31,7 @@ async def _serve(request: dict, running, until: float) -> dict:  # type: ignore[
     begun = time.monotonic()
     answers: list[tuple[float, str | None] | None] = [None] * len(request["order"])
     while True:
-        first = asyncio.create_task(ask(request["port"], request["bodies"][0], 5.0))
+        first = asyncio.create_task(send(request["port"], request["bodies"][0], 5.0))
         while not first.done() and running():
             await asyncio.wait([first], timeout=_PAUSE_SECONDS)
         if not running() or time.monotonic() > until:
@@ -46,7 +46,7 @@ async def _serve(request: dict, running, until: float) -> dict:  # type: ignore[
     async def client() -> None:
         for number in numbers:
             body = request["bodies"][request["order"][number]]
-            answers[number] = await ask(request["port"], body, request["deadline"])
+            answers[number] = await send(request["port"], body, request["deadline"])
 
     clients = [asyncio.create_task(client()) for _ in range(request["clients"])]
     while not all(task.done() for task in clients) and time.monotonic() < until and running():
@@ -56,7 +56,7 @@ async def _serve(request: dict, running, until: float) -> dict:  # type: ignore[
     return {"started": ready - begun, "seconds": time.monotonic() - ready, "answers": answers}
 
 
-async def ask(port: int, body: str, deadline: float) -> "tuple[float, str | None]":
+async def send(port: int, body: str, deadline: float) -> "tuple[float, str | None]":
     """Send a request; return its duration, and the answer if it arrived in time with status 200 and is not too long."""
     begun = time.monotonic()
     try:

@@ -140,7 +140,7 @@ def export(
     hidden = {value for name, value in os.environ.items() if name in keys or _SECRET.search(name)}
     hidden |= {_password(address) for value in os.environ.values() for address in value.split()}
     candidates = [ExportedRun(run, catalogue, hidden) for run in {run.id: run for run in runs}.values()]
-    left_out = {item.run.id: why for item in candidates if (why := _why_not(item, chosen, filters or Filters()))}
+    left_out = {item.run.id: why for item in candidates if (why := _exclusion(item, chosen, filters or Filters()))}
     exported = [item for item in candidates if item.run.id not in left_out]
     if not exported:
         reasons = " ".join(f"{name}: {why}." for name, why in left_out.items())
@@ -162,7 +162,7 @@ def _password(address: str) -> str:
         return ""
 
 
-def _why_not(item: ExportedRun, chosen: Format, filters: Filters) -> str | None:
+def _exclusion(item: ExportedRun, chosen: Format, filters: Filters) -> str | None:
     """Return the reason for excluding a run."""
     if not item.run.state.final:
         raise MlereduxError(f"Run {item.run.id} is {item.run.state}.", hint="Wait until it has ended.")
@@ -174,7 +174,7 @@ def _why_not(item: ExportedRun, chosen: Format, filters: Filters) -> str | None:
     report, score = item.report, item.score
     if chosen.trusted and report is not None and not report.verdict.trusted:
         return f"its result is {report.verdict.status}"
-    if chosen.trusted and not filters.everything and (why := _why_not_by_default(item, chosen)) is not None:
+    if chosen.trusted and not filters.everything and (why := _default_exclusion(item, chosen)) is not None:
         return f"{why} (--all includes it)"
     if filters.verified and (report is None or report.verdict.status != "verified"):
         return "its result is not verified"
@@ -188,7 +188,7 @@ def _why_not(item: ExportedRun, chosen: Format, filters: Filters) -> str | None:
     return None
 
 
-def _why_not_by_default(item: ExportedRun, chosen: Format) -> str | None:
+def _default_exclusion(item: ExportedRun, chosen: Format) -> str | None:
     """Return the reason for excluding a run from training data or published results, unless all are requested."""
     if "rollout" not in chosen.needs:
         return "its test score was revealed" if item.report is not None and not item.report.verdict.ranked else None

@@ -190,7 +190,7 @@ class SubagentTrajectoryRef(_Part):
     extra: Extra | None = None
 
     @model_validator(mode="after")
-    def _leads_somewhere(self) -> SubagentTrajectoryRef:
+    def _check_target(self) -> SubagentTrajectoryRef:
         if self.trajectory_id is None and self.trajectory_path is None:
             raise _broken("subagent_ref", "a reference needs `trajectory_id` or `trajectory_path`")
         return self

@@ -68,12 +68,12 @@ class _Bench:
     def state(self, job: str) -> str:
         return self.executor.poll([job])[job].state
 
-    def comes(self, condition: Callable[[], Any]) -> bool:
+    def holds_soon(self, condition: Callable[[], Any]) -> bool:
         return bool(wait_for(condition, self.seconds))
 
     def reported(self, spec: JobSpec) -> list[str]:
         path = spec.folder / "told"
-        return path.read_text().splitlines() if self.comes(path.exists) else []
+        return path.read_text().splitlines() if self.holds_soon(path.exists) else []
 
 
 def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds: float = 120) -> Findings:
@@ -90,7 +90,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
         NotConforming: With all problems.
     """
     findings = Findings(f"Executor {executor if isinstance(executor, str) else executor.id}")
-    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("executor"):
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.checking("executor"):
         checked = current().executor(executor) if isinstance(executor, str) else executor
         place = (tmp or Path(folder)) / ODD_NAME
         place.mkdir(parents=True)
@@ -100,7 +100,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
             with mock.patch.dict(os.environ, variables), contextlib.ExitStack() as stack:
                 stack.callback(_stop_all, bench)
                 for check in (_check_nodes, _check_jobs, _check_cancel, _check_orphan, _check_threads):
-                    with findings.looking_at(check.__name__.removeprefix("_check_")):
+                    with findings.checking(check.__name__.removeprefix("_check_")):
                         check(bench)
     return findings.close()
 
@@ -138,7 +138,7 @@ def _check_jobs(bench: _Bench) -> None:
     running = isinstance(status, JobStatus) and status.state == "running"
     expect("running", running, f"a running job is reported as {status}.")
     (specs[0].folder / "continue").touch()
-    ended = bench.comes(lambda: all(status.state == "ended" for status in bench.executor.poll(jobs).values()))
+    ended = bench.holds_soon(lambda: all(status.state == "ended" for status in bench.executor.poll(jobs).values()))
     expect("ended", ended, "jobs whose commands have ended are not reported as ended.")
     statuses = bench.executor.poll([*jobs, "0-none-of-that-name"])
     known = statuses.get("0-none-of-that-name")
@@ -154,7 +154,7 @@ def _check_cancel(bench: _Bench) -> None:
         del numbers[1:]  # its agents outlive the process of a run, and are adopted
     bench.executor.cancel(job)
     sentence = "cancel() leaves processes of the job, or poll() reports it as running."
-    gone = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
+    gone = bench.holds_soon(lambda: bench.state(job) == "ended" and not any(map(_is_alive, numbers)))
     bench.findings.expect("cancel", gone, sentence)
     bench.executor.cancel(job)
     bench.findings.good("cancel again")
@@ -170,10 +170,10 @@ def _check_orphan(bench: _Bench) -> None:
     job = subprocess.run(words, stdout=subprocess.PIPE, text=True, timeout=bench.seconds).stdout.strip()
     bench.jobs.append(job)
     numbers = [int(word) for word in bench.reported(spec)[:1]]
-    runs = bench.comes(lambda: bench.state(job) == "running") and all(map(_lives, numbers))
+    runs = bench.holds_soon(lambda: bench.state(job) == "running") and all(map(_is_alive, numbers))
     bench.findings.expect("submitter killed", numbers and runs, "a job does not outlive the process that submitted it.")
     bench.executor.cancel(job)
-    stopped = bench.comes(lambda: bench.state(job) == "ended" and not any(map(_lives, numbers)))
+    stopped = bench.holds_soon(lambda: bench.state(job) == "ended" and not any(map(_is_alive, numbers)))
     bench.findings.expect("cancel another's job", stopped, "a job that another process submitted can't be cancelled.")
 
 
@@ -186,7 +186,7 @@ def _check_threads(bench: _Bench) -> None:
     bench.findings.expect("threads", right, "concurrent calls from several threads get each other's results.")
 
 
-def _lives(number: int) -> bool:
+def _is_alive(number: int) -> bool:
     try:
         return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
     except psutil.Error:

@@ -11,7 +11,7 @@ import mleredux
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux._core.planning.grants import within
+from mleredux._core.planning.grants import limit_grants
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.sandboxes.tools import digests, find_tools
 from mleredux.errors import MlereduxError, NotFound, NotGranted
@@ -146,7 +146,7 @@ def test_what_cannot_be_used_is_refused(
 
 def test_on_a_server_only_allowed_ids_are_given() -> None:
     wanted = Grants(tools=("rows", "other", "/etc", "./skill", "x.json"))
-    assert within(wanted, Grants(tools=("*",))).tools == ("rows", "other")
-    assert within(wanted, Grants(tools=("rows", "/etc"))).tools == ("rows",)
+    assert limit_grants(wanted, Grants(tools=("*",))).tools == ("rows", "other")
+    assert limit_grants(wanted, Grants(tools=("rows", "/etc"))).tools == ("rows",)
     with pytest.raises(NotGranted, match="path on another machine"):
         plan_of(current(), "digits", "command", options={"command": "true"}, grants=Grants(tools=("/etc",)))

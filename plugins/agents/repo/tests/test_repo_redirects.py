@@ -11,7 +11,7 @@ import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.agent import GIT_TOKEN
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import lend
+from mleredux.plugin.host import provide_secrets
 
 Served = Callable[..., AbstractContextManager[int]]
 REFUSED = {
@@ -69,7 +69,7 @@ def test_a_token_is_sent_to_no_other_server(repository: Path, tls: ssl.SSLContex
     moved: dict[str, str] = {}
     with served(repository, tls, sent=sent) as other, served(repository, tls, moved=moved) as port:
         moved["moved.git"] = f"https://localhost:{other}/agent.git"
-        with lend({GIT_TOKEN: "pat-0123456789"}):
+        with provide_secrets({GIT_TOKEN: "pat-0123456789"}):
             assert Catalogue().agent(f"repo:https://localhost:{port}/moved.git@main").id == "sampler"
     assert sent and not any(sent)
 

@@ -12,7 +12,7 @@ import pytest
 from mleredux._core.data import DataStore
 from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
-from mleredux_artifact_notes.tables import nudged
+from mleredux_artifact_notes.tables import perturbed
 from mleredux_support.commands import mleredux
 
 LETTERS = Path(__file__).parent / "letters_plugin.py"
@@ -179,7 +179,7 @@ def test_what_can_not_be_told_apart_is_not_verified(
     ],
 )
 def test_decimal_numbers_move_by_hardly_a_digit(cells: list[str], moves: float) -> None:
-    made = list(nudged(cells, Random(1)))
+    made = list(perturbed(cells, Random(1)))
     assert (made != cells) == bool(moves)
     for before, after in zip(cells, made, strict=True):
         if before == after:

@@ -12,7 +12,7 @@ import pytest
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import ResumeRefused
 from mleredux.models import Limits, RunPlan, State
-from mleredux_executor_nodes.lease import Lease, fence_of, next_fence, read_lease, take_away
+from mleredux_executor_nodes.lease import Lease, fence_of, new_fence, read_lease, revoke_lease
 
 
 @pytest.fixture
@@ -22,13 +22,13 @@ def run(tmp_path: Path) -> Run:
 
 
 def test_a_late_worker_writes_nothing_and_the_next_one_takes_its_lock(run: Run) -> None:
-    late, fence = Run(run.path), next_fence(run.path)
+    late, fence = Run(run.path), new_fence(run.path)
     assert late.lock.acquire()
     with Lease(run.path, fence) as lease:
         late.guard(lease.check)
         late.enter(State.PREPARING)
         assert not Run(run.path).lock.acquire()
-        take_away(run.path)
+        revoke_lease(run.path)
         assert lease.lost()
         for write in (lambda: late.enter(State.BUILDING), lambda: late.record_use(python="3")):
             with pytest.raises(ResumeRefused, match="given to another worker"):
@@ -51,7 +51,7 @@ def test_a_write_that_was_under_way_when_the_run_was_taken_away_is_lost(run: Run
     writer = threading.Thread(target=lambda: late.enter(State.PREPARING))
     writer.start()
     assert passed.wait(30)
-    take_away(run.path)
+    revoke_lease(run.path)
     following = Run(run.path)
     following.enter(State.PREPARING)
     go_on.set()
@@ -63,7 +63,7 @@ def test_a_write_that_was_under_way_when_the_run_was_taken_away_is_lost(run: Run
 
 def test_fences_only_grow(tmp_path: Path) -> None:
     assert fence_of(tmp_path) == 0
-    assert [next_fence(tmp_path), take_away(tmp_path), next_fence(tmp_path)] == [1, 2, 3]
+    assert [new_fence(tmp_path), revoke_lease(tmp_path), new_fence(tmp_path)] == [1, 2, 3]
     with pytest.raises(ResumeRefused):
         Lease(tmp_path, 2).__enter__()
 
@@ -71,10 +71,10 @@ def test_fences_only_grow(tmp_path: Path) -> None:
 STUCK = """
 import sys, threading
 from pathlib import Path
-from mleredux_executor_nodes.lease import Lease, next_fence, read_lease
+from mleredux_executor_nodes.lease import Lease, new_fence, read_lease
 
 folder = Path(sys.argv[1])
-with Lease(folder, next_fence(folder), seconds=1.5, patience=lambda: 1.0):
+with Lease(folder, new_fence(folder), seconds=1.5, patience=lambda: 1.0):
     while (read_lease(folder) or {"beat": 0})["beat"] < 20:  # reading is work
         pass
     threading.Event().wait()

@@ -18,7 +18,7 @@ from mleredux._core.store.run import read_ticket, write_ticket
 from mleredux.errors import ExecutorError, StoreError
 from mleredux.models import Limits
 from mleredux.plugin.executor import JobSpec, JobStatus
-from mleredux_executor_nodes import elsewhere, local
+from mleredux_executor_nodes import local, remote_runs
 from mleredux_executor_nodes.local import EXECUTOR, LocalExecutor
 from mleredux_executor_nodes.node import main
 from mleredux_testing import NotConforming, check_executor
@@ -57,7 +57,7 @@ def test_each_run_is_executed_in_a_process_of_its_own(toy: Any) -> None:
 
 
 def test_a_process_that_is_killed_or_suspended_is_replaced(toy: Any, follow: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(elsewhere, "_SILENT_SECONDS", 5.0)
+    monkeypatch.setattr(remote_runs, "_SILENT_SECONDS", 5.0)
     killed, suspended = toy.new("sleeper"), toy.new("sleeper")
     thread = follow([killed, suspended])
     for run, number in ((killed, signal.SIGKILL), (suspended, signal.SIGSTOP)):
@@ -102,7 +102,7 @@ def test_a_job_that_never_starts_its_command_is_replaced(toy: Any, monkeypatch: 
 
         def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
             self.given += 1
-            monkeypatch.setattr(elsewhere, "_START_SECONDS", 2.0 if self.given == 1 else 120.0)
+            monkeypatch.setattr(remote_runs, "_START_SECONDS", 2.0 if self.given == 1 else 120.0)
             stuck = [replace(spec, command=("sleep", "600")) for spec in specs]
             return super().submit(stuck if self.given == 1 else specs)
 
@@ -112,15 +112,15 @@ def test_a_job_that_never_starts_its_command_is_replaced(toy: Any, monkeypatch: 
 
 
 def test_refusals_are_no_failed_jobs(toy: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(elsewhere, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(remote_runs, "_PAUSE_SECONDS", 0.0)
     executor, run = Refusing(refusals=5), toy.new()
     toy.pipeline(executor=executor).execute([run])
     assert (run.state, executor.asked) == ("done", 7)
 
 
 def test_an_executor_that_refuses_for_long_is_not_asked_forever(toy: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(elsewhere, "_PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(elsewhere, "_REFUSED_SECONDS", 2.0)
+    monkeypatch.setattr(remote_runs, "_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(remote_runs, "_REFUSED_SECONDS", 2.0)
     executor, run = Refusing(refusals=10**6), toy.new()
     toy.pipeline(executor=executor).execute([run])
     assert (run.state, run.cause) == ("failed", "environment_broke") and executor.asked > 2
@@ -129,7 +129,7 @@ def test_an_executor_that_refuses_for_long_is_not_asked_forever(toy: Any, monkey
 
 @pytest.mark.parametrize("failing", ["the first call", "every call of a while", "one run for a while"])
 def test_an_object_store_that_fails_for_a_moment_fails_no_run(toy: Any, monkeypatch: Any, failing: str) -> None:
-    monkeypatch.setattr(elsewhere, "_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(remote_runs, "_PAUSE_SECONDS", 0.1)
     runs, calls = [toy.new() for _ in range(4)], []
 
     class Hiccups(LocalExecutor):
@@ -150,8 +150,8 @@ def test_an_object_store_that_fails_for_a_moment_fails_no_run(toy: Any, monkeypa
 
 
 def test_an_object_store_that_never_responds_is_not_asked_forever(toy: Any, monkeypatch: Any) -> None:
-    monkeypatch.setattr(elsewhere, "_PAUSE_SECONDS", 0.1)
-    monkeypatch.setattr(elsewhere, "_REFUSED_SECONDS", 2.0)
+    monkeypatch.setattr(remote_runs, "_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(remote_runs, "_REFUSED_SECONDS", 2.0)
 
     class Gone(LocalExecutor):
         def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
@@ -262,11 +262,11 @@ def test_the_quieter_a_run_is_the_less_often_its_files_are_read(
         looks.append(now[0])
         return {"beat": len(looks)}
 
-    monkeypatch.setattr(elsewhere, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(elsewhere, "read_lease", lease)
+    monkeypatch.setattr(remote_runs, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(remote_runs, "read_lease", lease)
     engine, run = Quiet(), toy.new()
     engine.status = JobStatus(state, "n1")
-    followed = elsewhere.Elsewhere(toy.pipeline(executor=engine), engine)  # type: ignore[arg-type]
+    followed = remote_runs.RemoteRuns(toy.pipeline(executor=engine), engine)  # type: ignore[arg-type]
     followed.add([run])
 
     def steps(seconds: float) -> list[Run]:

@@ -224,7 +224,7 @@ def test_a_job_that_slurm_holds_after_its_launch_failed_has_ended(monkeypatch: p
             ("PENDING|launch failed requeued held", "REQUEUE_HOLD|JobHoldMaxRequeue", "PENDING|Resources")
         )
     )
-    monkeypatch.setattr(slurm_executor, "_ask", lambda program, *_words: queue if program == "squeue" else "")
+    monkeypatch.setattr(slurm_executor, "_run", lambda program, *_words: queue if program == "squeue" else "")
     monkeypatch.setattr(EXECUTOR, "_until", 0.0)  # another test may have asked within the last second
     found = EXECUTOR.poll(["17_0", "17_1", "17_2"])
     assert [found[job].state for job in sorted(found)] == ["ended", "ended", "waiting"]

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mleredux_client import AsyncClient, Client, Run
 from mleredux_client.files import PARTIAL, Partial, target_of
-from mleredux_client.pairs import each, keep_on
+from mleredux_client.pairs import check_stopped, each
 
 BIG = bytes(range(256)) * 400
 FILES = {
@@ -298,7 +298,7 @@ def test_what_goes_on_stops_when_something_else_failed() -> None:
         if number == 1:
             raise ValueError("one failed")
         while True:
-            keep_on()
+            check_stopped()
             time.sleep(0.001)
 
     with pytest.raises(ValueError, match="one failed"):

@@ -122,7 +122,7 @@ def test_a_change_based_on_a_stale_state_is_refused(admin: httpx.Client) -> None
 
 def test_a_lost_token_can_be_replaced_while_the_server_runs(local: LocalServer) -> None:
     runs_dir = local.service.settings.runs_dir
-    made = on(runs_dir, "token", "create", "--user", "admin", "--name", "found again", "--expires", "1h")
+    made = on(runs_dir, "token", "create", "--user", "admin", "--name", "found again", "--expires-in", "1h")
     assert (made["scopes"], made["user"]) == (["admin"], "admin")
     with client(local, made["token"]) as http:
         assert http.get("/v1/me").json()["token"]["name"] == "found again"

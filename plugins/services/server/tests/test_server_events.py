@@ -220,14 +220,14 @@ def test_fifty_followers_share_one_reader(
     local: LocalServer, http: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reads = 0
-    real = tail.Tail._news
+    real = tail.Tail._new_frames
 
     def counted(self: tail.Tail) -> Any:
         nonlocal reads
         reads += 1
         return real(self)
 
-    monkeypatch.setattr(tail.Tail, "_news", counted)
+    monkeypatch.setattr(tail.Tail, "_new_frames", counted)
     run = local.make_run()
     with ThreadPoolExecutor(50) as pool:
         told = [pool.submit(follow, http, run) for _ in range(50)]

@@ -17,7 +17,7 @@ from mleredux_experiments.execution.sequence import spent_alpha
 from mleredux_server.database.tables import Experiment, Idempotency, Job, Project, RunRow, now
 from mleredux_server.runs.creation import drop_uncreated
 from mleredux_server.runs.summary import facts_of
-from mleredux_server.scheduler.budgets import charge, look, stop_queued
+from mleredux_server.scheduler.budgets import apply_sequential_rule, charge, stop_queued
 from mleredux_server.scheduler.jobs import end_run
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import func, select, update
@@ -337,7 +337,7 @@ def test_the_sequential_rule_cancels_what_is_not_needed(local: LocalServer, ann:
             ended.write_report(Report.model_validate({**report, "submission_path": "", "task_version": "1"}))
             with local.service.database.writing() as session:
                 end_run(session, run["id"], facts_of(ended), 1)
-            told.append(look(local.service, made["id"]))
+            told.append(apply_sequential_rule(local.service, made["id"]))
     assert told[:-1] == [None] * 19  # one seed is too little; the second is complete with its last run
     assert told[-1] == "Decided after 2 seeds at level 0.076: v2 +100 points, better."
     stop_queued(local.service, made["id"])

@@ -24,7 +24,7 @@ def service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Service:
 
 
 def checks(service: Service) -> dict[str, tuple[bool, str]]:
-    return {check.name: (check.ok, check.message) for check in Health(service).look()}
+    return {check.name: (check.ok, check.message) for check in Health(service).check_all()}
 
 
 def test_it_reports_health_without_a_token(service: Service) -> None:
@@ -70,12 +70,12 @@ def test_too_little_free_space_is_reported(tmp_path: Path) -> None:
 def test_concurrent_requests_share_one_check(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
 
-    def look(self: Health) -> list[object]:
+    def check_all(self: Health) -> list[object]:
         looks.append(time.monotonic())
         time.sleep(0.1)
         return []
 
-    monkeypatch.setattr(Health, "look", look)
+    monkeypatch.setattr(Health, "check_all", check_all)
     monkeypatch.setattr(
         "mleredux_server.operations.health._FRESH_SECONDS", 60.0
     )  # however long it takes until all have asked

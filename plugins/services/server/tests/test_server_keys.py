@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from mleredux_server.accounts.lent import keep_lent, lent_to
+from mleredux_server.accounts.lent import keep_values, values_of
 from mleredux_server.accounts.secrets import set_secret
 from mleredux_server.accounts.vault import KEY_VARIABLE, Vault
 from mleredux_server.cli.server import command
@@ -42,7 +42,7 @@ def everything(service: Service) -> list[str]:
         found = [service.vault.open(f"{one.owner}:{one.name}", one.value) for one in session.scalars(select(Secret))]
         hooks = session.scalars(select(Webhook)).all()
         found += [service.vault.open(f"{one.project_id}:{one.id}", one.secret) for one in hooks]
-    return sorted([*found, *lent_to(service, "some-run")])
+    return sorted([*found, *values_of(service, "some-run")])
 
 
 @pytest.mark.parametrize("former", [None, "old", "old key with spaces"])
@@ -52,7 +52,7 @@ def test_a_key_is_replaced_and_the_former_one_is_needed_no_more(
     service = with_key(local.service, monkeypatch, former)
     caller = local.caller("admin")
     set_secret(service, caller, "HF_TOKEN", "one", None)
-    keep_lent(service, "some-run", ["two"])
+    keep_values(service, "some-run", ["two"])
     with service.database.writing() as session:
         home = next(iter(caller.projects))
         hook = Webhook(id="whk_1", project_id=home, user_id=caller.user_id, url="https://x.example", events=[])
@@ -71,7 +71,7 @@ def test_a_key_is_replaced_and_the_former_one_is_needed_no_more(
 def test_nothing_changes_if_a_former_key_is_missing(local: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
     service = with_key(local.service, monkeypatch, "old")
     set_secret(service, local.caller("admin"), "A", "one", None)
-    keep_lent(with_key(local.service, monkeypatch, "other"), "some-run", ["two"])
+    keep_values(with_key(local.service, monkeypatch, "other"), "some-run", ["two"])
     monkeypatch.setenv(KEY_VARIABLE, "new old")
     result = CliRunner().invoke(command, ["rotate-key", "--runs-dir", str(service.store.path)])
     assert result.exit_code != 0 and "another key" in str(result.exception)
@@ -79,7 +79,7 @@ def test_nothing_changes_if_a_former_key_is_missing(local: LocalServer, monkeypa
         monkeypatch.setenv(KEY_VARIABLE, key)
         kept = with_key(local.service, monkeypatch, key)
         if key == "other":
-            assert lent_to(kept, "some-run") == {"two"}
+            assert values_of(kept, "some-run") == {"two"}
         else:
             with kept.database.reading() as session:
                 [secret] = session.scalars(select(Secret))

@@ -13,10 +13,10 @@ import pytest
 from mleredux._core.sandboxes.variables import passed_variables
 from mleredux.plugin.agent import Grants
 from mleredux.plugin.artifact import Cause, Run
-from mleredux.plugin.host import Pipeline, lend
+from mleredux.plugin.host import Pipeline, provide_secrets
 from mleredux_gateway.endpoint import open_gateway
 from mleredux_server.accounts.accounts import make_token
-from mleredux_server.accounts.lent import FOLDER, keep_lent, lent_to
+from mleredux_server.accounts.lent import FOLDER, keep_values, values_of
 from mleredux_server.accounts.secrets import delete_secret, secrets_of, set_secret
 from mleredux_server.accounts.vault import Vault
 from mleredux_server.database.tables import Job, Member, Project, RunRow, User
@@ -29,7 +29,7 @@ from mleredux_server.scheduler.adoption import adopted
 from mleredux_server.scheduler.pool import Pool
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.settings import Settings
-from mleredux_server.work import asked_for
+from mleredux_server.work import read_request
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import select
 
@@ -99,7 +99,7 @@ def test_what_a_user_lends_does_not_change_where_the_gateway_sends_keys(
         "MLEREDUX_GATEWAY_CONFIG": str(tmp_path / "mleredux" / "gateway.toml"),
     }
     for more, key in ({}, "sk-of-the-server-0123456789"), ({"OPENAI_API_KEY": "sk-of-ann"}, "sk-of-ann"):
-        with lend({**evil, **more}):
+        with provide_secrets({**evil, **more}):
             gateway = open_gateway(run, agent, tmp_path / "socket")
         gateway.close()
         [upstream] = gateway._proxy._config.upstreams
@@ -205,7 +205,7 @@ def test_a_build_is_lent_the_secrets_that_it_names(local: LocalServer, clients: 
     for who, value in ("ann", ANNS), ("bob", BOBS), ("bound", SHARED):
         made = clients[who].post("/v1/builds", json=asked)
         assert made.status_code == 202, made.text
-        request = asked_for(local.service.job_dir("build", made.json()["id"]))
+        request = read_request(local.service.job_dir("build", made.json()["id"]))
         with local.service.database.reading() as session:
             job = session.get_one(Job, made.json()["id"])
             assert secrets_of(local.service, job, session, request=request) == {"HF_TOKEN": value}
@@ -248,7 +248,7 @@ def run_lent(local: LocalServer) -> Run:
     with local.service.database.writing() as session:
         row = session.get_one(RunRow, run.id)
         row.request = {"secrets": ["OLD_TOKEN"]}
-    assert keep_lent(local.service, run.id, [OLD]) == set()
+    assert keep_values(local.service, run.id, [OLD]) == set()
     run.agent_log.write_text(f"it is {OLD}\n")
     return run
 
@@ -262,7 +262,7 @@ def test_a_replaced_or_deleted_secret_stays_masked(local: LocalServer, run_lent:
     stars, admin = f"it is {'*' * len(OLD)}\n", local.caller("admin")
     set_secret(local.service, admin, "OLD_TOKEN", NEW, None)
     assert shown(local, run_lent).text == stars
-    assert keep_lent(local.service, run_lent.id, [NEW]) == {OLD}, "of an earlier attempt"
+    assert keep_values(local.service, run_lent.id, [NEW]) == {OLD}, "of an earlier attempt"
     delete_secret(local.service, admin, "OLD_TOKEN", None)
     run_lent.agent_log.write_text(f"it is {OLD}\n{NEW}\n")
     assert shown(local, run_lent).text == f"{stars}{'*' * len(NEW)}\n"
@@ -277,7 +277,7 @@ def test_a_secret_that_is_lent_after_its_run_was_first_seen_is_masked(local: Loc
     run.agent_log.write_text("nothing\n")
     assert shown(local, run).text == "nothing\n"
     set_secret(local.service, admin, "LATE_TOKEN", OLD, None)
-    keep_lent(local.service, run.id, [OLD])
+    keep_values(local.service, run.id, [OLD])
     set_secret(local.service, admin, "LATE_TOKEN", NEW, None)
     run.agent_log.write_text(f"it is {OLD}\n")
     assert OLD not in shown(local, run).text
@@ -286,9 +286,9 @@ def test_a_secret_that_is_lent_after_its_run_was_first_seen_is_masked(local: Loc
 def test_the_record_is_encrypted_and_goes_with_the_run(local: LocalServer, run_lent: Run) -> None:
     [record] = (local.service.settings.state_dir / FOLDER).glob(run_lent.id)
     assert record.stat().st_mode & 0o777 == 0o600 and record.parent.stat().st_mode & 0o777 == 0o700
-    assert OLD not in record.read_text() and lent_to(local.service, run_lent.id) == {OLD}
+    assert OLD not in record.read_text() and values_of(local.service, run_lent.id) == {OLD}
     before = record.read_text()
-    keep_lent(local.service, run_lent.id, [OLD])
+    keep_values(local.service, run_lent.id, [OLD])
     assert record.read_text() == before, "what is known is not recorded twice"
     assert run_lent.give_up(Cause.CANCELLED, "x")
     local.settle(run_lent.id, "cancelled")
@@ -305,10 +305,10 @@ def test_files_are_withheld_if_their_secrets_are_not_known(
     with pytest.raises(Problem, match="can't be shown") as refused:
         Masks(other).cover(run_of(other, local.caller("admin"), run_lent.id))
     assert "MLEREDUX_SECRETS_KEY" in str(refused.value.hint)
-    assert keep_lent(other, run_lent.id, [NEW]) == set(), "it can go on"
+    assert keep_values(other, run_lent.id, [NEW]) == set(), "it can go on"
     for service in (other, local.service):
         with pytest.raises(Problem, match="can't be shown"):
-            lent_to(service, run_lent.id)
+            values_of(service, run_lent.id)
     assert shown(local, run_lent).status_code == 409
 
 
@@ -316,6 +316,6 @@ def test_what_an_earlier_attempt_was_lent_is_masked_at_the_end(local: LocalServe
     run = local.make_run()
     (run.path / "logs").mkdir(exist_ok=True)
     (run.path / "logs" / "before.log").write_text(f"{OLD} {NEW}\n")
-    with lend({"HF_TOKEN": NEW}, [OLD]):
+    with provide_secrets({"HF_TOKEN": NEW}, [OLD]):
         Pipeline(local.service.store, local.service.catalogue, local.service.data).execute_run(run)
     assert (run.path / "logs" / "before.log").read_text() == f"{'*' * len(OLD)} {'*' * len(NEW)}\n"

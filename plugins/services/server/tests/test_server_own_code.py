@@ -16,7 +16,7 @@ from pathlib import Path
 import httpx
 import pytest
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import lend
+from mleredux.plugin.host import provide_secrets
 from mleredux_client import Client, Forbidden, Invalid, MlereduxApiError, NotFound, TooLarge, UsageError
 from mleredux_client.calls import get
 from mleredux_client.folders import LocalAgent, files_of, packed
@@ -201,7 +201,7 @@ def test_the_same_folder_is_uploaded_once(ann: Client, run_id: str, folder: Path
 
 def test_keys_of_models_and_of_repositories_reach_no_agent(tmp_path: Path) -> None:
     catalogue, agent = Catalogue(), Catalogue().agent("dummy")
-    with lend({"HF_TOKEN": TOKEN, "OPENAI_API_KEY": "sk-of-ann", "GIT_TOKEN": "pat-of-ann"}):
+    with provide_secrets({"HF_TOKEN": TOKEN, "OPENAI_API_KEY": "sk-of-ann", "GIT_TOKEN": "pat-of-ann"}):
         assert granted(catalogue, Settings(runs_dir=tmp_path), agent).variables == ("HF_TOKEN",)
         [upstream] = [one for one in load_config(run_variables()).upstreams if one.name == "openai"]
         assert upstream.key == "sk-of-ann"

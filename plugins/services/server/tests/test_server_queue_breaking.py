@@ -34,7 +34,7 @@ from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, Project, RunRow, User
 from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.scheduler.dispatcher import Dispatcher
-from mleredux_server.scheduler.pool import Pool, Told, WorkerProcess
+from mleredux_server.scheduler.pool import Pool, WorkerMessage, WorkerProcess
 from mleredux_server.schemas.runs import RunRequest
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
@@ -122,7 +122,7 @@ class HandPool(Pool):
             for state in (State.PRODUCING, State.DONE) if not run.state.final else ():
                 run.enter(state)
             process.told += 1
-            self._news.put(Told(worker, {"done": run.id, "disk_mb": 1}))
+            self._messages.put(WorkerMessage(worker, {"done": run.id, "disk_mb": 1}))
 
 
 class Place:
@@ -149,12 +149,12 @@ class Place:
     def round(self) -> None:
         """Run a round as the thread does, but without its pauses."""
         dispatcher = self.dispatcher
-        dispatcher._look_around_at = 0.0
+        dispatcher._scan_at = 0.0
         dispatcher._not_before.clear()
         try:
             dispatcher._tick(True)
         except OperationalError:
-            dispatcher._look_at = 0.0
+            dispatcher._poll_at = 0.0
         self.pool.step(self.service.store.path)
 
     @property
@@ -258,7 +258,7 @@ class FailingPool(HandPool):
             run.enter(State.PRODUCING)
             run.enter(State.FAILED if failure else State.DONE, **(vars(failure) if failure else {}))
             process.told += 1
-            self._news.put(Told(worker, {"done": run.id, "disk_mb": 1}))
+            self._messages.put(WorkerMessage(worker, {"done": run.id, "disk_mb": 1}))
 
 
 @pytest.fixture(scope="module")

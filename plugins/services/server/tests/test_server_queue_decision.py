@@ -56,7 +56,7 @@ def worlds(draw: st.DrawFn) -> tuple[list[Running], World]:
         machine=Demand(draw(st.sampled_from([1.0, 2.0, 4.0, 8.0])), 4000.0, draw(st.sampled_from([0.0, 2.0]))),
         workers=draw(st.integers(0, 6)),
         now=100.0,
-        elsewhere=draw(st.sampled_from([NOTHING, Demand(1.0, 500.0, 0.0)])),
+        held_by_others=draw(st.sampled_from([NOTHING, Demand(1.0, 500.0, 0.0)])),
         projects=draw(st.dictionaries(st.sampled_from(PROJECTS), allowances)),
         served=draw(st.dictionaries(st.sampled_from(USERS), st.floats(0, 99))),
         patience=draw(st.sampled_from([0.0, 30.0, math.inf])),
@@ -91,7 +91,7 @@ def may_start(run: Waiting, running: list[Running], world: World, started: int) 
         and (allowed.cpus is None or mine.cpus <= allowed.cpus + ROUNDING)
         and (allowed.gpus is None or mine.gpus <= allowed.gpus + ROUNDING)
     )
-    room = world.machine.minus(world.elsewhere).minus(held(running))
+    room = world.machine.minus(world.held_by_others).minus(held(running))
     return within and run.demand.fits(room) and started < world.workers
 
 
@@ -104,7 +104,7 @@ def test_machine_quotas_and_workers_are_never_exceeded(
     decision = decide(waiting, running, world)
     then = after(waiting, running, decision)
     assert len(decision.start) == len(set(decision.start)) <= world.workers
-    assert not decision.start or held(then).plus(world.elsewhere).fits(world.machine)
+    assert not decision.start or held(then).plus(world.held_by_others).fits(world.machine)
     for project in {run.project for run in then if run.id in decision.start}:
         allowed = world.projects.get(project, Allowance())
         mine = [run for run in then if run.project == project]
@@ -130,7 +130,7 @@ def test_waiting_runs_have_a_reason_and_runs_that_fit_are_started(
         return
     kept = next(run for run in waiting if run.id == decision.kept_for)
     from_then = [run for run in then if run.since >= kept.since + world.patience]
-    free = world.machine.minus(world.elsewhere)
+    free = world.machine.minus(world.held_by_others)
     for run in fitting:
         assert not held(from_then).plus(run.demand).plus(kept.demand).fits(free), "only what would delay it waits"
 
@@ -147,18 +147,18 @@ def test_preemptible_runs_make_room_for_others_and_for_nobody_else(
     then = after(waiting, running, decision)
     served = [run for run in waiting if decision.waiting_for.get(run.id) == PREEMPTED]
     assert len(decision.start) <= world.workers, "a worker that is stopped is free later"
-    assert not decision.start or held(then).plus(world.elsewhere).fits(world.machine), "so is its room"
+    assert not decision.start or held(then).plus(world.held_by_others).fits(world.machine), "so is its room"
     assert set(decision.stop) <= {run.id for run in running if run.preemptible and not run.leaving}
     assert len(decision.stop) == len(set(decision.stop)) and not (decision.stop and not served)
     assert not [run for run in served if run.preemptible]
     left = [run for run in then if run.id not in decision.stop and not (run.preemptible and run.leaving)]
     if served:
-        assert held(left).plus(held(served)).plus(world.elsewhere).fits(world.machine)
+        assert held(left).plus(held(served)).plus(world.held_by_others).fits(world.machine)
     for run in served:
         others = [one for one in served if one is not run]
         for name in decision.stop if not others else ():
             kept = held([one for one in running if one.id == name])
-            room = world.machine.minus(world.elsewhere).minus(held(left)).minus(kept)
+            room = world.machine.minus(world.held_by_others).minus(held(left)).minus(kept)
             assert not run.demand.fits(room) or world.workers < 1, "no more than needed is stopped"
     again = decide(waiting, [replace(run, leaving=run.leaving or run.id in decision.stop) for run in then], world)
     assert not again.stop or decision.start, "those that leave are waited for"
@@ -264,7 +264,7 @@ def test_small_runs_overtake_a_large_one_only_outside_its_reservation() -> None:
     ("world", "demand", "reason"),
     [
         pytest.param(
-            World(Demand(2.0), 2, 9.0, elsewhere=Demand(2.0)), Demand(2.0), "2 CPUs; 0 of 2 are free", id="cpu"
+            World(Demand(2.0), 2, 9.0, held_by_others=Demand(2.0)), Demand(2.0), "2 CPUs; 0 of 2 are free", id="cpu"
         ),
         pytest.param(World(Demand(2.0), 0, 9.0), Demand(1.0), WORKER, id="worker"),
         pytest.param(

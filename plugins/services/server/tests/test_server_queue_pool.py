@@ -25,9 +25,9 @@ def test_the_exit_of_a_worker_is_detected_whatever_it_sent_last(tmp_path: Path, 
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     worker = WorkerProcess("run", process, None, job="a")
     pool._listen(worker)
-    heard = [told.done for told in pool.news()]
+    heard = [told.done for told in pool.poll()]
     assert heard == [{"done": "a"}, None] if said.endswith("}") else heard == [None]
-    assert woken.is_set() and worker.gone and tally.workers_died == 1
+    assert woken.is_set() and worker.exited and tally.workers_died == 1
 
 
 def test_a_sandbox_that_fails_unexpectedly_is_checked_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

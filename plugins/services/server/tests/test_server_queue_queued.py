@@ -12,7 +12,7 @@ from mleredux_server.accounts.accounts import make_user
 from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, Project, RunRow, User, now
 from mleredux_server.scheduler import backlog as queued
-from mleredux_server.scheduler.backlog import Queued, held_back, queued_runs, tell_waiting
+from mleredux_server.scheduler.backlog import Queued, held_back, queued_runs, write_reasons
 from mleredux_server.scheduler.decision import NOTHING, TURN, Allowance, Demand, World, decide
 from sqlalchemy import event, insert, select
 
@@ -133,7 +133,7 @@ def test_only_changed_reasons_are_written_and_turns_are_not(database: Database) 
         with database.reading() as session:
             found = queued_runs(session)
         statements.clear()
-        tell_waiting(database, {run.id: run.waiting_for for run in found}, told)
+        write_reasons(database, {run.id: run.waiting_for for run in found}, told)
         return sum(statement.startswith("UPDATE") for statement in statements)
 
     assert tell(dict.fromkeys(ids, TURN)) == 0
@@ -152,5 +152,5 @@ def test_runs_started_meanwhile_get_no_reason(database: Database) -> None:
         found = queued_runs(session)
     with database.writing() as session:
         session.get_one(Job, one).state = "started"
-    tell_waiting(database, {run.id: run.waiting_for for run in found}, {one: "a GPU"})
+    write_reasons(database, {run.id: run.waiting_for for run in found}, {one: "a GPU"})
     assert reasons(database) == {one: None}

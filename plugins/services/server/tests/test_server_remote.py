@@ -34,7 +34,7 @@ def test_only_the_refused_run_is_tried_again(remote: Any, monkeypatch: pytest.Mo
             raise ExecutorError("Memory specification can not be satisfied.")
         given.extend(names)
 
-    monkeypatch.setattr(remote._elsewhere, "add", add)
+    monkeypatch.setattr(remote._remote_runs, "add", add)
     remote.executor = SimpleNamespace(id="toy", nodes=lambda: [Node("n1", 1, 1)])
     assert [run.id for run in remote._refused(runs("a", "bad", "b"))] == ["bad"]
     assert given == ["a", "b"]
@@ -47,7 +47,7 @@ def test_an_engine_that_does_not_respond_is_asked_once(remote: Any, monkeypatch:
         asked.append(len(words))
         raise ExecutorError("It does not respond.")
 
-    monkeypatch.setattr(remote._elsewhere, "add", fail)
+    monkeypatch.setattr(remote._remote_runs, "add", fail)
     remote.executor = SimpleNamespace(id="toy", nodes=fail)
     assert len(remote._refused(runs("a", "b"))) == 2
     assert asked == [1, 0]

@@ -218,7 +218,7 @@ def test_cached_lookups_are_dropped_after_a_change(
 ) -> None:
     made = make(ann)
     tokens = Tokens(local.service.database)
-    look_up = tokens._look_up
+    look_up = tokens._find
 
     def meanwhile_revoked(hashed: str) -> Caller | None:
         found = look_up(hashed)
@@ -226,7 +226,7 @@ def test_cached_lookups_are_dropped_after_a_change(
         tokens.forget()
         return found
 
-    monkeypatch.setattr(tokens, "_look_up", meanwhile_revoked)
+    monkeypatch.setattr(tokens, "_find", meanwhile_revoked)
     assert tokens.caller(made["token"]) is not None  # it was valid when that began
     monkeypatch.undo()
     assert tokens.caller(made["token"]) is None

@@ -176,7 +176,7 @@ def test_what_replaced_attempts_left_is_swept_and_deleting_a_run_deletes_its_obj
     run.give_up(Cause.CANCELLED, "A user cancelled the run.")
     here.close()
     seen = Replica(bucket, run.id, tmp_path / "seen" / run.id)
-    seen.look()
+    seen.load_tree()
     seen.update()
     assert Run(seen.folder).state == "cancelled", "also where only the object store is left"
     delete = ["runs", "--runs-dir", str(tmp_path / "runs"), "delete", "--yes", run.id]
@@ -265,7 +265,7 @@ def test_dead_nodes_and_a_restarted_store_lose_nothing_where_no_file_system_is_s
         assert "a-secret-of-tests" not in log and f"bytes of {run.spec.task}" in log
     regrade(kept, catalogue)
     seen = Replica(bucket, kept.id, tmp_path / "seen" / kept.id)
-    seen.look()
+    seen.load_tree()
     seen.update()
     for name in ("report.json", "grades.json"):
         assert (seen.folder / name).read_bytes() == (kept.path / name).read_bytes()

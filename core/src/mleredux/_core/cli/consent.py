@@ -88,12 +88,12 @@ def consent(
     Returns:
         The grants and the network mode to run it with; without a terminal, they are unchanged.
     """
-    from mleredux._core.planning.grants import asks_of, missing_grants, with_all
+    from mleredux._core.planning.grants import missing_grants, requests_of, with_all
     from mleredux._core.sandboxes.variables import is_foreign, protected_variables
     from mleredux.models import Grants
 
     brings_code = agent.build.context or agent.build.image
-    asks = agent.network != "none" or asks_of(agent) != Grants()
+    asks = agent.network != "none" or requests_of(agent) != Grants()
     if not is_foreign(agent) or not (brings_code or asks):
         return grants, network
     protected = protected_variables(catalogue)
@@ -123,9 +123,9 @@ def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
         agent: The agent, configured with its options.
         protected: Variables that no agent may get.
     """
-    from mleredux._core.planning.grants import asks_of
+    from mleredux._core.planning.grants import requests_of
 
-    requests = asks_of(agent)
+    requests = requests_of(agent)
     network = {
         "none": "none",
         "gateway": "the gateway to language models, at your cost",
@@ -134,14 +134,14 @@ def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
     return [
         f"Agent {agent.id} of {agent.reference} requests:",
         f"  network   {network[agent.network]}",
-        *(f"  variable  {name}{_fate(name, protected)}" for name in requests.variables),
+        *(f"  variable  {name}{_variable_note(name, protected)}" for name in requests.variables),
         *(f"  host      {name}, while it runs" for name in requests.hosts),
         *(f"  host      {name}, in its build" for name in requests.build_hosts),
         *(f"  image     {name}, in its build" for name in requests.images),
     ]
 
 
-def _fate(name: str, protected: frozenset[str]) -> str:
+def _variable_note(name: str, protected: frozenset[str]) -> str:
     import os
 
     if name in protected:
@@ -150,8 +150,8 @@ def _fate(name: str, protected: frozenset[str]) -> str:
 
 
 def _note(agent: Agent) -> Any:
-    from mleredux._core.planning.grants import asks_of
+    from mleredux._core.planning.grants import requests_of
 
-    facts = [agent.reference, agent.id, agent.network, asks_of(agent).model_dump()]
+    facts = [agent.reference, agent.id, agent.network, requests_of(agent).model_dump()]
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
     return cache_dir() / "grants" / digest[:32]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mleredux._core.cli.context import catalogue
-from mleredux._core.cli.options import Place, check_values, elsewhere, place_of, works
+from mleredux._core.cli.options import Place, check_values, is_available, place_of, wrong_place_message
 from mleredux._core.cli.output import echo
 from mleredux._core.moved import GOES, OPTIONS
 
@@ -47,7 +47,7 @@ class CommandGroup(click.Group):
 
     def shown(self, ctx: click.Context) -> dict[str, str]:
         """Return the commands that are available with the selected backend, sorted, with their short help."""
-        return {name: title for name, (title, place) in sorted(self.known(ctx).items()) if works(ctx, place)}
+        return {name: title for name, (title, place) in sorted(self.known(ctx).items()) if is_available(ctx, place)}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all commands of the group that are available with the selected backend."""
@@ -67,7 +67,7 @@ class CommandGroup(click.Group):
         former = f"{_prefix(ctx)}{cmd_name}"
         names = {f"{_prefix(ctx)}{old}": f"{_prefix(ctx)}{new}" for old, new in self.renamed.items()}
         for name, entry in catalogue(ctx).entries("commands").items():
-            if works(ctx, place_of(entry.ref.summary)):
+            if is_available(ctx, place_of(entry.ref.summary)):
                 names |= dict.fromkeys(entry.ref.summary.get("formerly", ()), name)
         if former in names:
             echo(f"`mleredux {former}` is now `mleredux {names[former]}`; {GOES}", err=True)
@@ -98,7 +98,7 @@ class CommandGroup(click.Group):
 
         known = self.known(ctx)
         if name in known:
-            ctx.fail(elsewhere(f"{_prefix(ctx)}{name}", known[name][1]))
+            ctx.fail(wrong_place_message(f"{_prefix(ctx)}{name}", known[name][1]))
         if listed := installing("commands", f"{_prefix(ctx)}{name}"):
             ctx.fail(f"No such command {name!r}. {listed}")
         root = ctx.find_root()
@@ -120,7 +120,7 @@ class CommandGroup(click.Group):
 
 def _prefix(ctx: click.Context) -> str:
     """Return the prefix of the names of a group's commands in the catalogue."""
-    return f"{ctx.info_name} " if ctx.parent else ""
+    return f"{ctx.command_path.removeprefix(f'{ctx.find_root().command_path} ')} " if ctx.parent else ""
 
 
 def _present_options(path: str, command: click.Command | None, args: list[str]) -> list[str]:

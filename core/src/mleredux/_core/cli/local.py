@@ -16,7 +16,7 @@ import click
 from mleredux._core.cli.backend import Batch, Record, RunPage, RunRequest, RunView
 from mleredux._core.cli.interrupts import cancelling
 from mleredux._core.cli.output import echo, growing, write_log
-from mleredux._core.locations import default_data_dir, looks_prepared
+from mleredux._core.locations import default_data_dir, is_prepared
 from mleredux._core.records import agent_record, listed, task_record
 from mleredux.errors import DataError, MlereduxError, NotApplicable, NotFound, StoreError, TaskBroken
 from mleredux.models.formats import short_reference
@@ -69,7 +69,7 @@ class LocalBackend:
         rows = listed(self._catalogue, kind, sets=sets, category=category, technique=technique)
         if kind != "tasks":
             return rows
-        return [{**row, "prepared": looks_prepared(self.folders[1], row["id"])} for row in rows]
+        return [{**row, "prepared": is_prepared(self.folders[1], row["id"])} for row in rows]
 
     def task(self, name: str, *, obfuscated: bool) -> Record:
         """Return the properties of a task, its description, and where its data is stored."""
@@ -158,13 +158,13 @@ class LocalBackend:
                 progress.in_background(partial(_copy_log, run, progress, len(batch.runs) > 1))
         progress.jobs = batch.pipeline.jobs
 
-        def tell(run: Run, message: str) -> None:
+        def update(run: Run, message: str) -> None:
             ended = message in set(State)
-            progress.tell(run.id, message, ended=ended)
+            progress.update(run.id, message, ended=ended)
             if ended and batch.exit_first and exit_code(run.record()):
                 batch.pipeline.cancel()
 
-        batch.pipeline.progress = tell
+        batch.pipeline.progress = update
         with cancelling(batch.pipeline.cancel):
             return [_view(run) for run in batch.pipeline.execute(batch.runs)]
 
@@ -237,12 +237,12 @@ class LocalBackend:
 
     def _not_isolated(self, plans: list[RunPlan], request: Request) -> Iterator[str]:
         """Yield a sentence on each agent that runs without isolation because no isolated sandbox works."""
-        from mleredux._core.planning.plans import fell_back
+        from mleredux._core.planning.plans import fallback_reason
 
         if any(arm.sandbox is not None for arm in request.arms.values()):
             return
         for agent, sandbox in dict.fromkeys((plan.agent, plan.sandbox) for plan in plans):
-            if problem := fell_back(self._catalogue, agent, sandbox):
+            if problem := fallback_reason(self._catalogue, agent, sandbox):
                 yield f"{problem} {short_reference(agent)} runs in sandbox {sandbox}, without isolation."
 
     def _remarks(self, plans: list[RunPlan]) -> Iterator[str]:

@@ -67,13 +67,13 @@ def server_of(ctx: click.Context) -> str | None:
     return cast("str | None", ctx.meta.get(_SERVER))
 
 
-def stay_here(ctx: click.Context, place: Place) -> None:
+def ignore_server_variable(ctx: click.Context, place: Place) -> None:
     """Ignore a server set only by the environment if a command with this place is about this machine."""
     if place == "machine" and not ctx.meta.get(_EXPLICIT):
         ctx.meta[_SERVER] = None
 
 
-def works(ctx: click.Context, place: Place) -> bool:
+def is_available(ctx: click.Context, place: Place) -> bool:
     """Return whether something with this place is available with the selected backend."""
     return place in (("both", "here", "machine") if server_of(ctx) is None else ("both", "server"))
 
@@ -83,7 +83,7 @@ def place_of(facts: Mapping[str, Any]) -> Place:
     return cast("Place", facts.get("place", "here"))
 
 
-def elsewhere(command: str, place: Place) -> str:
+def wrong_place_message(command: str, place: Place) -> str:
     """Return the error message for a command that runs only in the other place."""
     if place == "server":
         return f"`{command}` runs on a server only; specify one with --server URL (or {SERVER_VARIABLE})."
@@ -104,13 +104,13 @@ class PlacedOption(click.Option):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """Return the help record as click does, if the option is available."""
-        return super().get_help_record(ctx) if works(ctx, self.place) else None
+        return super().get_help_record(ctx) if is_available(ctx, self.place) else None
 
     def handle_parse_result(
         self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
     ) -> tuple[Any, list[str]]:
         """Process the option as click does, after rejecting one that belongs to the other place."""
-        if self.name in opts and not works(ctx, self.place) and not ctx.resilient_parsing:
+        if self.name in opts and not is_available(ctx, self.place) and not ctx.resilient_parsing:
             if self.place == "server":
                 raise click.UsageError(f"{self.opts[0]} needs a server; specify one with --server URL.", ctx)
             raise click.UsageError(f"{self.opts[0]} cannot be combined with --server: {self.why}", ctx)

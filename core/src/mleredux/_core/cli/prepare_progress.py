@@ -56,7 +56,7 @@ class PreparingDisplay:
         if self._progress:
             self._progress.stop()
 
-    def say(self, task: str, message: str) -> None:
+    def note(self, task: str, message: str) -> None:
         """Show that a stage has started."""
         self.show(task, Step(message))
 

@@ -13,7 +13,7 @@ import click
 
 from mleredux._core.cli.context import catalogue, explained, has_client
 from mleredux._core.cli.groups import CommandGroup
-from mleredux._core.cli.options import NO_CLIENT, Place, note_server, server_of, stay_here
+from mleredux._core.cli.options import NO_CLIENT, Place, ignore_server_variable, note_server, server_of
 from mleredux.errors import MlereduxError, one_line, plain_faults
 
 COMMANDS: dict[str, tuple[str, Place]] = {
@@ -79,7 +79,7 @@ class Root(CommandGroup):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command."""
         if cmd_name in COMMANDS or server_of(ctx) is not None:
-            stay_here(ctx, self.known(ctx).get(cmd_name, ("", "here"))[1])
+            ignore_server_variable(ctx, self.known(ctx).get(cmd_name, ("", "here"))[1])
         if cmd_name in COMMANDS and cmd_name in self.shown(ctx):
             command: click.Command = importlib.import_module(f"mleredux._core.cli.commands.{cmd_name}").command
             return command

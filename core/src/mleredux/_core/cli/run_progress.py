@@ -114,7 +114,7 @@ class Progress:
             shown.agent = f"{shown.agent} ({run_id[-6:]})"  # another version, or other options
         self._runs[run_id] = shown
 
-    def tell(self, run_id: str, message: str, *, ended: bool = False) -> None:
+    def update(self, run_id: str, message: str, *, ended: bool = False) -> None:
         """Update the progress of a displayed run."""
         run, now = self._runs[run_id], self._clock()
         run.since = now if run.since is None else run.since

@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from mleredux._core.data.neutral import neutral_order
-from mleredux._core.data.progress import tell
+from mleredux._core.data.progress import report
 from mleredux.errors import DataError, file_errors
 
 _BLOCK = 1 << 20
@@ -67,7 +67,7 @@ def unpack(archive: Path, folder: Path) -> None:
                 try:
                     while workers:
                         ended, workers = wait(workers, timeout=_TELL_SECONDS, return_when=FIRST_EXCEPTION)
-                        tell("unpacking", files.done, total)
+                        report("unpacking", files.done, total)
                         for worker in ended:
                             worker.result()
                 except BaseException:

@@ -24,7 +24,7 @@ from mleredux._core.data.checksums import (
 from mleredux._core.data.folders import lock, replace, scratch_folder
 from mleredux._core.data.installation import write_canary
 from mleredux._core.data.neutral import inodes, renew, settle_time, settle_times
-from mleredux._core.data.progress import tell
+from mleredux._core.data.progress import report
 from mleredux._core.locations import cache_dir, default_data_dir
 from mleredux._core.plain import recorded_path
 from mleredux._core.store.files import read_record, write_atomically
@@ -220,11 +220,11 @@ class DataStore:
         """
         place = self.home(task) / "prepared"
         progress("splitting into public and private files")
-        tell("splitting into public and private files")
+        report("splitting into public and private files")
         with scratch_folder(place) as scratch:
             self._run_preparer(task, preparer, raw, scratch, neutral)
             progress("checking")
-            tell("checking")
+            report("checking")
             published = published_digests(task)
             for name in published:  # their checksums are cached by time
                 settle_time(scratch / name)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from mleredux._core.data.progress import tell
+from mleredux._core.data.progress import report
 from mleredux._core.store.files import FileLock
 from mleredux.errors import DataError, file_errors
 
@@ -23,7 +23,7 @@ def lock(path: Path) -> Iterator[None]:
         yield
         return
     while not held.acquire():
-        tell("waiting for another program that is preparing it")
+        report("waiting for another program that is preparing it")
         time.sleep(0.2)
     try:
         yield

@@ -32,7 +32,7 @@ class Step:
 _listener: ContextVar[Callable[[Step], None] | None] = ContextVar("mleredux_progress", default=None)
 
 
-def tell(stage: str, done: int | None = None, total: int | None = None, *, lasting: bool = False) -> None:
+def report(stage: str, done: int | None = None, total: int | None = None, *, lasting: bool = False) -> None:
     """Report a step to this thread's listener, if there is one, which may raise `Cancelled` to end the work.
 
     Args:

@@ -32,7 +32,7 @@ _SEARCHING = re.compile(
 _WILDCARDS = frozenset("*?[")
 
 
-def asks_of(agent: Agent) -> Grants:
+def requests_of(agent: Agent) -> Grants:
     """Return the access that an agent requests in its declaration, without its network mode."""
     variables = tuple(dict.fromkeys((*agent.pass_env, *agent.secrets)))
     build = agent.build
@@ -97,7 +97,7 @@ def missing_grants(
 ) -> dict[str, str]:
     """Return an agent's requests without a grant, in words, by the option that grants them."""
     trusted = installed or (None if is_foreign(agent) else agent)
-    requests, has = asks_of(agent), asks_of(trusted) if trusted else Grants()
+    requests, has = requests_of(agent), requests_of(trusted) if trusted else Grants()
     missing: dict[str, str] = {}
     for name in requests.variables:
         if name not in (*has.variables, *grants.variables) and not is_protected(name, protected):
@@ -119,13 +119,13 @@ def missing_grants(
 
 def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
     """Return the grants extended by everything else that an agent requests, except protected variables."""
-    requests = asks_of(agent)
-    both = joined(grants, requests)
+    requests = requests_of(agent)
+    both = merge_grants(grants, requests)
     variables = tuple(name for name in both.variables if not is_protected(name, protected))
     return both.model_copy(update={"variables": variables})
 
 
-def within(wanted: Grants, allowed: Grants) -> Grants:
+def limit_grants(wanted: Grants, allowed: Grants) -> Grants:
     """Return the intersection of the requested grants and those that an administrator allows.
 
     Patterns, and hosts with an explicit address, are allowed only if they are identical; tools given by a path are
@@ -155,7 +155,7 @@ def includes_model(names: Collection[str], model: str) -> bool:
     return model in names or (not _SEARCHING.search(model) and any(fnmatchcase(model, name) for name in names))
 
 
-def joined(*grants: Grants) -> Grants:
+def merge_grants(*grants: Grants) -> Grants:
     """Return the union of several grants."""
     fields = {name: [item for part in grants for item in getattr(part, name)] for name in Grants.model_fields}
     return Grants(**{name: tuple(dict.fromkeys(values)) for name, values in fields.items()})

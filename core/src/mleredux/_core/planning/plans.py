@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mleredux._core.planning.grants import asks_of, check_grants, check_tools
+from mleredux._core.planning.grants import check_grants, check_tools, requests_of
 from mleredux._core.planning.names import agent_reference, check_metric, imported, resolved
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.calls import PRESET, without_preset
@@ -141,7 +141,7 @@ class _Planner:
             grants = grants.model_copy(update={"tools": tools})
         elif paths := [name for name in grants.tools if is_path(name)]:
             raise NotGranted(f"{paths[0]} is a path on another machine.", hint="Use tools that are installed there.")
-        variables = (*grants.variables, *asks_of(agent).variables)
+        variables = (*grants.variables, *requests_of(agent).variables)
         check_grants(agent, grants, arm.network, protected_variables(self._catalogue) if variables else ())
         if arm.network is None and not is_foreign(agent):
             grants = grants.model_copy(update={"hosts": tuple(dict.fromkeys((*agent.hosts, *grants.hosts)))})
@@ -223,7 +223,7 @@ def other_sandboxes(plan: RunPlan, catalogue: Catalogue) -> tuple[str, ...]:
     return tuple(fitting(needs, catalogue.capabilities()))
 
 
-def fell_back(catalogue: Catalogue, agent: str, sandbox: str) -> str | None:
+def fallback_reason(catalogue: Catalogue, agent: str, sandbox: str) -> str | None:
     """Return why the agent is not isolated as it should be, if `choose_here` found no working isolated sandbox."""
     declared = catalogue.agent(agent)
     if declared.unisolated != "fallback" or catalogue.sandbox(sandbox).capabilities.isolated:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from mleredux._core.loans import lent
+from mleredux._core.loans import provided_secrets
 from mleredux._core.plugins.calls import checked_task, configured
 from mleredux._core.plugins.discovery import KINDS, SINGULAR, Entry, Plugin, Ref, discover
 from mleredux._core.plugins.index import forget_index, read_index
@@ -218,7 +218,7 @@ class Catalogue:
     def _agent(self, name: str) -> Agent:
         if ":" not in name:
             return cast("Agent", self.get("agents", name))
-        if lent():
+        if provided_secrets():
             return self._find_agent(name)  # catalogues without these secrets must not find it here
         if name not in self._found_agents:
             agent = self._find_agent(name)

@@ -68,13 +68,13 @@ def watched(package: str, distribution: str | None) -> list[str]:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             for entry in entries:
                 name, _, ending = entry.name.rpartition(".")
-                if ending == "dist-info" and _same(name.partition("-")[0], distribution):
+                if ending == "dist-info" and _same_distribution(name.partition("-")[0], distribution):
                     record = os.path.join(entry.path, "RECORD")
                     return [record] if os.path.exists(record) else places
     return places
 
 
-def _same(name: str, other: str | None) -> bool:
+def _same_distribution(name: str, other: str | None) -> bool:
     """Return whether two names denote the same distribution according to PEP 503."""
     import re
 

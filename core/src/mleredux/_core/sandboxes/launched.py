@@ -17,7 +17,7 @@ from typing import Any
 import psutil
 
 from mleredux._core.protocols import Exit, Handle, Launch, Usage
-from mleredux._core.sandboxes.processes import birth, contained, end_family, family, living, members, proportional
+from mleredux._core.sandboxes.processes import birth, contained, end_family, family, is_alive, members, proportional
 from mleredux._core.store.files import read_record, write_atomically
 from mleredux.errors import SandboxError
 
@@ -212,7 +212,7 @@ def _by_run(owner: str) -> dict[str, list[psutil.Process]]:
     for process in psutil.process_iter():
         try:
             environment = process.environ()
-            if environment.get(_OWNER_VARIABLE) == owner and _RUN_VARIABLE in environment and living(process):
+            if environment.get(_OWNER_VARIABLE) == owner and _RUN_VARIABLE in environment and is_alive(process):
                 by_run.setdefault(environment[_RUN_VARIABLE], []).append(process)
         except (psutil.Error, OSError):
             continue

@@ -90,7 +90,7 @@ def _member(process: psutil.Process) -> Member | None:
     try:
         with process.oneshot():
             times, born = process.cpu_times(), birth(process.pid)
-            if born is None or not living(process):
+            if born is None or not is_alive(process):
                 return None
             return Member(process.pid, born, process.memory_info().rss, times.user + times.system)
     except psutil.Error:
@@ -101,7 +101,7 @@ def family(pid: int) -> list[psutil.Process]:
     """Return a process, followed by all its living descendants; an empty list if it has ended."""
     try:
         root = psutil.Process(pid)
-        return [process for process in (root, *root.children(recursive=True)) if living(process)]
+        return [process for process in (root, *root.children(recursive=True)) if is_alive(process)]
     except psutil.Error:
         return []
 
@@ -161,7 +161,7 @@ def end_family(members: Callable[[], Iterable[psutil.Process]], root: psutil.Pro
         time.sleep(0.01)
 
 
-def living(process: psutil.Process) -> bool:
+def is_alive(process: psutil.Process) -> bool:
     """Return whether a process is running, and is not only waiting to be reaped."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE

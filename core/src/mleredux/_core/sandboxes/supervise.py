@@ -115,11 +115,11 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
             return _stop(handle, limits, watch, over, grace=0.0)
         next_event = min(deadline, watch._next_usage, notice_at if not notified else deadline) - now
         quick = now - watch.started < 1.0 and not hasattr(handle, "wait")
-        if _rest(handle, max(0.005, min(_QUICK_POLL, next_event) if quick else next_event)):
+        if _wait(handle, max(0.005, min(_QUICK_POLL, next_event) if quick else next_event)):
             watch._next_usage = 0.0
 
 
-def _rest(handle: Handle, seconds: float) -> bool:
+def _wait(handle: Handle, seconds: float) -> bool:
     """Wait; for handles with `wait`, only until something happened. Return whether it did."""
     return bool(getattr(handle, "wait", time.sleep)(seconds))
 
@@ -146,7 +146,7 @@ def _over_limit(handle: Handle, limits: Limits, watch: Watch, now: float) -> tup
     if usage.memory_mb is not None:
         watch.max_memory = max(watch.max_memory, usage.memory_mb)
         if usage.memory_mb > limits.memory_mb:
-            return Cause.OUT_OF_MEMORY, "memory", _hungry(limits)
+            return Cause.OUT_OF_MEMORY, "memory", _over_memory(limits)
     if usage.cpu_seconds is not None:
         watch.cpu_seconds = usage.cpu_seconds
     if usage.processes is not None and usage.processes > limits.processes:
@@ -194,27 +194,27 @@ def _stop(handle: Handle, limits: Limits, watch: Watch, ending: _Ending, grace: 
         handle.terminate()
         until = time.monotonic() + grace
         while (ended := handle.poll()) is None and time.monotonic() < until:
-            _rest(handle, _QUICK_POLL)
+            _wait(handle, _QUICK_POLL)
     if ended is None:
         watch.emit(Signal(signal="SIGKILL"))
         handle.kill()
         until = time.monotonic() + 30
         while (ended := handle.poll()) is None and (time.monotonic() < until or (waits and _waiting_for(handle))):
-            _rest(handle, _QUICK_POLL)
+            _wait(handle, _QUICK_POLL)
     if cause is Cause.AGENT_TIMED_OUT and ended is not None and ended.out_of_memory:
         # The kernel killed one of its processes for lack of memory, and the others waited for it until the time limit.
-        watch.emit(LimitReached(limit="memory", message=_hungry(limits)))
-        cause, limit, message = Cause.OUT_OF_MEMORY, "memory", f"{_hungry(limits)} {message}"
+        watch.emit(LimitReached(limit="memory", message=_over_memory(limits)))
+        cause, limit, message = Cause.OUT_OF_MEMORY, "memory", f"{_over_memory(limits)} {message}"
     return _outcome(watch, ended, (cause, limit, message))
 
 
-def _hungry(limits: Limits) -> str:
+def _over_memory(limits: Limits) -> str:
     return f"The agent needed more than its limit of {limits.memory_mb} MB of memory."
 
 
 def _natural_cause(ended: Exit, limits: Limits, watch: Watch) -> _Ending:
     if ended.out_of_memory:
-        return Cause.OUT_OF_MEMORY, "memory", _hungry(limits)
+        return Cause.OUT_OF_MEMORY, "memory", _over_memory(limits)
     if watch.disk is not None and not watch.disk.full():
         watch.disk.check_host()
     if ended.code == 0 and not _full_disk(limits, watch):

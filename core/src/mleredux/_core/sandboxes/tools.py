@@ -69,7 +69,7 @@ def digests(tools: Iterable[Tool]) -> dict[str, str]:
     return by_id
 
 
-def give_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) -> dict[str, str]:
+def write_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) -> dict[str, str]:
     """Write the tools into the folder of a run's task; return the variables that point to them.
 
     Args:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
-from mleredux._core.loans import caller_variables, lent_values
+from mleredux._core.loans import caller_variables, masked_values
 from mleredux.errors import MlereduxError
 from mleredux.models.agent import Grants
 
@@ -64,7 +64,7 @@ def secret_values(spec: RunSpec, catalogue: Catalogue) -> set[str]:
         with contextlib.suppress(MlereduxError):
             names += catalogue.agent(spec.agent, spec.options).secrets
     passwords = _passwords(callers_proxies()) if spec.network == "open" else set[str]()
-    return {known[name] for name in names if name in known} | lent_values() | passwords
+    return {known[name] for name in names if name in known} | masked_values() | passwords
 
 
 def gpu_environment(ids: Sequence[str], *, assigned: bool = False) -> dict[str, str]:

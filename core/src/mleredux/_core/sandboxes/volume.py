@@ -256,7 +256,7 @@ def close_disk(path: Path) -> None:
     drop_disk(path)
 
 
-def left_disks(runs: Path) -> list[Path]:
+def remaining_disks(runs: Path) -> list[Path]:
     """Return the run directories in a runs directory whose disks, or those of their inner runs, are open."""
     return sorted({disk.parent for name in (_IMAGE, _DATA, *INNER) for disk in runs.glob(f"*/{name}")})
 

@@ -59,7 +59,7 @@ def write_briefing(
         layout: The paths inside the sandbox.
         folder: The folder to write.
         sandbox: The capabilities of the sandbox, which the instructions depend on.
-        tools: The agent's tools, whose files `give_tools` writes.
+        tools: The agent's tools, whose files `write_tools` writes.
     """
     spec, isolated = run.spec, sandbox.isolated
     folder.mkdir(exist_ok=True)

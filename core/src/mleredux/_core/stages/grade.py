@@ -76,7 +76,7 @@ def score_in_children(
         jobs: The submissions to score.
         catalogue: The plugins.
         workers: Maximum number of child processes.
-        limits: The arguments `seconds`, `memory_mb` and `cancelled` of `ask_child`.
+        limits: The arguments `seconds`, `memory_mb` and `cancelled` of `score_in_child`.
 
     Returns:
         For each submission its score, or the reason why it has none; `TaskBroken` if the task's grader or answers are
@@ -84,7 +84,7 @@ def score_in_children(
     """
     order = [number for start in range(workers) for number in range(start, len(jobs), workers)]
     with ThreadPoolExecutor(workers) as pool:
-        shares = pool.map(lambda start: _ask_for_all(jobs[start::workers], catalogue, **limits), range(workers))
+        shares = pool.map(lambda start: _grade_all(jobs[start::workers], catalogue, **limits), range(workers))
         answers = dict(zip(order, itertools.chain(*shares), strict=True))
     if notes is not None and any(answer.get("offline") is False for answer in answers.values()):
         notes.append(ONLINE)
@@ -93,7 +93,7 @@ def score_in_children(
         sample = job.private.parent / "public" / (job.task.submission.sample or "")
         if "error" in answers[number] and sample.is_file() and not job.submission.samefile(sample):
             samples[job.task.id] = job._replace(submission=sample)
-    controls = dict(zip(samples, _ask_for_all(list(samples.values()), catalogue, **limits), strict=True))
+    controls = dict(zip(samples, _grade_all(list(samples.values()), catalogue, **limits), strict=True))
     return [_result(job, answers[number], controls.get(job.task.id)) for number, job in enumerate(jobs)]
 
 
@@ -109,18 +109,18 @@ def _result(job: Job, answer: dict[str, Any], control: dict[str, Any] | None) ->
     return SandboxError(failed) if answer.get("passes") else fault
 
 
-def _ask_for_all(jobs: Sequence[Job], catalogue: Catalogue, **limits: Any) -> list[dict[str, Any]]:
+def _grade_all(jobs: Sequence[Job], catalogue: Catalogue, **limits: Any) -> list[dict[str, Any]]:
     """Start as many children as needed; a job that ended its child after other jobs had run there is repeated alone."""
     answers: list[dict[str, Any]] = []
     while len(answers) < len(jobs):
-        batch = ask_child(jobs[len(answers) :], catalogue, **limits)
+        batch = score_in_child(jobs[len(answers) :], catalogue, **limits)
         if len(batch) > 1 and batch[-1].get("felled"):
             batch.pop()
         answers += batch
     return answers
 
 
-def ask_child(
+def score_in_child(
     jobs: Sequence[Job],
     catalogue: Catalogue,
     *,

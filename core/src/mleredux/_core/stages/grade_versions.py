@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux._core.plugins import Catalogue
-from mleredux._core.stages.grade import Job, ask_child, make_report
+from mleredux._core.stages.grade import Job, make_report, score_in_child
 from mleredux._core.stages.prepare import as_prepared
 from mleredux._core.store import SubmissionVersion
 from mleredux._core.submissions.intake import hash_regular
@@ -59,7 +59,7 @@ def grade_versions(
     while wanted and (left := until - time.monotonic()) > 0:
         batch = list(wanted.items())[:BATCH]
         jobs = [Job(task, path, private) for _, path in batch]
-        answers = ask_child(jobs, catalogue, seconds=left, cancelled=cancelled)
+        answers = score_in_child(jobs, catalogue, seconds=left, cancelled=cancelled)
         for (digest, _), answer in zip(batch, answers, strict=False):
             results[digest] = answer
             del wanted[digest]

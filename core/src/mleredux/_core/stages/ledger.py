@@ -90,7 +90,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
         evidence = [Evidence(kind="canary", level="suspicious", why=f"The search for the canary failed: {error}")]
     else:
         evidence = []
-    left = list(_left(run))
+    left = list(_agent_files(run))
     secret = private_files(private, {size for _, _, size in left})
     for shown, path, size in left:
         with contextlib.suppress(OSError):
@@ -109,7 +109,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
     return evidence
 
 
-def _left(run: Run) -> Iterator[tuple[str, Path, int]]:
+def _agent_files(run: Run) -> Iterator[tuple[str, Path, int]]:
     """Yield all files and logs of the agent: its name in the run, its path and its size."""
     for name in _FOLDERS:
         folder = run.path / name

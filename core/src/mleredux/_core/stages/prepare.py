@@ -35,7 +35,7 @@ def prepare(
         source: A folder (used in place) or a zip file (unpacked one level) with the raw data.
         keep_raw: Whether to keep raw data that was fetched or unpacked; otherwise it is deleted after preparation.
         check_space: Whether to raise an error at the start if the disk has too little room.
-        progress: Called with progress messages; byte counts go to listeners of `mleredux._core.data.progress`.
+        progress: Called with progress messages; byte counts go only to the progress listener of the thread.
 
     Raises:
         DataError: Raw data is missing or damaged, or there is too little room.

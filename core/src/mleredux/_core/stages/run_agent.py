@@ -16,7 +16,7 @@ from mleredux._core.masks import Mask
 from mleredux._core.protocols import Built, Egress, Exit, Gateway, HostFilter, Launch, Sandbox, Session
 from mleredux._core.sandboxes.supervise import Watch, supervise
 from mleredux._core.sandboxes.timeline import TIMELINE_FILE, Timeline
-from mleredux._core.sandboxes.tools import digests, find_tools, give_tools
+from mleredux._core.sandboxes.tools import digests, find_tools, write_tools
 from mleredux._core.sandboxes.variables import callers_proxies, passed_variables, protected_variables, secret_values
 from mleredux._core.sandboxes.volume import RunDisk, find_disk, open_disk
 from mleredux._core.stages.briefing import environment, write_briefing
@@ -153,7 +153,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
     if handle is not None and not before.unfinished:
         handle.close()  # the remains of an abandoned attempt, whose files were set aside
         handle = None
-    if handle is not None and (ended := handle.poll()) is not None and _taken_away(ended):
+    if handle is not None and (ended := handle.poll()) is not None and _was_preempted(ended):
         handle.close()
         handle = None
         session.emit(Attempt(status="interrupted"))
@@ -204,7 +204,7 @@ def run_in_sandbox(launch: Launch, session: Session, sandbox: Sandbox) -> Outcom
         handle.close()
 
 
-def _taken_away(ended: Exit) -> bool:
+def _was_preempted(ended: Exit) -> bool:
     """Return whether an unsupervised agent was killed, as it is by engines that reclaim a machine."""
     return ended.signal in (signal.SIGTERM, signal.SIGKILL) and not ended.out_of_memory
 
@@ -269,7 +269,7 @@ def _launch(
     if agent.pass_env or agent.secrets or run.spec.grants.variables:
         passed = passed_variables(agent, run.spec.grants, caller_variables(), protected_variables(context.catalogue))
     variables = environment(run, context.task, agent, launch, layout, passed)
-    variables |= give_tools(agent, tools, launch.task_dir, layout.task)
+    variables |= write_tools(agent, tools, launch.task_dir, layout.task)
     if egress:
         from mleredux._core.sandboxes.egress import variables as proxy_variables
 

@@ -242,10 +242,10 @@ class RunStore:
         Args:
             alive: Returns whether the run with an id may still be executed, or resumed with its agent.
         """
-        from mleredux._core.sandboxes.volume import INNER, close_disk, left_disks
+        from mleredux._core.sandboxes.volume import INNER, close_disk, remaining_disks
 
         # Decided before any lock is taken, as a locked run looks alive.
-        for path in [path for path in left_disks(self.path) if not alive(path.name)]:
+        for path in [path for path in remaining_disks(self.path) if not alive(path.name)]:
             with FileLock(path / ".lock").attempt() as acquired:
                 if not acquired:
                     continue

@@ -57,7 +57,7 @@ def task_bundle(ctx: click.Context, name: str, parent: Path, kind: str) -> None:
         words["needs"] = f', "mleredux-programs{_bounds()}"'
         words |= {"file": f"submission.{ending}", "sample": f"sample_submission.{ending}"}
     folder = _write(ctx, templates, "tasks", name, parent, words)
-    _say_next(folder, f"mleredux run {name} --agent dummy")
+    _print_next(folder, f"mleredux run {name} --agent dummy")
 
 
 @command.command("agent")
@@ -75,7 +75,7 @@ def agent(ctx: click.Context, name: str, parent: Path, kind: str | None) -> None
     templates = ("agent", "agent-models", f"agent-{kind}") if models else ("agent",)
     folder = _write(ctx, templates, "agents", name, parent)
     run = f"mleredux run digits --agent {name}"
-    _say_next(folder, f"OPENAI_API_KEY=… {run}   # with Docker or Podman" if models else run)
+    _print_next(folder, f"OPENAI_API_KEY=… {run}   # with Docker or Podman" if models else run)
 
 
 def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple[str, ...] = ()) -> None:
@@ -98,7 +98,7 @@ def _plugin(kind: str, what: str, kinds: str, guide: str, run: str, needs: tuple
         required = "".join(f', "{need}{_bounds() if need.startswith("mleredux") else ""}"' for need in needs)
         words = {"what": what, "guide": guide, "run": tried, "needs": required, "variable": _variable(name)}
         folder = _write(ctx, ("plugin", kind), kinds, name, parent, words)
-        _say_next(folder, tried)
+        _print_next(folder, tried)
 
 
 def _bounds() -> str:
@@ -202,6 +202,6 @@ def _write(
     return folder
 
 
-def _say_next(folder: Path, run: str) -> None:
+def _print_next(folder: Path, run: str) -> None:
     place = str(folder) if folder.is_absolute() else f"./{folder}"
     click.echo(f"\nNext:\n  pip install -e {shlex.quote(f'{place}[test]')}\n  pytest {shlex.quote(place)}\n  {run}")

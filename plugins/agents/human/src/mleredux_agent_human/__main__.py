@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from mleredux_agentkit import Task
-from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, request
 
 
 def main(words: list[str]) -> int:
@@ -26,7 +26,7 @@ def main(words: list[str]) -> int:
         print("Usage: submit [FILE] | finish | clock", file=sys.stderr)
         return 2
     try:
-        answer = ask(task.output_dir, do, Path(files[0]) if files else None)
+        answer = request(task.output_dir, do, Path(files[0]) if files else None)
     except NoSession:
         print("The session has ended.", file=sys.stderr)
         return 1

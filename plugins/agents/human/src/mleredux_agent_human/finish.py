@@ -6,7 +6,7 @@ import time
 
 import click
 from mleredux.plugin.command import backend, runs_dir_option
-from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, request
 
 from mleredux_agent_human.start import follow
 from mleredux_agent_human.workspace import find_run, send
@@ -22,7 +22,7 @@ def command(ctx: click.Context, name: str | None, runs_dir: str | None) -> None:
     click.echo(send(run, "finish")["message"])
     while True:
         try:
-            ask(run.output_dir, "clock")
+            request(run.output_dir, "clock")
             time.sleep(0.1)
         except NoSession:
             break

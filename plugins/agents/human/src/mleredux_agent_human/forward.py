@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from mleredux_agentkit.wire import NoSession, ask, dial
+from mleredux_agentkit.wire import NoSession, dial, request
 
 _BLOCK = 1 << 16
 
@@ -43,7 +43,7 @@ def main(output: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, contextlib.suppress(NoSession):
         print(server.getsockname()[1], flush=True)
         server.settimeout(1)
-        while ask(output, "clock"):
+        while request(output, "clock"):
             with contextlib.suppress(TimeoutError):
                 connection, _ = server.accept()
                 threading.Thread(target=_pass_on, args=(connection, output), daemon=True).start()

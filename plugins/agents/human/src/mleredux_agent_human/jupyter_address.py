@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from mleredux import MlereduxError, Run
-from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, request
 
 _START_SECONDS = 120
 _POLL = 0.2
@@ -45,7 +45,7 @@ def open_jupyter(run: Run) -> str | None:
 
 def _state(run: Run) -> dict[str, Any]:
     try:
-        return ask(run.output_dir, "jupyter")
+        return request(run.output_dir, "jupyter")
     except NoSession:
         return {}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux_agentkit import Task
-from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, request
 
 _MAX_OUTPUT = 1 << 18
 
@@ -61,7 +61,7 @@ class _Recorder:
             output += "".join(traceback.format_exception(type(error), error, frames))
         cell = {"command": result.info.raw_cell, "output": output[:_MAX_OUTPUT], "code": int(error is not None)}
         with contextlib.suppress(NoSession):
-            if notice := ask(self._output_dir, "cell", json.dumps(cell).encode()).get("message"):
+            if notice := request(self._output_dir, "cell", json.dumps(cell).encode()).get("message"):
                 print(notice)
 
 
@@ -71,13 +71,13 @@ def record(shell: Any) -> None:
     shell.events.register("pre_run_cell", recorder.begin)
     shell.events.register("post_run_cell", recorder.end)
     for name in ("submit", "clock", "finish"):
-        shell.register_magic_function(partial(_say, name), magic_name=name)
+        shell.register_magic_function(partial(_print, name), magic_name=name)
 
 
-def _say(name: str, line: str) -> None:
+def _print(name: str, line: str) -> None:
     file = Path(line.strip().strip("\"'")) if name == "submit" and line.strip() else None
     try:
-        print(ask(Task().output_dir, name, file).get("message", ""))
+        print(request(Task().output_dir, name, file).get("message", ""))
     except NoSession:
         print("The session has ended.")
     except OSError as error:

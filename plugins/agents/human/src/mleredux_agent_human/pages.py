@@ -13,7 +13,7 @@ from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.page import Download, Visit
 from mleredux.plugin.task import Task
-from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, request
 
 from mleredux_agent_human.plugin import is_person
 from mleredux_agent_human.workspace import send
@@ -64,7 +64,7 @@ def workspace(visit: Visit) -> dict[str, Any]:
     """Show a person's run: its clock, its submissions, and the next steps."""
     run = _run(visit)
     try:
-        clock = str(ask(run.output_dir, "clock")["message"]) if _here(visit) and not run.state.final else None
+        clock = str(request(run.output_dir, "clock")["message"]) if _here(visit) and not run.state.final else None
     except NoSession:
         clock = None
     return {"run": run, "clock": clock, "versions": run.submissions()[::-1], "due": _due(run), "here": _here(visit)}

@@ -78,7 +78,7 @@ class Session(base.Session):
         while not self.finished.is_set():
             if not noticed and (notice := self.task.notice):
                 noticed = True
-                self._say(" ".join(notice.split()))
+                self._print(" ".join(notice.split()))
             if not readable([self._master], _POLL):
                 continue
             try:
@@ -95,11 +95,11 @@ class Session(base.Session):
                 return
             warned = True
             self._start_shell()
-            self._say(_NOTHING_YET)
+            self._print(_NOTHING_YET)
 
     def end(self) -> None:
         """Detach from the terminals, and stop the shell."""
-        self._say("The session has ended; the files in this folder are kept.")
+        self._print("The session has ended; the files in this folder are kept.")
         if self._jupyter:
             self._jupyter.stop()
         super().end()  # before terminals detach, so that none of them finds a session again
@@ -136,7 +136,7 @@ class Session(base.Session):
                 except OSError:
                     self._clients.remove(client)
 
-    def _say(self, sentence: str) -> None:
+    def _print(self, sentence: str) -> None:
         self._show(f"\r\n\x1b[1m[mleredux] {sentence}\x1b[0m\r\n".encode())
 
     def _attach(self, file: BinaryIO, request: base.Request) -> dict[str, Any]:

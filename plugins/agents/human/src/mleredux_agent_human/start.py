@@ -26,7 +26,7 @@ from mleredux.plugin.command import (
     runs_dir_option,
 )
 from mleredux.plugin.experiment import Request
-from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, request
 
 from mleredux_agent_human.jupyter_address import open_jupyter
 
@@ -149,7 +149,7 @@ def _open(ctx: click.Context, run: Run) -> str:
     started, state = time.monotonic(), ""
     while True:
         try:
-            return str(ask(run.output_dir, "clock")["message"])
+            return str(request(run.output_dir, "clock")["message"])
         except NoSession:
             pass
         if _over(run):
@@ -197,7 +197,7 @@ def _worker_log(run: Run) -> Path:
 def follow(there: Any, run: Run) -> None:
     """Wait for the grade after a session and print it, or print when it will be available."""
     try:
-        ask(run.output_dir, "clock")
+        request(run.output_dir, "clock")
     except NoSession:
         pass
     else:

@@ -65,11 +65,11 @@ def _raw() -> Iterator[None]:
 def _resized(output: Path) -> Iterator[None]:
     """Notify the shell when this terminal's size changes."""
 
-    def tell(*_: object) -> None:
+    def resize(*_: object) -> None:
         with contextlib.suppress(NoSession):
             dial(output, {"do": "size", **_size()}).close()
 
-    before = signal.signal(signal.SIGWINCH, tell)
+    before = signal.signal(signal.SIGWINCH, resize)
     try:
         yield
     finally:

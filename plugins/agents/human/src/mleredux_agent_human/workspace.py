@@ -8,7 +8,7 @@ from typing import Any
 import click
 from mleredux import MlereduxError, Run
 from mleredux.plugin.command import backend
-from mleredux_agentkit.wire import NoSession, ask
+from mleredux_agentkit.wire import NoSession, request
 
 
 def find_run(ctx: click.Context, name: str | None, runs_dir: str | None) -> Run:
@@ -34,7 +34,7 @@ def send(run: Run, do: str, file: Path | None = None) -> dict[str, Any]:
         MlereduxError: The run has no session, or the file can't be read.
     """
     try:
-        return ask(run.output_dir, do, file)
+        return request(run.output_dir, do, file)
     except NoSession:
         raise MlereduxError(
             f"Run {run.id} has no open session.",

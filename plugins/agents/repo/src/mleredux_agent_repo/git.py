@@ -12,7 +12,7 @@ from pathlib import Path
 from urllib.parse import quote, urlsplit
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import GIT_TOKEN, lent
+from mleredux.plugin.agent import GIT_TOKEN, provided_secrets
 from mleredux.plugin.files import MAX_HOPS, host_addresses, redirected
 
 from mleredux_agent_repo.references import HOSTS_VARIABLE, check_url, unnamed_host
@@ -212,7 +212,7 @@ def _run(
 
 def _credentials(origin: str) -> dict[str, str]:
     """Return variables that make git send a secret, provided by a user of the service, and only to this host."""
-    parts, token = urlsplit(origin), lent().get(GIT_TOKEN)
+    parts, token = urlsplit(origin), provided_secrets().get(GIT_TOKEN)
     if token is None or parts.scheme != "https":
         return {}
     pair = token if ":" in token else f"x-access-token:{token}"

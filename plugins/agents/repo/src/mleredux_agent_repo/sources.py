@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import GIT_TOKEN, lent
+from mleredux.plugin.agent import GIT_TOKEN, provided_secrets
 from mleredux.plugin.files import FileLock, cache_dir
 from mleredux_rollout import LEFT_OUT, find_beside
 
@@ -86,7 +86,7 @@ def get(wanted: Reference) -> Source:
 
 def _place(wanted: Reference, commit: str) -> Path:
     # Other users must fetch sources that require a token themselves.
-    token = lent().get(GIT_TOKEN, "") if wanted.path is None else ""
+    token = provided_secrets().get(GIT_TOKEN, "") if wanted.path is None else ""
     where = hashlib.sha256(os.fsencode("\0".join([wanted.place, *filter(None, [token])]))).hexdigest()[:12]
     return cache_dir() / _FOLDER / f"{commit}-{where}"
 
@@ -173,10 +173,10 @@ def _copy(wanted: Reference, remarks: list[str]) -> str:
     if path.is_file():
         folder, beside = path.parent, find_beside(path)
         only, links = beside.names, {item.name for item in folder.iterdir() if item.is_symlink()}
-        out = trees.leading_out(folder, str(folder), only | links)
+        out = trees.outside_links(folder, str(folder), only | links)
         remarks += [sentence for name, sentence in beside.remarks.items() if name not in out]
     elif not os.path.lexists(path / MANIFEST):
-        out = trees.leading_out(folder, str(folder))
+        out = trees.outside_links(folder, str(folder))
     for name, target in out.items():
         needed = only is None or name.partition("/")[0] in only
         if target is None or not needed or not is_allowed(target):

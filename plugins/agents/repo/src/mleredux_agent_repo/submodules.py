@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.agent import GIT_TOKEN, lent
+from mleredux.plugin.agent import GIT_TOKEN, provided_secrets
 
 from mleredux_agent_repo import git, trees
 from mleredux_agent_repo.references import DEFAULT_HOSTS, SCHEME, named_hosts, parse
@@ -82,7 +82,7 @@ def _checked(path: str, address: str, origin: str | None) -> str:
     except MlereduxError as error:
         raise _refused(path, error.message.rstrip(".")) from None
     host, own = _host(address), _host(origin or "")
-    if host != own and (lent().get(GIT_TOKEN) or not ({host} & {*(named_hosts() or DEFAULT_HOSTS), *DEFAULT_HOSTS})):
+    if host != own and (provided_secrets().get(GIT_TOKEN) or host not in (*named_hosts(), *DEFAULT_HOSTS)):
         raise _refused(path, f"its host {host} differs from the repository's")
     return address
 

@@ -154,7 +154,7 @@ def copy(
         _refuse_too_much(shown, count, written, files, size)
 
 
-def leading_out(folder: Path, shown: str, only: frozenset[str] | None = None) -> dict[str, Path | None]:
+def outside_links(folder: Path, shown: str, only: frozenset[str] | None = None) -> dict[str, Path | None]:
     """Return links of a user's folder that point outside, with the program or package to which each points.
 
     Args:

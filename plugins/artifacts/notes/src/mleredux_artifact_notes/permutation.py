@@ -23,7 +23,7 @@ from statistics import StatisticsError, correlation
 
 from mleredux.plugin.task import Task
 
-from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_training, nudged, read_table
+from mleredux_artifact_notes.tables import KINDS, NotPermutable, Table, is_training, perturbed, read_table
 
 __all__ = ["NotPermutable", "Permutation", "permutation_of"]
 
@@ -97,7 +97,7 @@ class Permutation:
                 changed[place] = [new[0].join(_word(old).split(row[place])) for old, new, row in rows]
             for place in set(range(len(table.header) if nudge else 0)) - changed.keys():
                 cells = [row[place] if key in self.new else "" for key, row in zip(keys, table.rows, strict=True)]
-                near = nudged(cells, nudge or Random())
+                near = perturbed(cells, nudge or Random())
                 changed[place] = [new or row[place] for new, row in zip(near, table.rows, strict=True)]
         table.write(target, order, changed)
 
@@ -148,7 +148,7 @@ def permutation_of(task: Task, public: Path, random: Random) -> Permutation:
     fixed = _find_tables(permutation, tables, sample, targets)
     if not permutation.years:
         permutation.new = _exchanged(ids, fixed, random)
-        _doubt_order(permutation, tables)
+        _record_ordered_tables(permutation, tables)
     _find_files(permutation, public)
     return permutation
 
@@ -269,7 +269,7 @@ def _exchanged(ids: list[Key], fixed: dict[Key, list[str]], random: Random) -> d
     return new
 
 
-def _doubt_order(permutation: Permutation, tables: dict[Path, Table]) -> None:
+def _record_ordered_tables(permutation: Permutation, tables: dict[Path, Table]) -> None:
     """Record tables whose row order may be meaningful, as in a time series, and ids with parts that may be
     meaningful.
     """
@@ -282,7 +282,7 @@ def _doubt_order(permutation: Permutation, tables: dict[Path, Table]) -> None:
             permutation.doubts.append(f"The order of the rows of {path} may have a meaning.")
 
 
-def doubt_ids(task: Task, public: Path) -> list[str]:
+def find_id_dependence(task: Task, public: Path) -> list[str]:
     """Return a sentence if the data depends on the order of the ids, for example because they were assigned in order of
     time.
     """

@@ -90,7 +90,7 @@ def is_training(path: Path) -> bool:
     return any(_TRAINING.search(part) for part in path.parts)
 
 
-def nudged(cells: Sequence[str], random: Random) -> Sequence[str]:
+def perturbed(cells: Sequence[str], random: Random) -> Sequence[str]:
     """Change decimal numbers by a thousandth of their range, but at least in their last digit; other columns are
     unchanged."""
     known = [cell for cell in cells if cell]

@@ -17,7 +17,7 @@ from random import Random
 from mleredux.errors import Cancelled
 from mleredux.plugin.agent import Agent, Grants
 from mleredux.plugin.artifact import Cause, Run, RunStore
-from mleredux.plugin.host import Job, Prepared, StageContext, as_prepared, ask_child, make_report, run_agent
+from mleredux.plugin.host import Job, Prepared, StageContext, as_prepared, make_report, run_agent, score_in_child
 from mleredux.plugin.sandbox import Built
 from mleredux.plugin.task import Task
 
@@ -191,15 +191,15 @@ class Trial:
     def _scores(self, jobs: Sequence[Job]) -> list[float | None]:
         answers: list[float | None] = []
         while len(answers) < len(jobs):
-            results = ask_child(jobs[len(answers) :], self._context.catalogue, cancelled=self._context.cancelled)
+            results = score_in_child(jobs[len(answers) :], self._context.catalogue, cancelled=self._context.cancelled)
             answers += [item["score"]["value"] if "score" in item else None for item in results]
         rounded = (make_report(job.task, score, path="", exists=True) for job, score in zip(jobs, answers, strict=True))
         return [report.score for report in rounded]
 
-    def say(self, message: str) -> None:
+    def report(self, message: str) -> None:
         """Report progress.
 
         Raises:
             Cancelled: A user cancelled the run.
         """
-        self._context.say(message)
+        self._context.report(message)

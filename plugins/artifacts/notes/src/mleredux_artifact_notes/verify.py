@@ -14,7 +14,7 @@ from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Report, Verification
 
-from mleredux_artifact_notes.permutation import NotPermutable, doubt_ids, permutation_of
+from mleredux_artifact_notes.permutation import NotPermutable, find_id_dependence, permutation_of
 from mleredux_artifact_notes.rerun import RUNNER, copy_output, copy_programs, entry_point, names_dates, needs, shares
 from mleredux_artifact_notes.targets import ALL, Relabelling, agreement, is_constant, relabelling_of, targets_of
 
@@ -122,10 +122,10 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     sign = -1.0 if report.is_lower_better else 1.0
     deviation: float | None = None
     doubts = [f"It may need {code.lacks}, which were not available in the rerun."] if code.lacks else []
-    nudged, looks_up = _nudged(code, report, restored)
+    perturbed, looks_up = _repeat_perturbed(code, report, restored)
     for number in range(REPETITIONS):
-        trial.say(f"executing the program again ({number + 1} of at most {REPETITIONS})")
-        again, more_doubts = nudged if nudged and number == 0 else _repeat(code, restored)
+        trial.report(f"executing the program again ({number + 1} of at most {REPETITIONS})")
+        again, more_doubts = perturbed if perturbed and number == 0 else _repeat(code, restored)
         doubts += more_doubts
         scores.append(again)
         if sign * (score - again) <= 0 or again in scores[:-1]:  # the score was achieved, or the code is not random
@@ -142,7 +142,7 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     why = f"Executed again on permuted test data, the program achieves {plain(best, 6)}; the submission has {mine}"
     if sign * (score - best) > allowed:
         why = f"{why} (tolerance {plain(allowed, 2)})."
-        doubts = doubts or doubt_ids(trial.task, trial.public)
+        doubts = doubts or find_id_dependence(trial.task, trial.public)
         status: Status = "not attempted" if doubts else "not reproducible"
         return Verification(status=status, why=" ".join([why, *doubts[:1]]), tolerance=allowed, **facts)
     status, more = _learns(code, report, restored)
@@ -152,11 +152,11 @@ def _verified(code: _Code, report: Report, folder: Path) -> Verification:
     return Verification(status=status, why=f"{why}. {more}".strip(), tolerance=allowed, **facts)
 
 
-def _nudged(code: _Code, report: Report, restored: Path) -> tuple[_Again | None, str]:
+def _repeat_perturbed(code: _Code, report: Report, restored: Path) -> tuple[_Again | None, str]:
     """Execute on slightly different test rows, like `_repeat`; if the score is clearly worse, as it is for a lookup,
     return None and a sentence that describes how.
     """
-    code.trial.say("executing the program again, on slightly different test rows")
+    code.trial.report("executing the program again, on slightly different test rows")
     try:
         worse, again = _compared(code.trial, report, restored, partial(_repeat, code, restored, nudge=SystemRandom()))
     except NotPermutable as error:
@@ -200,7 +200,7 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
         relabelling = relabelling_of(trial.task, public)
     except NotPermutable as error:
         return "not attempted", f"It can't be determined whether the program learns: {error}"
-    trial.say("executing the program once more, with other training targets")
+    trial.report("executing the program once more, with other training targets")
     changed = restored.with_name("changed.csv")
     try:
         _repeat(code, changed, relabelling)
@@ -242,7 +242,7 @@ def _gain(code: _Code, report: Report, relabelling: Relabelling, restored: Path)
     else an empty text."""
     if not relabelling.new:
         return ""
-    code.trial.say("executing the program again, with other names of the classes")
+    code.trial.report("executing the program again, with other names of the classes")
     relabelling.keeps, back = False, restored.with_name("back.csv")
     worse, again = _compared(code.trial, report, back, partial(_repeat, code, back, relabelling))
     if worse:
@@ -288,7 +288,7 @@ def _repeat(
 
 def _standard_error(trial: Trial, report: Report, restored: Path) -> float:
     """Return the standard error of the score: the larger of those of the submission and the repetition."""
-    trial.say("estimating the standard error of the score")
+    trial.report("estimating the standard error of the score")
     errors = [trial.standard_error(path) for path in (trial.run.path / report.submission_path, restored)]
     known = [error for error in errors if error is not None]
     return max(known) if known else UNKNOWN * abs(report.score or 0.0)

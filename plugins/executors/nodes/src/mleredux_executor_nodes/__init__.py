@@ -3,7 +3,7 @@
 | module | contents |
 |---|---|
 | `local` | the executor `local`: processes of this machine |
-| `elsewhere`, `followed_run` | submission of runs to an executor, and monitoring |
+| `remote_runs`, `followed_run` | submission of runs to an executor, and monitoring |
 | `node`, `lease` | the program on a node that executes and publishes one run; the right to write to its folder |
 | `objects`, `snapshots`, `shelf` | object stores; folders as pieces; transfer of prepared data to nodes |
 | `replica`, `stored_runs` | runs that nodes publish to object stores, and reading them back |
@@ -48,10 +48,10 @@ class Nodes:
 
     def execute(self, pipeline: Pipeline, runs: Sequence[Run]) -> None:
         """Execute runs at the pipeline's executor to their end."""
-        from mleredux_executor_nodes.elsewhere import Elsewhere
+        from mleredux_executor_nodes.remote_runs import RemoteRuns
 
         assert pipeline.executor is not None
-        Elsewhere(pipeline, pipeline.executor).execute(runs)
+        RemoteRuns(pipeline, pipeline.executor).execute(runs)
 
     def publish(self, run: Run) -> None:
         """Publish an ended run that was changed locally."""

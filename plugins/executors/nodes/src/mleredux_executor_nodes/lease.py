@@ -38,7 +38,7 @@ def fence_of(folder: Path) -> int:
         return 0
 
 
-def next_fence(folder: Path) -> int:
+def new_fence(folder: Path) -> int:
     """Issue a number for the next worker; writes by all earlier workers are rejected from now on.
 
     Raises:
@@ -49,7 +49,7 @@ def next_fence(folder: Path) -> int:
     return number
 
 
-def take_away(folder: Path) -> int:
+def revoke_lease(folder: Path) -> int:
     """Reject further writes of the current worker, even if it can't be killed now, and free its lock.
 
     A writer opens the event log, then compares its number, then writes: if it still compared the old number, it opened
@@ -58,7 +58,7 @@ def take_away(folder: Path) -> int:
     Raises:
         OSError: The folder can't be written.
     """
-    number = next_fence(folder)
+    number = new_fence(folder)
     for name in (_LOG_FILE, _LOCK_FILE):
         with contextlib.suppress(FileNotFoundError):
             write_atomically(folder / name, (folder / name).read_bytes())

@@ -26,9 +26,9 @@ from mleredux.errors import MlereduxError, ResumeRefused, StoreError
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.executor import ObjectStore
 from mleredux.plugin.files import cache_dir
-from mleredux.plugin.host import lend, read_ticket
+from mleredux.plugin.host import provide_secrets, read_ticket
 
-from mleredux_executor_nodes.lease import Lease, next_fence, take_away
+from mleredux_executor_nodes.lease import Lease, new_fence, revoke_lease
 from mleredux_executor_nodes.replica import Replica
 
 _EVERY = 2.0
@@ -81,7 +81,7 @@ class Publication:
                 self._replica.push()
             except ResumeRefused as error:
                 print(error, file=sys.stderr)
-                next_fence(self._folder)  # the lease is lost: nothing more is written
+                new_fence(self._folder)  # the lease is lost: nothing more is written
                 return
             except (StoreError, OSError) as error:  # the run continues; it is published when the store responds
                 print(error, file=sys.stderr)
@@ -140,7 +140,7 @@ def main_from(url: str, run_id: str, nonce: str) -> None:
     if not replica.claim(nonce):
         return
     if folder.exists():
-        take_away(folder)
+        revoke_lease(folder)
     if not replica.current:
         _sweep(folder)
         remove_tree(folder)
@@ -201,8 +201,8 @@ def _execute(
     store = RunStore(folder.parent)
     run = store.get(folder.name)
     with contextlib.ExitStack() as stack:
-        stack.enter_context(lend(*loan))
-        lease = stack.enter_context(Lease(folder, take_away(folder)))
+        stack.enter_context(provide_secrets(*loan))
+        lease = stack.enter_context(Lease(folder, revoke_lease(folder)))
         run.guard(lease.check)
         data = Path(run.spec.data_dir)
         if source is not None:

@@ -15,7 +15,7 @@ from mleredux.plugin.executor import Executor, JobSpec, JobStatus
 from mleredux.plugin.host import Pipeline, read_ticket, write_ticket
 
 from mleredux_executor_nodes.followed_run import FollowedRun
-from mleredux_executor_nodes.lease import LEASE_SECONDS, LONGEST_LOOK, calm_seconds, read_lease, take_away
+from mleredux_executor_nodes.lease import LEASE_SECONDS, LONGEST_LOOK, calm_seconds, read_lease, revoke_lease
 from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.shelf import Shelf
@@ -42,7 +42,7 @@ _OVERHEAD_SECONDS = 4 * 3600.0
 """Seconds for everything except the agent."""
 
 
-class Elsewhere:
+class RemoteRuns:
     """Runs of a pipeline at its executor.
 
     Args:
@@ -123,7 +123,7 @@ class Elsewhere:
 
     def _add(self, runs: Sequence[Run], *, checked: bool = False) -> None:
         wanted = [run for run in runs if not run.state.final]
-        self.open |= {run.id: followed_run for run in wanted if (followed_run := self._found(run))}
+        self.open |= {run.id: followed_run for run in wanted if (followed_run := self._recovered(run))}
         fresh = [run for run in wanted if run.id not in self.open]
         if checked:
             self._check_sizes(fresh)
@@ -175,7 +175,7 @@ class Elsewhere:
                 followed_run.problem = error.message
             return {}
 
-    def _found(self, run: Run) -> FollowedRun | None:
+    def _recovered(self, run: Run) -> FollowedRun | None:
         """Return a run whose job was submitted by an earlier process; if the job has ended, `step` submits another
         one."""
         ticket = read_ticket(run.path)
@@ -256,12 +256,12 @@ class Elsewhere:
         elif silent > (_SILENT_SECONDS if followed_run.started else _START_SECONDS):
             self._stop(followed_run)  # once this job has ended, the run continues with another one
         elif silent > LEASE_SECONDS:
-            followed_run.problem = self._unheard()
+            followed_run.problem = self._silent_node()
         detail = f"waiting for {followed_run.problem}" if followed_run.problem else status.detail or status.state
         self._show(followed_run, f"{shown} ({self._executor.id}: {detail})")
         return False
 
-    def _unheard(self) -> str:
+    def _silent_node(self) -> str:
         """Return what a run waits for if its node writes nothing."""
         where = self._objects.url if self._objects is not None else "the runs directory"
         return f"its node, which writes nothing to {where} and may be unable to reach it"
@@ -272,11 +272,11 @@ class Elsewhere:
             followed_run.replica.pull()
             followed_run.pulled = now
 
-    def _take_away(self, followed_run: FollowedRun) -> None:
+    def _fence(self, followed_run: FollowedRun) -> None:
         """Reject further writes by a job."""
         if followed_run.replica is not None:
             followed_run.replica.fence()
-        take_away(followed_run.run.path)
+        revoke_lease(followed_run.run.path)
 
     def _cancelled(self, followed_run: FollowedRun, status: JobStatus | None, now: float) -> bool:
         """End a run that was cancelled and does not end on its own; return whether it has ended."""
@@ -310,7 +310,7 @@ class Elsewhere:
             message = f"{_MOST_JOBS} jobs of {self._executor.id} in a row ended without making progress.{detail}"
             return self._give_up(followed_run, message)
         if not (followed_run.started or followed_run.refused):
-            followed_run.problem = self._unheard()
+            followed_run.problem = self._silent_node()
         if time.monotonic() < followed_run.again:
             return False
         try:
@@ -335,12 +335,12 @@ class Elsewhere:
         """Kill a job, and reject its further writes."""
         with contextlib.suppress(ExecutorError):
             self._executor.cancel(followed_run.job)
-        self._take_away(followed_run)
+        self._fence(followed_run)
         followed_run.changed = time.monotonic()
 
     def _give_up(self, followed_run: FollowedRun, message: str) -> bool:
         """Mark a run as failed; return whether no job is executing it anymore."""
-        self._take_away(followed_run)
+        self._fence(followed_run)
         if not followed_run.run.give_up(Cause.ENVIRONMENT_BROKE, message):
             return False
         self._close(followed_run)

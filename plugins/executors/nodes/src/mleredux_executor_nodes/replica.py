@@ -60,7 +60,7 @@ class Replica:
         self._writer = secrets.token_hex(8)
         self._head: dict[str, Any] | None = None
         self._tag: str | None = None
-        self.tree, self._name, self._looked = Tree(), "", ""
+        self.tree, self._name, self._tree_name = Tree(), "", ""
         self._scanner = Scanner(folder, skip=_private, grows=_grows)
         self._names: dict[str, str] = {}
 
@@ -82,10 +82,10 @@ class Replica:
         """
         self._load()
         mine = {"writer": self._writer, "attempt": self.attempt + 1, "lease": None}
-        self._change(lambda _head: True, ticket={}, **mine, **self._wishes())
+        self._change(lambda _head: True, ticket={}, **mine, **self._user_requests())
         self.update()
         self.push()
-        self._change(self._is_ours, ticket=ticket, writer="", **self._wishes())
+        self._change(self._is_ours, ticket=ticket, writer="", **self._user_requests())
 
     def fence(self) -> None:
         """Reject further writes of all attempts.
@@ -96,7 +96,7 @@ class Replica:
         self._load()
         self._change(lambda _head: True, ticket={}, writer="")
 
-    def look(self) -> None:
+    def load_tree(self) -> None:
         """Read only the list of the run's files.
 
         Raises:
@@ -107,8 +107,8 @@ class Replica:
         name = (self._head or {}).get("tree")
         if not name:
             raise NotFound(f"{self._objects.url} has no run {self.folder.name}.", hint="It may have been deleted.")
-        if name != self._looked:
-            self.tree, self._looked = Tree.load(self.piece(name)), name
+        if name != self._tree_name:
+            self.tree, self._tree_name = Tree.load(self.piece(name)), name
 
     def piece(self, name: str) -> bytes:
         """Return a piece of a file.
@@ -118,7 +118,7 @@ class Replica:
         """
         try:
             return self._get(name)
-        except _Gone:
+        except _Deleted:
             raise self._incomplete() from None
 
     def delete(self) -> None:
@@ -151,8 +151,8 @@ class Replica:
             NotFound: The object store has no such run.
             StoreError: The object store does not respond; the objects are deleted with the run.
         """
-        self.look()
-        attempt, wanted = self.attempt, {*self.tree.names(), self._looked, "head"}
+        self.load_tree()
+        attempt, wanted = self.attempt, {*self.tree.names(), self._tree_name, "head"}
         stored = ((key, key.removeprefix(f"{self._home}/")) for key in self._objects.keys(self._home))
         # newer attempts may be writing
         old = [key for key, name in stored if name not in wanted and int(name.partition("/")[0]) <= attempt]
@@ -184,7 +184,7 @@ class Replica:
         head = self._head or {}
         if head.get("lease") and head["lease"] != read_lease(self.folder):
             write_atomically(self.folder / LEASE_FILE, json.dumps(head["lease"]))
-        wishes = self._wishes()
+        wishes = self._user_requests()
         if head and any(head.get(name) != wish for name, wish in wishes.items()):
             self._change(lambda head: head.get("writer") != "" or bool(head.get("ticket")), **wishes)
 
@@ -216,7 +216,7 @@ class Replica:
             raise ResumeRefused(f"Run {self.folder.name} was assigned to another job.", hint="This job must stop.")
         self._note(tree, name)
         self._objects.delete(f"{self._home}/{name}" for name in dropped)
-        self._obey()
+        self._apply_requests()
 
     def _is_ours(self, head: dict[str, Any]) -> bool:
         return head.get("writer") == self._writer
@@ -269,7 +269,7 @@ class Replica:
                 if self._name or not self.current:
                     wanted = tree.without(self._left_out) if self._left_out else tree
                     restore(self.folder, wanted, self._get, skip=_private, grows=_grows, known=self.tree, last=_EVENTS)
-            except _Gone:  # a newer tree has replaced it
+            except _Deleted:  # a newer tree has replaced it
                 self._load()
                 if (self._head or {}).get("tree") == name:
                     raise self._incomplete() from None
@@ -294,7 +294,7 @@ class Replica:
     def _get(self, name: str) -> bytes:
         data = read_verified(self._objects, f"{self._home}/{name}")
         if data is None:
-            raise _Gone
+            raise _Deleted
         return data
 
     def _incomplete(self) -> StoreError:
@@ -302,18 +302,18 @@ class Replica:
             f"Objects of run {self.folder.name} are missing from {self._objects.url}.", hint="Submit it again."
         )
 
-    def _wishes(self) -> dict[str, Any]:
+    def _user_requests(self) -> dict[str, Any]:
         """Return users' requests for the run: to cancel it, or not to grade it before a time."""
         run = Run(self.folder)
         end = run.hold_end
         return {"cancel": run.cancel_asked, "hold": end.isoformat() if end else None}
 
-    def _obey(self) -> None:
+    def _apply_requests(self) -> None:
         """Apply users' requests in the directory of a node."""
         head, run = self._head or {}, Run(self.folder)
         if head.get("cancel") and not run.cancel_asked:
             run.ask_to_cancel()
-        if "hold" in head and head["hold"] != self._wishes()["hold"]:
+        if "hold" in head and head["hold"] != self._user_requests()["hold"]:
             run.hold(datetime.fromisoformat(head["hold"])) if head["hold"] else run.release()
 
 
@@ -344,5 +344,5 @@ def publish_again(catalogue: Catalogue, folder: Path) -> None:
         replica.sweep()
 
 
-class _Gone(Exception):
+class _Deleted(Exception):
     """An object was deleted after it was referenced."""

@@ -167,7 +167,7 @@ class Scanner:
             return before
         kept: Pieces = ()
         if before is not None and self._grows(path) and before[0][0] == status.st_ino and before[1].size < size:
-            kept = _few(before[1].pieces)
+            kept = _without_small(before[1].pieces)
         with open_regular(name, folder) as file:
             changed_at = os.fstat(file.fileno()).st_ctime_ns
             pieces = (*kept, *_pieces(file.fileno(), sum(length for _, length in kept), size, put))
@@ -178,7 +178,7 @@ class Scanner:
         return identity, File(stat.S_IMODE(status.st_mode), held, changed, pieces)
 
 
-def _few(pieces: Pieces) -> Pieces:
+def _without_small(pieces: Pieces) -> Pieces:
     """Return the pieces without the many small ones at the end."""
     small = sum(1 for _ in itertools.takewhile(lambda piece: piece[1] < PIECE, reversed(pieces)))
     return pieces[: len(pieces) - small] if small > _MOST_SMALL else pieces

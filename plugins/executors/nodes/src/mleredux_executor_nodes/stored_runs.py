@@ -120,7 +120,7 @@ class StoredRuns:
             known.used = time.monotonic()
         try:
             with known.lock:
-                known.replica.look()
+                known.replica.load_tree()
                 if files:
                     known.replica.update()
                     known.size = known.replica.tree.without(_left_out).size

@@ -119,7 +119,7 @@ def end_idle(seconds: float) -> None:
 _idle = Idle()
 
 
-def give(jobs: list[dict[str, Any]], env: dict[str, str]) -> None:
+def submit(jobs: list[dict[str, Any]], env: dict[str, str]) -> None:
     """Create the actors of jobs."""
     for job in jobs:
         actor = ray.remote(**job["options"], lifetime="detached", namespace=_NAMESPACE, max_restarts=-1)(Job)
@@ -127,7 +127,7 @@ def give(jobs: list[dict[str, Any]], env: dict[str, str]) -> None:
         actor.remote(job["command"], {**env, **limits}, job["folder"])
 
 
-def news(names: list[str]) -> dict[str, list[str]]:
+def poll(names: list[str]) -> dict[str, list[str]]:
     """Return the state of each actor, with its node or, if it is dead, the cause."""
     actors_by_name: dict[str, dict[str, Any]] = {}
     for state in (*_WAITING, "ALIVE"):
@@ -181,7 +181,7 @@ def main(address: str) -> None:
     """Answer requests on standard input until it is closed."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # keeps Ray's output out of the answers
-    functions: dict[str, Callable[..., Any]] = {"give": give, "news": news, "stop": stop, "nodes": nodes}
+    functions: dict[str, Callable[..., Any]] = {"submit": submit, "poll": poll, "stop": stop, "nodes": nodes}
     connected = False
     for line in sys.stdin:
         name, arguments = json.loads(line)

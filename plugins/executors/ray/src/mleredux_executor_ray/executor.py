@@ -66,14 +66,14 @@ class RayExecutor:
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes with the memory available to agents; custom resources and labels become labels."""
-        return [_node(node) for node in self._ask("nodes")]
+        return [_node(node) for node in self._call("nodes")]
 
     def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
         """Create a detached actor for each run; if one is refused, none remains."""
         options, names = _options(), [f"{spec.run_id}-{secrets.token_hex(4)}" for spec in specs]
         jobs = [_job(spec, name, options) for spec, name in zip(specs, names, strict=True)]
         try:
-            self._ask("give", jobs=jobs, env=job_environment())
+            self._call("submit", jobs=jobs, env=job_environment())
         except BaseException:
             for name in names:
                 with contextlib.suppress(ExecutorError):
@@ -84,16 +84,16 @@ class RayExecutor:
     def poll(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
         """Return the states of actors."""
         names = list(jobs)
-        return {job: JobStatus(*status) for job, status in self._ask("news", names=names).items()} if names else {}
+        return {job: JobStatus(*status) for job, status in self._call("poll", names=names).items()} if names else {}
 
     def cancel(self, job: str) -> None:
         """Kill an actor; its supervisor then ends all processes of the run, first with SIGTERM to the main one."""
-        self._ask("stop", name=job)
+        self._call("stop", name=job)
 
     def fetch(self, spec: JobSpec) -> None:
         """Do nothing: the nodes share the file system."""
 
-    def _ask(self, name: str, /, **arguments: Any) -> Any:
+    def _call(self, name: str, /, **arguments: Any) -> Any:
         """Return the connected program's answer."""
         with self._lock:
             driver = self._connected()

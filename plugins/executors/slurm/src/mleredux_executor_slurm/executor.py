@@ -58,7 +58,7 @@ class SlurmExecutor:
     def nodes(self) -> Sequence[Node]:
         """Return the nodes with the memory available to agents, and with their partitions and features as labels."""
         nodes: dict[str, Node] = {}
-        for line in _ask("sinfo", "--Node", "--noheader", "--format=%N|%c|%m|%G|%P|%f|%T").splitlines():
+        for line in _run("sinfo", "--Node", "--noheader", "--format=%N|%c|%m|%G|%P|%f|%T").splitlines():
             name, cpus, memory, gres, partition, features, state = line.split("|")
             labels = {partition.rstrip("*"), *(feature for feature in features.split(",") if feature != "(null)")}
             labels |= set(nodes[name].labels) if name in nodes else set()
@@ -99,8 +99,8 @@ class SlurmExecutor:
 
     def cancel(self, job: str) -> None:
         """Cancel a job with SIGKILL: the caller has already waited."""
-        _ask("scancel", "--full", "--signal=KILL", job, ignore=True)
-        _ask("scancel", job, ignore=True)
+        _run("scancel", "--full", "--signal=KILL", job, ignore=True)
+        _run("scancel", job, ignore=True)
 
     def fetch(self, spec: JobSpec) -> None:
         """Do nothing: the nodes share the file system."""
@@ -127,7 +127,7 @@ def _submit(requirements: Sequence[str], specs: Sequence[JobSpec]) -> dict[str, 
     """Submit an array; return its jobs by the ids of runs."""
     options = shlex.split(os.environ.get(OPTIONS_VARIABLE, ""))
     last = (f"--job-name={JOB_NAME}", f"--array=0-{len(specs) - 1}")  # identifies the jobs, regardless of the options
-    number = _ask("sbatch", "--parsable", *requirements, *options, *last, script=_script(specs))
+    number = _run("sbatch", "--parsable", *requirements, *options, *last, script=_script(specs))
     number = number.strip().partition(";")[0]
     return {spec.run_id: f"{number}_{index}" for index, spec in enumerate(specs)}
 
@@ -142,7 +142,7 @@ def _queue() -> dict[str, JobStatus]:
     """Return the state of each job of this user that the controller still knows."""
     statuses = {}
     words = ("--me", f"--name={JOB_NAME}", "--states=all", "--array", "--noheader", "--format=%F_%K|%T|%r|%N")
-    for line in _ask("squeue", *words).splitlines():
+    for line in _run("squeue", *words).splitlines():
         job, state, reason, node = line.split("|", 3)
         if state in _RUNNING:
             statuses[job] = JobStatus("running", node)
@@ -161,7 +161,7 @@ def _account(jobs: Sequence[str]) -> dict[str, JobStatus]:
         selection = f"--jobs={','.join(jobs[start : start + _MOST_ELEMENTS])}"
         words = ("--allocations", "--noheader", "--parsable2", "--format=JobID,State,NodeList")
         with contextlib.suppress(ExecutorError):
-            for line in _ask("sacct", selection, *words).splitlines():
+            for line in _run("sacct", selection, *words).splitlines():
                 job, state, node = line.split("|")
                 if job in statuses and state not in _RUNNING | _WAITING:  # else accounting lags
                     statuses[job] = JobStatus("ended", f"{_ended(state)} on {node}")
@@ -182,7 +182,7 @@ def _gpus(gres: str) -> int:
     return total
 
 
-def _ask(*words: str, script: str | None = None, ignore: bool = False) -> str:
+def _run(*words: str, script: str | None = None, ignore: bool = False) -> str:
     try:
         done = subprocess.run(
             words, input=script, capture_output=True, text=True, timeout=_COMMAND_SECONDS, env=job_environment()

@@ -71,7 +71,7 @@ def command(
         catalogue=catalogue(ctx),
         least=min(3, most),
         most=most,
-        tell=lambda text: None if as_json else click.echo(text, err=True),
+        report=lambda text: None if as_json else click.echo(text, err=True),
         **search,
     )
     last, first = bisection.find()

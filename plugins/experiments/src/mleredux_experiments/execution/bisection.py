@@ -126,7 +126,7 @@ class Bisection:
     jobs: int = 1
     runs_dir: Path | str | None = None
     data_dir: Path | str | None = None
-    tell: Callable[[str], None] = lambda _text: None
+    report: Callable[[str], None] = lambda _text: None
     steps: list[Step] = field(default_factory=list)
     _seeds: int = 0
 
@@ -150,15 +150,15 @@ class Bisection:
             middle = (low + high) // 2
             decided = self._decide(middle, good, bad, level)
             if decided is None:
-                self._tell_seeds(level)
+                self._report_seeds(level)
                 break
             low, high = (middle, high) if decided == "good" else (low, middle)
         return self.history[low], self.history[high]
 
-    def _tell_seeds(self, level: float) -> None:
+    def _report_seeds(self, level: float) -> None:
         good, bad = (self._values(end, self.most) for end in (0, len(self.history) - 1))
         if good and bad and (seeds := seeds_needed(good, bad, level)) > self.most:
-            self.tell(f"For an effect this small, a step needs about {seeds} seeds; the maximum is {self.most}.")
+            self.report(f"For an effect this small, a step needs about {seeds} seeds; the maximum is {self.most}.")
 
     def _ends(self, low: int, high: int) -> tuple[Values, Values | None, int]:
         for seeds in range(self.least, self.most + 1):
@@ -211,7 +211,7 @@ class Bisection:
         means = {task: float(np.mean(scores)) for task, scores in (values or {}).items()}
         runs = seeds * len(self.tasks)
         self.steps.append(Step(self.history[number], decided, runs, means))
-        self.tell(f"{commit_of(self.history[number])[:12]} is {decided or 'undecided'} after {counted(runs, 'run')}")
+        self.report(f"{commit_of(self.history[number])[:12]} is {decided or 'undecided'} after {counted(runs, 'run')}")
 
     def _values(self, number: int, seeds: int) -> Values | None:
         """Return the values of a commit for this number of seeds, making missing runs; None if the runs of some task

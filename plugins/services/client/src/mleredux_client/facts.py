@@ -17,7 +17,7 @@ _Work = TypeVar("_Work", SubmissionRecord, BuildRecord)
 _Value = TypeVar("_Value")
 
 
-class _Told(Generic[_Value]):
+class _Fact(Generic[_Value]):
     """A read-only attribute: the record's field of the same name."""
 
     def __init__(self, doc: str) -> None:
@@ -48,7 +48,7 @@ class Facts(ABC, Generic[Record]):
     def __init__(self, record: Record) -> None:
         self.record = record
 
-    id = _Told[str]("Its id at the service.")
+    id = _Fact[str]("Its id at the service.")
 
     @property
     @abstractmethod
@@ -65,22 +65,22 @@ class RunFacts(Facts[RunRecord]):
 
     _model, _kind = RunRecord, "run"
 
-    task = _Told[str]("Id of the task.")
-    agent = _Told[str]("Id of the agent, or its pinned reference.")
-    sandbox = _Told[str | None]("Where the agent runs.")
-    seed = _Told[int]("The seed given to the agent.")
-    cause = _Told[str | None]("Why it failed: `agent_crashed`, `out_of_memory`, …")
-    message = _Told[str | None]("One sentence on why it failed.")
-    waiting_for = _Told[str | None]("Why it is still queued, or does not continue during an outage.")
-    score = _Told[float | None]("The score of the submission that counts.")
-    medal = _Told[str | None]("`gold`, `silver`, `bronze` or None.")
-    verdict = _Told[str | None]("How far the result can be trusted: `verified`, `tainted`, …")
-    valid = _Told[bool | None]("Whether the submission could be scored.")
-    created_at = _Told[datetime | None]("When it was requested.")
-    started_at = _Told[datetime | None]("When it left the queue.")
-    ended_at = _Told[datetime | None]("When it became final.")
+    task = _Fact[str]("Id of the task.")
+    agent = _Fact[str]("Id of the agent, or its pinned reference.")
+    sandbox = _Fact[str | None]("Where the agent runs.")
+    seed = _Fact[int]("The seed given to the agent.")
+    cause = _Fact[str | None]("Why it failed: `agent_crashed`, `out_of_memory`, …")
+    message = _Fact[str | None]("One sentence on why it failed.")
+    waiting_for = _Fact[str | None]("Why it is still queued, or does not continue during an outage.")
+    score = _Fact[float | None]("The score of the submission that counts.")
+    medal = _Fact[str | None]("`gold`, `silver`, `bronze` or None.")
+    verdict = _Fact[str | None]("How far the result can be trusted: `verified`, `tainted`, …")
+    valid = _Fact[bool | None]("Whether the submission could be scored.")
+    created_at = _Fact[datetime | None]("When it was requested.")
+    started_at = _Fact[datetime | None]("When it left the queue.")
+    ended_at = _Fact[datetime | None]("When it became final.")
 
-    notes = _Told[str | None]("As given by `update`.")
+    notes = _Fact[str | None]("As given by `update`.")
 
     @property
     def queue(self) -> QueuePlace | None:
@@ -129,7 +129,7 @@ class ExperimentFacts(Facts[ExperimentRecord]):
 
     _model, _kind = ExperimentRecord, "experiment"
 
-    name = _Told[str | None]("As given.")
+    name = _Fact[str | None]("As given.")
 
     @property
     def counts(self) -> dict[str, int]:
@@ -162,8 +162,8 @@ class WorkFacts(Facts[_Work]):
 
     _final: ClassVar[frozenset[str]]
 
-    status = _Told[str]("`queued`, the current step, or the final state.")
-    message = _Told[str | None]("One sentence on why it failed.")
+    status = _Fact[str]("`queued`, the current step, or the final state.")
+    message = _Fact[str | None]("One sentence on why it failed.")
 
     @property
     def finished(self) -> bool:
@@ -187,7 +187,7 @@ class SubmissionFacts(WorkFacts[SubmissionRecord]):
 
     _model, _kind, _final = SubmissionRecord, "submission", frozenset({"done", "failed"})
 
-    task = _Told[str]("Id of the task.")
+    task = _Fact[str]("Id of the task.")
 
     def __repr__(self) -> str:
         return f"<Submission {self.id} {self.task} {self.status}>"
@@ -202,9 +202,9 @@ class BuildFacts(WorkFacts[BuildRecord]):
 
     _model, _kind, _final = BuildRecord, "build", frozenset({"ready", "failed"})
 
-    agent = _Told[str]("Pinned to the build; pass it to `run`.")
-    image = _Told[str | None]("Identity of the built environment.")
-    cached = _Told[bool | None]("Whether it existed already.")
+    agent = _Fact[str]("Pinned to the build; pass it to `run`.")
+    image = _Fact[str | None]("Identity of the built environment.")
+    cached = _Fact[bool | None]("Whether it existed already.")
 
     def __repr__(self) -> str:
         return f"<Build {self.id} {self.agent} {self.status}>"

@@ -69,7 +69,7 @@ def matches(path: str, pattern: str | None) -> bool:
     return "/" not in pattern and fnmatchcase(path.rsplit("/", 1)[-1], pattern)
 
 
-def is_there(target: Path, artifact: Artifact) -> bool:
+def is_downloaded(target: Path, artifact: Artifact) -> bool:
     """Return whether a file with exactly these bytes already exists."""
     if artifact.sha256 is None or target.is_symlink() or not target.is_file():
         return False

@@ -45,7 +45,7 @@ class LocalAgent:
         return Path(self.script).stem if self.script else self.folder.name
 
     def reference(self, uploaded: str) -> str:
-        """The reference of the agent in the uploaded folder."""
+        """Return the reference of the agent in the uploaded folder."""
         part = self.script or self.part
         return f"{uploaded}#{part}" if part else uploaded
 
@@ -116,7 +116,7 @@ def packed(local: LocalAgent) -> Iterator[Package]:
 
 def files_of(local: LocalAgent) -> Iterator[str]:
     """Yield the paths of the files and links that belong to an agent, relative to its folder."""
-    only = None if local.script is None else _beside(local.folder, local.script)
+    only = None if local.script is None else _script_files(local.folder, local.script)
     docker, exceptions = _docker_rules(local.folder)
     yield from _walk(local.folder, "", [], docker, exceptions, only)
 
@@ -176,7 +176,7 @@ def _docker_rules(folder: Path) -> tuple[GitIgnoreSpec, bool]:
     return GitIgnoreSpec.from_lines(lines), any(line.startswith("!") for line in lines)
 
 
-def _beside(folder: Path, script: str) -> frozenset[str]:
+def _script_files(folder: Path, script: str) -> frozenset[str]:
     """Return the files that a script imports or names; if mleredux-rollout is missing, all modules next to it."""
     try:
         from mleredux_rollout import find_beside

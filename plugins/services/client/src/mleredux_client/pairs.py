@@ -39,7 +39,7 @@ def each(function: Callable[[T], R], items: Iterable[T], at_once: int) -> list[R
 
     def one(item: T) -> R:
         _working.stop = stop
-        keep_on()
+        check_stopped()
         return function(item)
 
     pool = ThreadPoolExecutor(at_once, thread_name_prefix="mleredux")
@@ -58,7 +58,7 @@ class Stopped(Exception):
     """Another call failed, so the result is no longer needed."""
 
 
-def keep_on() -> None:
+def check_stopped() -> None:
     """Check whether to continue; long work calls this between its steps.
 
     Raises:

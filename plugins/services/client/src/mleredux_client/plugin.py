@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 mleredux_contract = 2
 
 _COMMANDS = {
-    "account": ("account:account", "both", "Tokens, users, projects and quotas of a server."),
+    "account": ("account:account", "both", "Manage tokens, users, projects and quotas of a server."),
     "login": ("login:login", "both", "Log in to a server: prompt for a token, verify and store it."),
     "logout": ("login:logout", "both", "Log out of a server: remove its stored token."),
     "whoami": ("login:whoami", "both", "Show the authenticated user and scopes."),

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from mleredux.errors import SandboxError, file_errors
 from mleredux.models import first_problem
-from mleredux.plugin.agent import lent
+from mleredux.plugin.agent import provided_secrets
 from mleredux.plugin.gateway import includes_model
 from mleredux_llm_protocols import Family
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -233,7 +233,7 @@ def run_variables() -> dict[str, str]:
         SandboxError: The file cannot be read.
     """
     keys = key_variables()
-    return {**os.environ, **{name: value for name, value in lent().items() if name in keys}}
+    return {**os.environ, **{name: value for name, value in provided_secrets().items() if name in keys}}
 
 
 def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:

@@ -56,7 +56,7 @@ def open_gateway(run: Run, agent: Agent, socket: Path) -> RunGateway:
     folder = run.path / FOLDER
     record = Record(folder, mask.text)
     prices = Prices(config.prices, config.price_table)
-    meter = Meter(run.spec.limits, lambda budget: _tell(run, budget), lambda sentence: _warn(run, sentence))
+    meter = Meter(run.spec.limits, lambda budget: _record_exhausted(run, budget), lambda sentence: _warn(run, sentence))
     for call in record.calls:
         meter.restore(call)
     for begun in record.interrupted:
@@ -229,6 +229,6 @@ def _warn(run: Run, sentence: str) -> None:
     run.emit(Warned(plugin="gateway", message=sentence))
 
 
-def _tell(run: Run, budget: str) -> None:
+def _record_exhausted(run: Run, budget: str) -> None:
     limit = getattr(run.spec.limits, budget)
     run.emit(GatewayUse(status="exhausted", budget=budget, limit=limit))

@@ -38,7 +38,7 @@ class Record:
         self._mask = mask
         self._paths = {name: folder / name for name in (CALLS, BEGUN)}
         for path in self._paths.values():
-            _mend(path)
+            _drop_partial_line(path)
         self.calls = [_without_content(call) for call in _lines(self._paths[CALLS])]
         """Earlier calls of the run, without requests and responses."""
         finished = {call["call"] for call in self.calls}
@@ -154,7 +154,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
                 yield json.loads(line)
 
 
-def _mend(path: Path) -> None:
+def _drop_partial_line(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError), path.open("rb+") as file:
         content = file.read()
         if content and not content.endswith(b"\n"):

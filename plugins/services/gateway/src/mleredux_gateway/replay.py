@@ -42,7 +42,7 @@ class Replay:
         self.source, self.repeated, self.differences = source, 0, list[str]()
         self._renamed, self._mask, self._number = renamed, mask, 0
         answered = [call for call in calls if isinstance(call.get("request"), dict) and call.get("status")]
-        self._calls = [self._here(call) for call in sorted(answered, key=lambda call: int(call["call"]))]
+        self._calls = [self._with_new_names(call) for call in sorted(answered, key=lambda call: int(call["call"]))]
         self._forms = [self._form(call["request"]) for call in self._calls]
         self._left = list(range(len(self._calls)))
 
@@ -83,7 +83,7 @@ class Replay:
         self.repeated += 1
         return call
 
-    def _here(self, call: dict[str, Any]) -> dict[str, Any]:
+    def _with_new_names(self, call: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(call)
         for before, now in self._renamed:
             text = text.replace(json.dumps(before)[1:-1], json.dumps(now)[1:-1])

@@ -114,14 +114,14 @@ def _add_new(turns: list[Turn], call: dict[str, Any], drafts: list[_Draft], seen
         if here[turn.key] <= seen[turn.key]:
             continue
         seen[turn.key] += 1
-        if turn.role == "assistant" and _said_before(turn, drafts):
+        if turn.role == "assistant" and _is_modified_reply(turn, drafts):
             continue
         if turn.role == "tool" and _answer(turn, drafts):
             continue
         drafts.append(_Draft(turn, call["time"], copied=turn.role == "assistant"))
 
 
-def _said_before(turn: Turn, drafts: list[_Draft]) -> bool:
+def _is_modified_reply(turn: Turn, drafts: list[_Draft]) -> bool:
     """Return whether it is a reply that the agent modified: truncated, or without its reasoning or some of its
     calls."""
     for draft in drafts:

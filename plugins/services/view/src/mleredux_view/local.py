@@ -59,7 +59,7 @@ class LocalSource:
         self._texts: dict[str, str] = {}
         self._sorted: dict[tuple[str, bool], list[Record]] = {}
         self._labels: dict[str, dict[str, str]] = {}
-        self._version, self._looked, self._cost = 0, -1e9, 0.0
+        self._version, self._refreshed_at, self._cost = 0, -1e9, 0.0
         self._reading: threading.Thread | None = None
         self._unread = 0
 
@@ -84,15 +84,15 @@ class LocalSource:
 
     def runs(self, query: RunQuery) -> RunTable:
         """Return the runs that match, from memory."""
-        self._look()
+        self._refresh()
         if not query.partial and (reading := self._reading):
             reading.join()
-            self._looked = -1e9
-            self._look()
+            self._refreshed_at = -1e9
+            self._refresh()
         rows, facets = self._matching(query, self._in_order(query))
         total = len(rows)
         if query.after is not None:
-            rows = _rest(rows, query)
+            rows = _rows_after(rows, query)
         more = len(rows) > query.limit
         rows = [{**row, "labels": self._labels.get(row["id"], {})} for row in rows[: query.limit]]
         after = json.dumps(_key(rows[-1], query)) if more else None
@@ -116,7 +116,7 @@ class LocalSource:
         """Return a number that increases with each change of any run; for one run, the sizes of its files and whether
         it is alive."""
         if run_id is None:
-            self._look()
+            self._refresh()
             return str(self._version)
         path = self.store.path / run_id
         return f"{version_of(path)}-{Run(path).alive}"
@@ -167,7 +167,7 @@ class LocalSource:
                     own[name] = value
                 yield f"{'Labeled' if value else 'Removed the label of'} {run.id}."
             write_atomically(self.store.path / LABELS, json.dumps(labels, indent=1) + "\n")
-            self._looked = -1e9
+            self._refreshed_at = -1e9
 
     def _start(self, planned: RunPlan, data_dir: Path | str) -> str:
         """Create a run, let a process execute it, and return its id."""
@@ -181,11 +181,11 @@ class LocalSource:
         """Return the description of the directory and no user, since users do not sign in here."""
         return {"where": self.place, "user": None}
 
-    def _look(self) -> None:
+    def _refresh(self) -> None:
         """Read the index again unless it was read recently; if many rows are missing, a thread reads them."""
         with self._lock:
             reading = self._reading if self._reading and self._reading.is_alive() else None
-            if time.monotonic() - self._looked < max(0.5, (1 if reading else _IDLE) * self._cost):
+            if time.monotonic() - self._refreshed_at < max(0.5, (1 if reading else _IDLE) * self._cost):
                 return
             begun = time.monotonic()
             rows, labels = self.store.rows(most=0 if reading else _FIRST), _labels_in(self.store.path)
@@ -197,8 +197,8 @@ class LocalSource:
             if (rows, labels) != (self._rows, self._labels):
                 self._rows, self._labels, self._sorted, self._version = rows, labels, {}, self._version + 1
                 self._texts = {row["id"]: _searched(row, labels.get(row["id"], {})) for row in rows}
-            self._looked = time.monotonic()
-            self._cost = self._looked - begun
+            self._refreshed_at = time.monotonic()
+            self._cost = self._refreshed_at - begun
 
     def _in_order(self, query: RunQuery) -> list[Record]:
         """Return all rows in the order of a query; each order is computed once per change."""
@@ -253,7 +253,7 @@ def _key(row: Record, query: RunQuery) -> list[Any]:
     return [(value is None) == query.ascending, 0 if value is None else value, row["id"]]
 
 
-def _rest(rows: list[Record], query: RunQuery) -> list[Record]:
+def _rows_after(rows: list[Record], query: RunQuery) -> list[Record]:
     try:
         after = json.loads(query.after or "")
         if query.ascending:

@@ -11,7 +11,7 @@ from mleredux_view.guard import HEADERS, from_here
 from mleredux_view.local import version_of
 from mleredux_view.site import make_site, sign_in_page
 from mleredux_view.source import Launch, RunQuery, RunTable, Source
-from mleredux_view.visit import Registered, Visit, say
+from mleredux_view.visit import Registered, Visit, add_message
 
 __all__ = [
     "HEADERS",
@@ -21,9 +21,9 @@ __all__ = [
     "RunTable",
     "Source",
     "Visit",
+    "add_message",
     "from_here",
     "make_site",
-    "say",
     "sign_in_page",
     "version_of",
 ]

@@ -65,7 +65,7 @@ def make_site(
     pages = [page for page in all_pages(also) if actions or page.method == "GET" or page.registered in (None, *also)]
     routes += [Route(page.path, partial(_answer, source_of, page, root, also), methods=[page.method]) for page in pages]
     compressed = [Middleware(GZipMiddleware, minimum_size=2000, compresslevel=3)]
-    nowhere = partial(_answer, source_of, Declared("", _nowhere, "GET"), root, also)
+    nowhere = partial(_answer, source_of, Declared("", _not_found, "GET"), root, also)
 
     async def missed(request: Request, _error: Exception) -> Response:
         return await nowhere(request)
@@ -186,7 +186,7 @@ def find_page(pages: Iterable[Declared], path: str) -> tuple[Declared, dict[str,
     return None
 
 
-def _nowhere(_visit: Visit) -> Shown:
+def _not_found(_visit: Visit) -> Shown:
     raise missing("page with this address")
 
 

@@ -122,9 +122,9 @@ class Visit:
 
     def say(self, sentence: str) -> None:
         """Show a sentence above the next page that the visitor sees."""
-        say(self.session, sentence)
+        add_message(self.session, sentence)
 
-    def said(self) -> list[str]:
+    def messages(self) -> list[str]:
         """Return the sentences to show, which were added since the last page."""
         return [] if self.static or self.fragment else _said.pop(self.session, [])
 
@@ -233,7 +233,7 @@ class Declared(NamedTuple):
 _F = TypeVar("_F", bound=Callable[[Visit], Any])
 
 
-def say(session: str, sentence: str) -> None:
+def add_message(session: str, sentence: str) -> None:
     """Show a sentence above the next page that the visitor of a session sees."""
     _said.setdefault(session, []).append(sentence[:1000])
     while len(_said) > _SESSIONS:

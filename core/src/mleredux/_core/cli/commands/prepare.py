@@ -123,14 +123,14 @@ def _prepare_one(
     from mleredux._core.data.progress import listening
     from mleredux._core.stages.prepare import prepare, refresh_leaderboard
 
-    def heard(step: Step) -> None:
+    def show_step(step: Step) -> None:
         if stopped.is_set():
             raise Cancelled("Stopped.")
         display.show(task.id, step)
 
     row: dict[str, Any] = {"task": task.id, "ok": False}
     try:
-        with listening(heard):
+        with listening(show_step):
             done = prepare(
                 task,
                 catalogue(ctx),
@@ -139,7 +139,7 @@ def _prepare_one(
                 source=parameters["source"],
                 keep_raw=parameters["keep_raw"],
                 check_space=not parameters["ignore_space"],
-                progress=partial(display.say, task.id),
+                progress=partial(display.note, task.id),
             )
             if parameters["leaderboard"]:
                 row["leaderboard"] = str(refresh_leaderboard(task, store))
@@ -162,9 +162,9 @@ def _prepare_one(
     display.end(task.id, f"ready in {done.public.parent}")
     if done.differences:
         listed = "; ".join(map(str, done.differences))
-        display.say(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
+        display.note(task.id, f"Warning: these are not the published files, so scores can't be compared: {listed}")
     if not done.neutral:
-        display.say(task.id, "Warning: the order of inodes may reveal classes; prepare the task again with --force.")
+        display.note(task.id, "Warning: the order of inodes may reveal classes; prepare the task again with --force.")
     return {
         **row,
         "version": task.version,

@@ -14,9 +14,9 @@ from mleredux_client._async.http import AsyncHttp
 from mleredux_client._async.pages import AsyncPager
 from mleredux_client.answers import parse
 from mleredux_client.errors import Damaged, MlereduxApiError, NotFound, UsageError
-from mleredux_client.files import PARTIAL, Partial, is_there, matches, target_of
+from mleredux_client.files import PARTIAL, Partial, is_downloaded, matches, target_of
 from mleredux_client.frames import Listing
-from mleredux_client.pairs import async_each, async_sleep, keep_on
+from mleredux_client.pairs import async_each, async_sleep, check_stopped
 from mleredux_client.retries import Attempts
 
 FORMATS = {".zip": "zip", ".tar": "tar", ".tar.gz": "tar.gz", ".tgz": "tar.gz"}
@@ -62,7 +62,7 @@ class AsyncArtifactFile:
         base = Path(folder)
         base.mkdir(parents=True, exist_ok=True)
         target = target_of(base, self.path)
-        if self.info is not None and is_there(target, self.info):
+        if self.info is not None and is_downloaded(target, self.info):
             return target
         key = f"{self._http.url}\n{self._run}\n{self.path}\n{self.info.sha256 if self.info else ''}"
         known = self.info is not None and self.info.sha256 is not None
@@ -103,7 +103,7 @@ class AsyncArtifactFile:
                 part.restart()
             part.tag = response.headers.get("ETag")
             async for piece in response.aiter_bytes():
-                keep_on()
+                check_stopped()
                 part.write(piece)
                 if part.size > arrived:
                     attempts.progress()

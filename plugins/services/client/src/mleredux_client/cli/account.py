@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
-from mleredux.plugin.command import Duration, Megabytes, json_option, print_json, print_table
+from mleredux.plugin.command import CommandGroup, Duration, Megabytes, json_option, print_json, print_table
 
 from mleredux_client.calls import Call, create, known, segment
 from mleredux_client.cli.context import service
@@ -24,7 +24,7 @@ _there = service
 """An alias, since `service` is also an option."""
 
 
-def _telling(function: Callable[..., Any]) -> Callable[..., Any]:
+def _output_command(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a decorator for commands with output: they get the context first, and `--json` last."""
     return json_option(click.pass_context(function))
 
@@ -33,7 +33,7 @@ def _lists(group: click.Group, kind: str, columns: tuple[str, ...], sentence: st
     """Give a group its command `list`."""
 
     @group.command("list", help=sentence)
-    @_telling
+    @_output_command
     def listing(ctx: click.Context, as_json: bool) -> None:
         rows = list(service(ctx).pages(f"/v1/{kind}s", {}))
         print_table(rows, columns, as_json=as_json)
@@ -47,13 +47,13 @@ class _AccountGroup(click.Group):
 
 @click.group(cls=_AccountGroup)
 def account() -> None:
-    """Tokens, users, projects and quotas of a server."""
+    """Manage tokens, users, projects and quotas of a server."""
 
 
 account.add_command(webhook)
 
 
-@account.group()
+@account.group(cls=CommandGroup)
 def token() -> None:
     """Manage your tokens, or those of all users if you are an administrator."""
 
@@ -70,7 +70,7 @@ def token() -> None:
 @click.option("--project", metavar="NAME", help="Limit the token to this project.")
 @click.option("--expires-in", type=Duration(), help="Lifetime: 12h, 30d.")
 @click.option("--user", metavar="NAME", help="Owner of the token; for administrators.")
-@_telling
+@_output_command
 def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **fields: Any) -> None:
     """Create a token and print it; it is not shown again."""
     remote = service(ctx)
@@ -120,7 +120,7 @@ def secret() -> None:
 @click.option(
     "--from", "source", type=click.File(encoding="utf-8"), help="File with the value, or `-` for standard input."
 )
-@_telling
+@_output_command
 def set_secret(ctx: click.Context, name: str, project: str | None, source: TextIO | None, as_json: bool) -> None:
     """Create or replace a secret, e.g. HF_TOKEN; it can't be read back.
 
@@ -133,12 +133,12 @@ def set_secret(ctx: click.Context, name: str, project: str | None, source: TextI
     value = source.read().strip() if source is not None else click.prompt("Value", hide_input=True)
     call = Call("PUT", f"/v1/secrets/{segment(name)}", json=known({"value": value, "project": project}))
     secret = service(ctx).json(call)
-    _tell(secret, f"{name} is set. Use it: `mleredux run … --secret {name}`.", as_json)
+    _print(secret, f"{name} is set. Use it: `mleredux run … --secret {name}`.", as_json)
 
 
 @secret.command("list")
 @click.option("--project", metavar="NAME", help="List the secrets of this project.  [default: yours]")
-@_telling
+@_output_command
 def list_secrets(ctx: click.Context, project: str | None, as_json: bool) -> None:
     """List secrets, without their values."""
     rows = list(service(ctx).pages("/v1/secrets", {"project": project}))
@@ -164,13 +164,13 @@ def user() -> None:
 @_name
 @click.option("--admin", is_flag=True, help="Grant all permissions.")
 @click.option("--service", metavar="PROJECT", help="Create a service account, for a program, in this project.")
-@_telling
+@_output_command
 def create_user(ctx: click.Context, name: str, admin: bool, service: str | None, as_json: bool) -> None:
     """Create a user with their own project; `token create --user` creates their first token."""
     body = {"name": name, "admin": admin, "service": service is not None or None, "project": service}
     user = _there(ctx).json(create("/v1/users", body))
     further = f"Next: `mleredux account token create --name NAME --user {name}`."
-    _tell(user, f"{user['id']} is {user['name']}. {further}", as_json)
+    _print(user, f"{user['id']} is {user['name']}. {further}", as_json)
 
 
 _lists(user, "user", ("id", "name", "admin"), "List users.")
@@ -199,11 +199,11 @@ def project() -> None:
 
 @project.command("create")
 @_name
-@_telling
+@_output_command
 def create_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Create a project."""
     project = service(ctx).json(create("/v1/projects", {"name": name}))
-    _tell(project, f"{project['id']} is {project['name']}. Use it: `mleredux run … --project {name}`.", as_json)
+    _print(project, f"{project['id']} is {project['name']}. Use it: `mleredux run … --project {name}`.", as_json)
 
 
 _lists(project, "project", ("id", "name", "role", "created_at"), "List projects that you can see.")
@@ -211,11 +211,11 @@ _lists(project, "project", ("id", "name", "role", "created_at"), "List projects 
 
 @project.command("show")
 @_name
-@_telling
+@_output_command
 def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Show a project's usage and quota."""
     remote = service(ctx)
-    _tell_usage(remote.get(_project_path(remote, name)), as_json)
+    _print_project_usage(remote.get(_project_path(remote, name)), as_json)
 
 
 @project.command("set-quota")
@@ -238,7 +238,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 )
 @click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Share relative to other projects.")
 @click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Remove this limit.")
-@_telling
+@_output_command
 def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:
     """Change the given limits of a project's quota (for administrators)."""
     chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in limits.items()}
@@ -246,7 +246,7 @@ def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_j
     if not change:
         raise click.UsageError("Specify a limit, such as --concurrent-runs 4.")
     remote = service(ctx)
-    _tell_usage(remote.json(Call("PATCH", _project_path(remote, name), json={"quota": change})), as_json)
+    _print_project_usage(remote.json(Call("PATCH", _project_path(remote, name), json={"quota": change})), as_json)
 
 
 @project.command("add-member")
@@ -273,7 +273,7 @@ def remove_member(ctx: click.Context, name: str, user: str) -> None:
 
 
 @account.command()
-@_telling
+@_output_command
 def usage(ctx: click.Context, as_json: bool) -> None:
     """Show the usage and quota of your projects."""
     projects = service(ctx).get("/v1/me")["projects"]
@@ -283,14 +283,14 @@ def usage(ctx: click.Context, as_json: bool) -> None:
         _print_usage(projects)
 
 
-def _tell(record: dict[str, Any], sentence: str, as_json: bool) -> None:
+def _print(record: dict[str, Any], sentence: str, as_json: bool) -> None:
     if as_json:
         print_json(record)
     else:
         click.echo(sentence)
 
 
-def _tell_usage(project: dict[str, Any], as_json: bool) -> None:
+def _print_project_usage(project: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(project)
     else:

@@ -167,7 +167,7 @@ class ServerBackend:
             click.echo(f"The logs of the first {MOST_LOGS} runs are shown.", err=True)
         try:
             watch = Watch(self.service, batch.runs, batch.experiment, progress)
-            with interruptible(watch.ask_to_cancel if cancel_on_interrupt else None):
+            with interruptible(watch.request_cancel if cancel_on_interrupt else None):
                 ended = watch.wait()
         except KeyboardInterrupt:
             return None

@@ -156,7 +156,7 @@ class Service:
             record: dict[str, Any] = self.get(f"/v1/runs/{calls.segment(name)}")
             return record
         except NotFound as error:
-            near = self._near(name)
+            near = self._similar_runs(name)
             if len(near) == 1:
                 return near[0]
             if near:
@@ -164,7 +164,7 @@ class Service:
                 raise NotFound(f"{len(near)} runs match {name!r}.", hint=hint) from None
             raise NotFound(error.detail, hint="See `mleredux runs`.") from None
 
-    def _near(self, part: str) -> list[dict[str, Any]]:
+    def _similar_runs(self, part: str) -> list[dict[str, Any]]:
         """Return those of the newest runs whose id contains a text."""
         near = []
         for number, run in enumerate(self.pages("/v1/runs", {}), start=1):

@@ -45,12 +45,12 @@ class Watch:
         self._cancel = threading.Event()
         for run in runs:
             progress.add(run["id"], run["task"], run["agent"], seed=run["seed"])
-            progress.tell(run["id"], words_of(run))
+            progress.update(run["id"], words_of(run))
         if progress.following:
             for run_id in list(self.runs)[:MOST_LOGS]:
                 progress.in_background(partial(self._follow, run_id))
 
-    def ask_to_cancel(self) -> None:
+    def request_cancel(self) -> None:
         """Make `wait` cancel the runs before it continues. Doing more would not be safe in a signal handler."""
         self._cancel.set()
 
@@ -68,7 +68,7 @@ class Watch:
                     click.echo("Asking the server to cancel; press Ctrl-C again to stop watching.", err=True)
                     self._there.cancel(self.runs.values(), self._experiment)
                     cancelling = True
-                self._look()
+                self._update()
                 if all(run["status"] in FINAL for run in self.runs.values()):
                     # Lists of runs omit their reports.
                     return [run if "report" in run else self._get(run_id) for run_id, run in self.runs.items()]
@@ -79,14 +79,14 @@ class Watch:
                         f"{error.detail} Stopped watching after {PATIENCE / 60:.0f} minutes.",
                         hint="The runs continue on the server; see `mleredux runs`.",
                     ) from error
-                self._say_away()
+                self._show_outage()
             pause = _SOON if time.monotonic() - began < _GRACE else _LATER
             if cancelling:
                 time.sleep(pause)
             else:
                 self._cancel.wait(pause)
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         if self._experiment is not None:
             records = self._there.get(f"/v1/experiments/{self._experiment}")["runs"]
             for run_id in self.runs.keys() - {run["id"] for run in records}:
@@ -96,16 +96,16 @@ class Watch:
         for run in records:
             if run["id"] in self.runs:
                 self.runs[run["id"]] = run
-                self._progress.tell(run["id"], words_of(run), ended=run["status"] in FINAL)
+                self._progress.update(run["id"], words_of(run), ended=run["status"] in FINAL)
 
     def _get(self, run_id: str) -> dict[str, Any]:
         run: dict[str, Any] = self._there.get(f"/v1/runs/{run_id}")
         return run
 
-    def _say_away(self) -> None:
+    def _show_outage(self) -> None:
         for run_id, run in self.runs.items():
             if run["status"] not in FINAL:
-                self._progress.tell(run_id, "the server does not respond; trying again")
+                self._progress.update(run_id, "the server does not respond; trying again")
 
     def _follow(self, run_id: str) -> None:
         """Copy a log to stderr as it grows."""
@@ -150,14 +150,14 @@ def interruptible(first: Callable[[], None] | None) -> Iterator[None]:
     """
     interrupted = False
 
-    def heard(_signal: int, _frame: FrameType | None) -> None:
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
         nonlocal interrupted
         if interrupted or first is None:
             raise KeyboardInterrupt
         interrupted = True
         first()
 
-    before = {number: signal.signal(number, heard) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:

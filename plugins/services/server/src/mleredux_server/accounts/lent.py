@@ -15,7 +15,7 @@ FOLDER = "lent"
 """Folder in the state folder, with a file for each run that was lent secrets."""
 
 
-def keep_lent(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
+def keep_values(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
     """Record values before they are passed to a run; return those that were passed to it earlier.
 
     Values encrypted with another key stay recorded, but are not returned.
@@ -34,7 +34,7 @@ def keep_lent(service: Service, run_id: str, values: Iterable[str]) -> set[str]:
     return known
 
 
-def lent_to(service: Service, run_id: str) -> set[str]:
+def values_of(service: Service, run_id: str) -> set[str]:
     """Return all values that were passed to a run.
 
     Raises:
@@ -48,7 +48,7 @@ def lent_to(service: Service, run_id: str) -> set[str]:
         raise Problem("conflict", detail, hint=hint) from None
 
 
-def renew_lent(service: Service) -> int:
+def renew_values(service: Service) -> int:
     """Encrypt all values with the first key; return the number of runs that received any.
 
     Raises:
@@ -62,7 +62,7 @@ def renew_lent(service: Service) -> int:
     return len(renewed)
 
 
-def forget_lent(service: Service, run_id: str) -> None:
+def forget_values(service: Service, run_id: str) -> None:
     """Remove the record of a deleted run."""
     (service.settings.state_dir / FOLDER / run_id).unlink(missing_ok=True)
 

@@ -70,7 +70,7 @@ class RateLimit:
             self._empty_at[key] = empty_at = empty_at + each
         return self._standing(empty_at - now, max(wait, 0.0) if wait > 1e-9 else 0.0)
 
-    def look(self, key: str) -> Standing:
+    def peek(self, key: str) -> Standing:
         """Return the state of a key without counting a request."""
         now = self._clock()
         full = max(self._empty_at.get(key, now) - now, 0.0)
@@ -122,7 +122,7 @@ class Limits:
         Raises:
             Problem: The address sent too many wrong tokens.
         """
-        _check(self.of_failures.look(address_of(request)), _GUESSING)
+        _check(self.of_failures.peek(address_of(request)), _GUESSING)
 
 
 def address_of(request: Request) -> str:

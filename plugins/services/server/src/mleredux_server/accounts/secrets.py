@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 from mleredux.plugin.agent import GIT_TOKEN
-from mleredux.plugin.host import lend
+from mleredux.plugin.host import provide_secrets
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -80,7 +80,7 @@ def delete_secret(service: Service, caller: Caller, name: str, project: str | No
 
 
 @contextmanager
-def lending(
+def providing(
     service: Service, caller: Caller, names: Iterable[str], project: str | None, *, own: bool = True
 ) -> Iterator[None]:
     """Provide a caller's secrets to the code that this thread executes, for a run in a project.
@@ -105,7 +105,7 @@ def lending(
             who, option = ("You and the project have", "") if personal else ("The project has", " --project P")
             hint = f"Set it with `mleredux account secret set {missing[0]}{option}`."
             raise Problem("not-found", f"{who} no secret {missing[0]}.", hint=hint)
-    with lend(values):
+    with provide_secrets(values):
         yield
 
 

@@ -67,7 +67,7 @@ class Tokens:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._known: dict[str, tuple[float, Caller]] = {}
-        self._good: set[str] = set()
+        self._valid: set[str] = set()
         self._noting: set[str] = set()
         self._notes = ThreadPoolExecutor(1, "token-use")
         self._changes = 0
@@ -86,15 +86,15 @@ class Tokens:
         changes = self._changes
         if (known := self._remembered(hashed)) is not None:
             return known
-        caller = self._look_up(hashed)
+        caller = self._find(hashed)
         if caller is None:
             self._known.pop(hashed, None)
-            self._good.discard(hashed)
+            self._valid.discard(hashed)
             return None
-        for kept in (self._known, self._good):
+        for kept in (self._known, self._valid):
             if len(kept) >= _MOST_CACHED:
                 kept.clear()
-        self._good.add(hashed)
+        self._valid.add(hashed)
         if changes == self._changes:  # otherwise the result may already be outdated
             self._known[hashed] = (time.monotonic() + _CACHED_SECONDS, caller)
         return caller
@@ -109,11 +109,11 @@ class Tokens:
             return None
         return caller
 
-    def was_good(self, token: str) -> bool:
+    def was_valid(self, token: str) -> bool:
         """Return whether the token was used before, so that it is not a guess."""
-        return hash_of(token) in self._good
+        return hash_of(token) in self._valid
 
-    def _look_up(self, hashed: str) -> Caller | None:
+    def _find(self, hashed: str) -> Caller | None:
         with self._database.reading() as session:
             query = select(Token, User).join(User, User.id == Token.user_id).where(Token.hash == hashed)
             token, user = session.execute(query).one_or_none() or (None, None)
@@ -190,7 +190,7 @@ async def caller_of(request: Request, token: str) -> Caller:
         tokens: Tokens = request.app.state.tokens
         caller = tokens.remembered(token)
         if caller is None:
-            if not tokens.was_good(token):
+            if not tokens.was_valid(token):
                 limits.check_guess(request)
             caller = await run_in_threadpool(tokens.caller, token)
     if caller is None:

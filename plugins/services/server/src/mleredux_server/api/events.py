@@ -11,7 +11,7 @@ from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.artifact import Event
 
 from mleredux_server.accounts.security import Reader
-from mleredux_server.operations.places import hiding
+from mleredux_server.operations.places import hide_folders
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
 from mleredux_server.schemas.pages import Page, Pages, Paging
@@ -43,7 +43,7 @@ async def get_events(
 ) -> Any:
     """List a run's events, in order: sequence numbers have no gaps and no duplicates."""
     run = await run_in_threadpool(run_of, service, caller, run_id)
-    shown = hiding(service.settings.runs_dir, service.data.path)
+    shown = hide_folders(service.settings.runs_dir, service.data.path)
     if wants_stream(request):
         over = partial(run_is_over, service, run.id)
         followed = Followed(run.path, b"events.jsonl", EventLines(shown), over, run.project)

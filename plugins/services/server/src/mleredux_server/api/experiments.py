@@ -14,7 +14,7 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.identity import new_id
-from mleredux_server.accounts.secrets import lending
+from mleredux_server.accounts.secrets import providing
 from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Experiment, RunRow, now
 from mleredux_server.protocol.idempotency import Answer, Claim, claim_of
@@ -44,7 +44,7 @@ _NOTHING = ExtensionRequest()
 def create_experiment(body: ExperimentRequest, caller: Runner, request: Request, service: Current) -> Response:
     """Create a run for each task, agent and seed: all of them, or none."""
     claim = claim_of(request, caller, body, first=service.database)
-    with lending(service, caller, body.secrets, body.project):
+    with providing(service, caller, body.secrets, body.project):
         planned = plan_experiment(service, body, _pinned(service, caller, body))
     experiment = Experiment(
         id=new_id("exp"),
@@ -67,7 +67,7 @@ def create_experiment(body: ExperimentRequest, caller: Runner, request: Request,
 def check_experiment(body: ExperimentRequest, caller: Runner, request: Request, service: Current) -> dict[str, Any]:
     """Check a planned experiment without creating it: return its runs, its time and cost estimated from past runs that
     the caller may see, and the smallest difference that it detects."""
-    with lending(service, caller, body.secrets, body.project):
+    with providing(service, caller, body.secrets, body.project):
         planned = plan_experiment(service, body, _pinned(service, caller, body))
     if body.plan is None:
         raise Problem("invalid", "Only plans can be checked.", hint="Set `plan`.")

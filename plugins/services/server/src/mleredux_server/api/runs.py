@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
 from mleredux.plugin.artifact import Report, Run
 
-from mleredux_server.accounts.secrets import lending
+from mleredux_server.accounts.secrets import providing
 from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.database.tables import RunRow
 from mleredux_server.protocol.idempotency import Answer, claim_of
@@ -29,7 +29,7 @@ router = APIRouter(prefix="/v1/runs", tags=["runs"])
 def create_run(body: RunRequest, caller: Runner, request: Request, service: Current) -> Response:
     """Create a run; it is queued until resources are available."""
     claim = claim_of(request, caller, body, first=service.database)
-    with lending(service, caller, body.secrets, body.project):
+    with providing(service, caller, body.secrets, body.project):
         body = body.model_copy(update={"agent": pin_agent(service, caller, body.agent, body.options)})
         planned = plan_run(service, body)
 

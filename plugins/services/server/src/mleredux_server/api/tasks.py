@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from mleredux.plugin.host import list_records, looks_prepared, task_record
+from mleredux.plugin.host import is_prepared, list_records, task_record
 
 from mleredux_server.accounts.security import Reader
 from mleredux_server.schemas.pages import Page, Pages
@@ -36,7 +36,7 @@ def list_tasks(
         rows = [row for row in rows if wanted in row["id"].casefold() or wanted in str(row.get("title")).casefold()]
     data = service.data.path
     return paging.page_of_all(
-        rows, lambda row: str(row["id"]), lambda row: TaskView(**row, prepared=looks_prepared(data, row["id"]))
+        rows, lambda row: str(row["id"]), lambda row: TaskView(**row, prepared=is_prepared(data, row["id"]))
     )
 
 
@@ -50,5 +50,5 @@ def get_task(task_id: str, _caller: Reader, service: Current, obfuscated: bool =
     return TaskDetail(
         **record,
         plugin=home.plugin.name if home is not None else None,
-        prepared=looks_prepared(service.data.path, task.id),
+        prepared=is_prepared(service.data.path, task.id),
     )

@@ -32,7 +32,7 @@ def create_token(body: TokenRequest, caller: Keeper, request: Request, service: 
     try:
         with service.database.writing() as session:
             claim.take(session)
-            user = _whose(session, caller, body.user)
+            user = _owner(session, caller, body.user)
             _check_scopes(caller, user, body)
             token, secret = make_token(
                 session,
@@ -48,7 +48,7 @@ def create_token(body: TokenRequest, caller: Keeper, request: Request, service: 
             view = token_view(token, user.name).model_dump()
             claim.keep(session, _answer(NewToken(**view, token=salt)))
     except Replayed as first:
-        return _said_again(request, claim, first.answer)
+        return _first_response(request, claim, first.answer)
     return _answer(NewToken(**view, token=secret)).response()
 
 
@@ -80,7 +80,7 @@ def _may_revoke(caller: Caller, token: Token) -> bool:
     return token.user_id == caller.user_id and caller.bound_to in (None, token.project_id)
 
 
-def _whose(session: Session, caller: Caller, name_or_id: str | None) -> User:
+def _owner(session: Session, caller: Caller, name_or_id: str | None) -> User:
     if name_or_id is None or name_or_id in (caller.user_id, caller.user_name):
         return session.get_one(User, caller.user_id)
     if not caller.all_projects:
@@ -127,7 +127,7 @@ def _answer(token: NewToken) -> Answer:
     return Answer(201, {"Location": "/v1/tokens", "Cache-Control": "no-store"}, token.model_dump_json())
 
 
-def _said_again(request: Request, claim: Claim, kept: Answer) -> Response:
+def _first_response(request: Request, claim: Claim, kept: Answer) -> Response:
     """Rebuild the first response, whose token was not stored but can be derived again."""
     view = NewToken.model_validate_json(kept.body)
     value = _value(request, claim, view.token)

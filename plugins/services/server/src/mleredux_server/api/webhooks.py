@@ -62,7 +62,7 @@ def list_webhooks(caller: Reader, service: Current, paging: Pages, project: Proj
 def list_deliveries(webhook_id: str, caller: Reader, service: Current, paging: Pages) -> Page[DeliveryView]:
     """List the messages of a webhook, newest first, with their delivery status."""
     with service.database.reading() as session:
-        hook = _found(session, caller, webhook_id)
+        hook = _visible_webhook(session, caller, webhook_id)
         query = select(Delivery).where(Delivery.webhook_id == hook.id)
         rows = session.scalars(query.order_by(Delivery.created_at.desc(), Delivery.id).limit(500)).all()
     return paging.page_by_number(rows, lambda row: as_view(DeliveryView, row))
@@ -72,7 +72,7 @@ def list_deliveries(webhook_id: str, caller: Reader, service: Current, paging: P
 def send_test(webhook_id: str, caller: Runner, service: Current) -> DeliveryView:
     """Send a message for the event `test` (owners)."""
     with service.database.writing() as session:
-        hook = _found(session, caller, webhook_id)
+        hook = _visible_webhook(session, caller, webhook_id)
         check_owner(caller, hook.project_id, _WHAT)
         return as_view(DeliveryView, probe(session, hook))
 
@@ -81,13 +81,13 @@ def send_test(webhook_id: str, caller: Runner, service: Current) -> DeliveryView
 def delete_webhook(webhook_id: str, caller: Runner, service: Current) -> None:
     """Delete a webhook (owners); messages that have not been delivered yet are dropped."""
     with service.database.writing() as session:
-        hook = _found(session, caller, webhook_id)
+        hook = _visible_webhook(session, caller, webhook_id)
         check_owner(caller, hook.project_id, _WHAT)
         session.delete(hook)
         note(session, caller, "webhook.delete", f"{hook.project_id} {hook.id}")
 
 
-def _found(session: Session, caller: Caller, webhook_id: str) -> Webhook:
+def _visible_webhook(session: Session, caller: Caller, webhook_id: str) -> Webhook:
     hook = session.get(Webhook, webhook_id)
     if hook is None or not caller.sees(hook.project_id):
         raise not_found("webhook", webhook_id)

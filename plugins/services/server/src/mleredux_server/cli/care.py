@@ -66,7 +66,7 @@ def rotate_key(at: Place) -> None:
     from sqlalchemy import select
 
     from mleredux_server.accounts.accounts import note
-    from mleredux_server.accounts.lent import renew_lent
+    from mleredux_server.accounts.lent import renew_values
     from mleredux_server.database.tables import Secret, Webhook
 
     with at.stopped(), at.opened() as database, database.writing() as session:
@@ -76,7 +76,7 @@ def rotate_key(at: Place) -> None:
             secret.value = service.vault.renew(f"{secret.owner}:{secret.name}", secret.value)
         for hook in hooks:
             hook.secret = service.vault.renew(f"{hook.project_id}:{hook.id}", hook.secret)
-        counts = {"secrets": len(secrets), "webhooks": len(hooks), "runs": renew_lent(service)}
+        counts = {"secrets": len(secrets), "webhooks": len(hooks), "runs": renew_values(service)}
         note(session, None, "key.rotate", "secrets")
     words = ", ".join(f"{count} {kind}" for kind, count in counts.items())
     at.done(counts, f"Encrypted again: {words}. Start the server with the new key alone.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import click
-from mleredux.plugin.command import Duration, print_json, print_table
+from mleredux.plugin.command import CommandGroup, Duration, print_json, print_table
 
 from mleredux_server.accounts.identity import SCOPES
 from mleredux_server.cli.care import audit, backup, downgrade, restore, retention, rotate_key
@@ -15,7 +15,7 @@ def command() -> None:
     """Administer a service, even while it runs: users, tokens, projects, quotas, backups."""
 
 
-@command.group()
+@command.group(cls=CommandGroup)
 def token() -> None:
     """Create, list and revoke tokens."""
 
@@ -53,15 +53,15 @@ for each in (downgrade, rotate_key, backup, restore, audit, retention):
     type=click.Choice(SCOPES),
     help="Scope to grant; can be repeated.  [default: read, run, grade; admin for admins]",
 )
-@click.option("--expires", type=Duration(), metavar="TIME", help="Lifetime, e.g. 12h or 90d.  [default: no expiry]")
+@click.option("--expires-in", type=Duration(), help="Lifetime: 12h, 90d.  [default: no expiry]")
 @click.option("--project", "project_name", metavar="NAME", help="Limit the token to this project.")
 @placed
 def create_token(
-    at: Place, user_name: str, name: str, scopes: tuple[str, ...], expires: float | None, project_name: str | None
+    at: Place, user_name: str, name: str, scopes: tuple[str, ...], expires_in: float | None, project_name: str | None
 ) -> None:
     """Create a token and print it; it is not shown again."""
     with at.administering() as database:
-        record, token = database.create_token(user_name, name, scopes, expires, project_name)
+        record, token = database.create_token(user_name, name, scopes, expires_in, project_name)
     if at.as_json:
         print_json({**record, "token": token})
         return

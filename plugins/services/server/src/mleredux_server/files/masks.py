@@ -16,7 +16,7 @@ from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.files import Mask
 from mleredux.plugin.host import secret_values
 
-from mleredux_server.accounts.lent import lent_to
+from mleredux_server.accounts.lent import values_of
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import RunRow
 from mleredux_server.files.access import Cover
@@ -91,7 +91,7 @@ class Masks:
             row = session.get(RunRow, run.id)
             named = row is None or bool(row.request.get("secrets"))
             lent = set(secrets_of(self._service, row, session).values()) if row is not None else set()
-        lent |= lent_to(self._service, run.id) if named else set()
+        lent |= values_of(self._service, run.id) if named else set()
         before = (known.lent or set[str]()) if known is not None else set[str]()
         if known is None or not lent <= before:  # the value of a secret may change before the run starts
             lent |= before

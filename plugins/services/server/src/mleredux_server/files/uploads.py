@@ -70,7 +70,7 @@ class Upload:
         """
         value = self.fields.get(name, "")
         if not value or not value.isprintable():
-            raise _wrong(name, "is missing" if not value else "has characters that can't be printed")
+            raise _invalid_part(name, "is missing" if not value else "has characters that can't be printed")
         return value
 
 
@@ -102,7 +102,7 @@ class _Form:
             else:
                 self._store(event)
         if not data and not self._has_file:
-            raise _wrong("file", "is missing")
+            raise _invalid_part("file", "is missing")
 
     def close(self) -> None:
         if self._file is not None:
@@ -117,7 +117,7 @@ class _Form:
         self._text.clear()
         if name == "file":
             if self._has_file:
-                raise _wrong("file", "appears twice")
+                raise _invalid_part("file", "appears twice")
             self._has_file = True
             self._file = self._upload.path.open("xb")
 
@@ -233,6 +233,6 @@ def too_large(most: int) -> Problem:
     return Problem("too-large", f"The file has more than {most >> 20} MB.", hint="Send a smaller file.")
 
 
-def _wrong(name: str, what: str) -> Problem:
+def _invalid_part(name: str, what: str) -> Problem:
     hint = "Send `task` and `file`."
     return Problem("invalid", f"The form's part `{name}` {what}.", hint=hint, errors=[{"field": name, "message": what}])

@@ -39,7 +39,7 @@ class Readiness(BaseModel):
     checks: list[Check]
 
 
-def lacking_space(service: Service) -> str | None:
+def space_shortage(service: Service) -> str | None:
     """Return why no job may be started on the server's disks; None if they have enough free space."""
     least = max(1, service.settings.min_free_mb)
     for name, folder in (("runs", service.store.path), ("data", service.data.path)):
@@ -62,29 +62,29 @@ class Health:
     def __init__(self, service: Service) -> None:
         self._service = service
         self._until, self._checks = 0.0, list[Check]()
-        self._looking = anyio.Lock()
+        self._checking = anyio.Lock()
 
     async def ready(self) -> Readiness:
         """Return the state, at most one second old."""
-        async with self._looking:
+        async with self._checking:
             if time.monotonic() >= self._until:
-                self._checks = await run_sync(self.look)
+                self._checks = await run_sync(self.check_all)
                 self._until = time.monotonic() + _FRESH_SECONDS
             checks = self._checks
         return Readiness(status="ok" if all(check.ok for check in checks) else "failing", checks=checks)
 
-    def look(self) -> list[Check]:
+    def check_all(self) -> list[Check]:
         """Run all checks now."""
-        looks: dict[str, Callable[[], str]] = {
+        functions: dict[str, Callable[[], str]] = {
             "database": self._database,
             "disk": self._disk,
             "dispatcher": self._dispatcher,
             "workers": self._workers,
         }
         checks = []
-        for name, look in looks.items():
+        for name, check in functions.items():
             try:
-                checks.append(Check(name=name, ok=True, message=look()))
+                checks.append(Check(name=name, ok=True, message=check()))
             except _Failing as failing:
                 checks.append(Check(name=name, ok=False, message=str(failing)))
         return checks
@@ -106,7 +106,7 @@ class Health:
                 file.write(bytes(4096))
         except OSError as error:
             raise _Failing(f"The runs directory is not writable: {error.strerror}.") from error
-        if lacking := lacking_space(self._service):
+        if lacking := space_shortage(self._service):
             raise _Failing(f"{lacking}.")
         return f"{free} MB is free in the runs directory."
 

@@ -55,7 +55,7 @@ def configure(form: Format = "text", level: str = "info", stream: TextIO | None 
         cache_logger_on_first_use=False,  # so that later calls affect the modules' loggers
     )
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.addFilter(_is_news)
+    handler.addFilter(_is_no_duplicate)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[*shared, structlog.stdlib.add_logger_name],
@@ -139,7 +139,7 @@ def _show_exception(_logger: Any, _method: str, event: _EventDict) -> _EventDict
     return event
 
 
-def _is_news(record: logging.LogRecord) -> bool:
+def _is_no_duplicate(record: logging.LogRecord) -> bool:
     """Drop Uvicorn's duplicate of a line that was already logged with the request's id."""
     return not (record.name == "uvicorn.error" and str(record.msg).startswith("Exception in ASGI application"))
 

@@ -35,7 +35,7 @@ def places(*folders: Path | None) -> set[str]:
     return {*_own(), *(str(path) for folder in folders if folder for path in (folder.absolute(), folder.resolve()))}
 
 
-def hiding(*folders: Path | None) -> Callable[[str], str]:
+def hide_folders(*folders: Path | None) -> Callable[[str], str]:
     """Return a function that replaces folders on the server in the text of an event, like `without_places`."""
     return lambda text: without_places(text, *folders) or ""
 

@@ -72,7 +72,7 @@ class Claim:
     key: str
     request: str
 
-    def look(self, session: Session) -> bool:
+    def check(self, session: Session) -> bool:
         """Check whether the request is new.
 
         Raises:
@@ -91,7 +91,7 @@ class Claim:
         if row.status is not None:
             raise Replayed(Answer(row.status, dict(row.headers or {}), _unpacked(row.body or "")))
         if now() - row.created_at < GIVEN_UP:
-            raise _going_on()
+            raise _in_progress()
         return False
 
     def take(self, session: Session) -> None:
@@ -103,14 +103,14 @@ class Claim:
         """
         if not self.key:
             return
-        if not self.look(session):
+        if not self.check(session):
             self.release(session)
         session.execute(delete(Idempotency).where(Idempotency.created_at < now() - KEPT))
         session.add(Idempotency(user_id=self.user_id, key=self.key, request=self.request))
         try:
             session.flush()
         except IntegrityError as error:
-            raise _going_on() from error
+            raise _in_progress() from error
 
     def keep(self, session: Session, answer: Answer) -> None:
         """Store the response, in the transaction that acknowledges what was created."""
@@ -155,7 +155,7 @@ def claim_of(request: Request, caller: Caller, *contents: BaseModel | str, first
     claim = Claim(caller.user_id, key, digest.hexdigest())
     if first is not None:
         with first.reading() as session:
-            claim.look(session)
+            claim.check(session)
     return claim
 
 
@@ -169,7 +169,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(Replayed, replay)
 
 
-def _going_on() -> Problem:
+def _in_progress() -> Problem:
     return Problem(
         "idempotency-conflict",
         "The first request with this Idempotency-Key is still in progress.",

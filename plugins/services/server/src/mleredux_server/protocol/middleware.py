@@ -70,32 +70,32 @@ class Guard:
             return
         answering = _Answering(scope, receive, send)
         if (problem := self._refused(scope)) is not None:
-            await answering.say(problem)
+            await answering.send_problem(problem)
             return
         if scope["path"].startswith("/v1/"):  # before any of the body is read
             try:
                 await authenticate(Request(scope))
             except (Problem, SQLAlchemyError) as error:
-                await answering.say(of_error(error))
+                await answering.send_problem(of_error(error))
                 return
         body = _Body(receive, None if _is_upload(scope) else self.most_bytes)
 
         async def sending(message: Message) -> None:
             if body.problem is not None and not answering.started:
-                await answering.say(body.problem)
-            elif not answering.said:
+                await answering.send_problem(body.problem)
+            elif not answering.sent_problem:
                 await answering.send(message)
 
         try:
             await self.app(scope, body.receive, sending)
         except _BodyRefused as refused:
             if not answering.started:
-                await answering.say(refused.problem)
+                await answering.send_problem(refused.problem)
         except Exception as error:  # last resort: a message for the client, details in the log
             _LOG.error("request failed", problem="internal", exc_info=error)
             if answering.started:
                 raise
-            await answering.say(
+            await answering.send_problem(
                 Problem("internal", "Internal error.", hint="Report the request's id to the server administrator.")
             )
 
@@ -158,7 +158,7 @@ class _Answering:
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._scope, self._receive, self._send = scope, receive, send
-        self.started = self.said = False
+        self.started = self.sent_problem = False
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -166,9 +166,9 @@ class _Answering:
             self._complete(MutableHeaders(raw=message.setdefault("headers", [])))
         await self._send(message)
 
-    async def say(self, problem: Problem) -> None:
+    async def send_problem(self, problem: Problem) -> None:
         """Send a problem instead of any other response."""
-        self.said = True
+        self.sent_problem = True
         if problem.slug in ("too-large", "too-slow"):  # the rest of the body is not read
             problem.headers["Connection"] = "close"
         self._scope.setdefault("state", {})

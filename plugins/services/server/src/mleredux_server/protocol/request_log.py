@@ -62,12 +62,12 @@ class Observing:
             route, method = route_of(scope), scope["method"] if scope["method"] in _METHODS else "other"
             shown = status or 500  # an unhandled error is answered by an outer layer
             self.metrics.requests.labels(route, method, f"{shown // 100}xx").observe(first if streams else took)
-            self._tell(scope, state, route, method, shown, took)
+            self._log(scope, state, route, method, shown, took)
 
-    def _tell(self, scope: Scope, state: Any, route: str, method: str, status: int, took: float) -> None:
+    def _log(self, scope: Scope, state: Any, route: str, method: str, status: int, took: float) -> None:
         caller = state.get("caller")
-        tell = _LOG.debug if route in _QUIET else _LOG.info
-        tell(
+        log = _LOG.debug if route in _QUIET else _LOG.info
+        log(
             "request",
             method=method,
             route=route,

@@ -11,7 +11,7 @@ from mleredux.plugin.sandbox import choose
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.identity import new_id
-from mleredux_server.accounts.secrets import lending
+from mleredux_server.accounts.secrets import providing
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import BuildRow, Job, Project, now
 from mleredux_server.protocol.idempotency import Answer, Claim
@@ -40,7 +40,7 @@ def make_build(service: Service, caller: Caller, body: BuildAsked, claim: Claim)
         Problem: This caller or project may not build it.
         MlereduxError: There is no such agent or sandbox.
     """
-    with lending(service, caller, body.secrets, body.project):
+    with providing(service, caller, body.secrets, body.project):
         sandbox = _check(service, caller, body)
     row = BuildRow(id=new_id("bld"), agent=body.agent, sandbox=sandbox, options=body.options)
     row.created_at, row.status = now(), "queued"

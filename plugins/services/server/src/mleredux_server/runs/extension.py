@@ -9,7 +9,7 @@ from typing import Any
 from mleredux.plugin.experiment import Plan, resolved
 from sqlalchemy import select
 
-from mleredux_server.accounts.secrets import lending
+from mleredux_server.accounts.secrets import providing
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, Job, RunRow, now
 from mleredux_server.protocol.idempotency import Answer, Claim
@@ -65,7 +65,7 @@ def extend(
             raise Problem("conflict", f"Arm {cell.arm[:200]} has a context, but no text for {task}.", hint=hint)
         chosen = example.user_id == caller.user_id
         request = KeptRequest.of(example.request, chosen_by_caller=chosen, task=task, seed=cell.seed)
-        with lending(service, caller, request.secrets, experiment.project_id, own=not request.project_secrets):
+        with providing(service, caller, request.secrets, experiment.project_id, own=not request.project_secrets):
             run = plan_run(service, request)
         planned.append(replace(run, plan=run.plan.model_copy(update={"arm": cell.arm})))
     if not planned:

@@ -70,7 +70,7 @@ def runs_page(session: Session, caller: Caller, wanted: Wanted, paging: Paging) 
         raise bad_cursor()
     at = None if place is None else (cursor_value(column, place[1]), place[2])
     rows = in_order(session, shown_runs().where(*where), column, wanted.sort[0] == "-", at, paging.limit + 1)
-    shown, cursor = paging.cut(rows, lambda row: (wanted.sort, told_value(getattr(row[0], column.key)), row[0].id))
+    shown, cursor = paging.cut(rows, lambda row: (wanted.sort, json_value(getattr(row[0], column.key)), row[0].id))
     return [run_view(row, name or "", job) for row, name, job in shown], cursor
 
 
@@ -179,7 +179,7 @@ def of_project(
     return seen_by(caller, column) if project is None else (column == visible_project(session, caller, project).id,)
 
 
-def told_value(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """Convert a value of a row to the form used in cursors."""
     return value.isoformat() if isinstance(value, datetime) else value
 

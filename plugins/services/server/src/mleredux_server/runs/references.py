@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError, NotGranted
-from mleredux.plugin.agent import GIT_TOKEN, Agent, Grants, lent
+from mleredux.plugin.agent import GIT_TOKEN, Agent, Grants, provided_secrets
 from mleredux.plugin.command import Catalogue
 from mleredux.plugin.files import host_addresses
-from mleredux.plugin.host import asks_of, check_grants, is_foreign, joined, protected_variables, within
+from mleredux.plugin.host import check_grants, is_foreign, limit_grants, merge_grants, protected_variables, requests_of
 
 from mleredux_server.accounts.security import Caller
 from mleredux_server.protocol.problems import Problem
@@ -135,7 +135,7 @@ def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Gran
     allowed = settings.agent_grants
     allowed = allowed.model_copy(update={"variables": tuple(n for n in allowed.variables if n not in protected)})
     wanted = wanted or Grants()
-    possible = within(wanted, allowed)
+    possible = limit_grants(wanted, allowed)
     for field in Grants.model_fields:
         if beyond := [name for name in getattr(wanted, field) if name not in getattr(possible, field)]:
             words = {
@@ -146,8 +146,8 @@ def granted(catalogue: Catalogue, settings: Settings, agent: Agent, wanted: Gran
             raise _forbidden(
                 f"The {words.get(field, field)} {', '.join(beyond)[:200]} can't be granted on this server."
             )
-    own = Grants(variables=tuple(name for name in lent() if name != GIT_TOKEN and name not in protected))
-    return joined(within(asks_of(agent), allowed), possible, own, Grants(images=settings.agent_images))
+    own = Grants(variables=tuple(name for name in provided_secrets() if name != GIT_TOKEN and name not in protected))
+    return merge_grants(limit_grants(requests_of(agent), allowed), possible, own, Grants(images=settings.agent_images))
 
 
 def check_made(catalogue: Catalogue, settings: Settings, reference: str, options: Mapping[str, Any]) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 from mleredux.errors import MlereduxError, NotFound, ResumeRefused, StoreError
 from mleredux.plugin.artifact import CAUSES, FINAL, Cause, Run, State
 from mleredux.plugin.files import remove_tree
-from mleredux.plugin.host import check_resumable, lend
+from mleredux.plugin.host import check_resumable, provide_secrets
 from mleredux_executor_nodes.shared import delete_replica
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import note
-from mleredux_server.accounts.lent import forget_lent
-from mleredux_server.accounts.secrets import lending, secrets_of
+from mleredux_server.accounts.lent import forget_values
+from mleredux_server.accounts.secrets import providing, secrets_of
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database import batches
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, User, now
@@ -64,8 +64,8 @@ def cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: st
 
 def _cancel_runs(service: Service, caller: Caller, ids: Sequence[str], target: str) -> int:
     with service.database.writing() as session:
-        goes_on = (Job.state != "ended") | RunRow.status.not_in(sorted(map(str, FINAL)))
-        query = select(RunRow.id).join(Job, Job.id == RunRow.id).where(goes_on)
+        resumable = (Job.state != "ended") | RunRow.status.not_in(sorted(map(str, FINAL)))
+        query = select(RunRow.id).join(Job, Job.id == RunRow.id).where(resumable)
         cancelled = [run_id for some in batches(ids) for run_id in session.scalars(query.where(RunRow.id.in_(some)))]
         for run_id in cancelled:
             session.execute(update(Job).where(Job.id == run_id, Job.state != "ended").values(cancel=True))
@@ -120,18 +120,18 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim) -> Answe
     how = KeptRequest.of(row.request, chosen_by_caller=own, project=row.project_id)
     try:
         run = run_at(service.store, run_id)
-        with lend(secrets_of(service, row)):
-            goes_on = _goes_on(service, run)
-        if goes_on:
+        with provide_secrets(secrets_of(service, row)):
+            resumable = _is_resumable(service, run)
+        if resumable:
             # Another member's secrets are never used: only the project's are, or the request is refused.
-            with lending(service, caller, how.secrets, how.project, own=not how.project_secrets):
+            with providing(service, caller, how.secrets, how.project, own=not how.project_secrets):
                 check_source(service, caller, row.agent)
             return _queue_again(service, caller, run, claim, how)
     except NotFound:
         pass  # the directory is missing, but the database has the request
     except ValueError as error:
         raise Problem("conflict", f"Run {run_id} can't be read.", hint="Create a new run.") from error
-    with lending(service, caller, how.secrets, how.project, own=not how.project_secrets):
+    with providing(service, caller, how.secrets, how.project, own=not how.project_secrets):
         check_agent(service, caller, how.agent, how.options)
         planned, experiment = plan_run(service, how), None
 
@@ -205,7 +205,7 @@ def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
             path.rename(aside)
     if service.stored_runs is not None:
         service.stored_runs.forget(run_id)
-    forget_lent(service, run_id)
+    forget_values(service, run_id)
     with service.database.writing() as session:
         session.execute(delete(RunRow).where(RunRow.id == run_id))
         forget_job(session, run_id, service.settings.half_life)
@@ -231,7 +231,7 @@ def _check_deletable(service: Service, run_id: str) -> None:
         raise Problem("conflict", f"Run {run_id} is pinned.", hint="Remove the pin first.")
 
 
-def _goes_on(service: Service, run: Run) -> bool:
+def _is_resumable(service: Service, run: Run) -> bool:
     """Return whether the run ended for a reason other than its agent, and nothing has changed since."""
     if run.alive:
         raise Problem("conflict", f"Run {run.id} is running.", hint="Wait until it ends, or cancel it first.")

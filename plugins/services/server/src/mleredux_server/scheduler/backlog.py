@@ -88,7 +88,7 @@ def held_back(session: Session, queued: Iterable[Queued], broken: Mapping[str, s
     return held
 
 
-def tell_waiting(
+def write_reasons(
     database: Database, known: Mapping[str, str | None], reasons: Mapping[str, str | None], state: str = "queued"
 ) -> None:
     """Write changed reasons for waiting, grouped by reason, in batches that do not block other writers.

@@ -58,7 +58,7 @@ def _used(run: Run) -> tuple[float, float]:
     return (llm.cost_usd if llm else None) or 0.0, (outcome.seconds if outcome else 0.0) / 3600
 
 
-def look(service: Service, experiment_id: str) -> str | None:
+def apply_sequential_rule(service: Service, experiment_id: str) -> str | None:
     """Test an experiment with the sequential rule if more seeds are complete than at the last look.
 
     Returns:

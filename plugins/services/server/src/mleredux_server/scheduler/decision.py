@@ -110,7 +110,7 @@ class World:
 
     Attributes:
         machine: Total resources.
-        elsewhere: Resources not held by this server's runs.
+        held_by_others: Resources not held by this server's runs.
         workers: Number of free workers.
         projects: Limits by project; a missing project has no limits.
         history: Each user's share of the machine in the past, which decays; see `mleredux_server.scheduler.history`.
@@ -123,7 +123,7 @@ class World:
     machine: Demand
     workers: int
     now: float
-    elsewhere: Demand = NOTHING
+    held_by_others: Demand = NOTHING
     projects: Mapping[str, Allowance] = field(default_factory=dict)
     served: Mapping[str, float] = field(default_factory=dict)
     history: Mapping[str, float] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class _Round:
 
     def __init__(self, running: Iterable[Running], world: World) -> None:
         self.world = world
-        self.free = world.machine.minus(world.elsewhere)
+        self.free = world.machine.minus(world.held_by_others)
         self.workers = world.workers
         self.later, self.later_workers = Demand(), 0
         """Changes of `free` and `workers` once stopped runs have ended, and the runs that wait for them have
@@ -194,7 +194,7 @@ class _Round:
             return WORKER
         if self.kept is not None:
             after = self.newcomers.plus(run.demand).plus(self.kept.demand)
-            if not after.fits(self.world.machine.minus(self.world.elsewhere)):
+            if not after.fits(self.world.machine.minus(self.world.held_by_others)):
                 return "a larger run that has waited longer"
         return None
 

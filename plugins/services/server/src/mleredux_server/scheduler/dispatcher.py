@@ -9,16 +9,16 @@ import time
 import structlog
 from mleredux.errors import MlereduxError
 from mleredux.plugin.host import Machine, Slots
-from mleredux_executor_nodes.shared import calm_seconds, next_fence
+from mleredux_executor_nodes.shared import calm_seconds, new_fence
 from sqlalchemy import select
 from sqlalchemy.exc import OperationalError
 
-from mleredux_server.accounts.lent import keep_lent
+from mleredux_server.accounts.lent import keep_values
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import Job, Project, RunRow, now
-from mleredux_server.operations.health import lacking_space
+from mleredux_server.operations.health import space_shortage
 from mleredux_server.runs.creation import settle_left
-from mleredux_server.scheduler.backlog import held_back, queued_runs, tell_waiting
+from mleredux_server.scheduler.backlog import held_back, queued_runs, write_reasons
 from mleredux_server.scheduler.decision import NOTHING, Allowance, Demand, Running, World, decide
 from mleredux_server.scheduler.forecast import Seen
 from mleredux_server.scheduler.history import History
@@ -31,7 +31,7 @@ from mleredux_server.scheduler.startup import recover, sweep
 from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.accounts import Quota
 from mleredux_server.service import Service
-from mleredux_server.work import asked_for, begin
+from mleredux_server.work import begin, read_request
 
 _LOG = structlog.get_logger()
 _TICK = 0.5
@@ -68,7 +68,7 @@ class Dispatcher:
         self._served: dict[str, float] = {}
         self._not_before: dict[str, float] = {}
         self._thread = threading.Thread(target=self._run, name="dispatcher", daemon=True)
-        self._look_at = self._look_around_at = 0.0
+        self._poll_at = self._scan_at = 0.0
 
     def start(self) -> None:
         """Compare the database with the disk, then start.
@@ -83,7 +83,7 @@ class Dispatcher:
         else:
             for job in self._jobs.started.values():
                 if job.kind == "run":
-                    self._remote.give(job.id)
+                    self._remote.submit(job.id)
             self._remote.start()
         self._thread.start()
         threading.Thread(target=self._sweep, name="sweeper", daemon=True).start()
@@ -129,16 +129,16 @@ class Dispatcher:
                 self._stopping.wait(min(_LONGEST_REST, _REST * (self.tally.round_at - began)))
             except Exception as error:  # a locked database, a full disk: the next round reads the state again
                 _LOG.error("the dispatcher failed and will retry", exc_info=error)
-                self._look_at = 0.0
+                self._poll_at = 0.0
                 self._stopping.wait(1.0)
 
     def _tick(self, woken: bool) -> None:
-        for message in self._pool.news():
+        for message in self._pool.poll():
             job = self._jobs.started.get(message.worker.job or "")
             if job is not None and job.pid == message.worker.pid:
                 job.outcome = message.done or {}
             self._pool.free(message.worker)
-        for run_id in self._remote.news() if self._remote else ():
+        for run_id in self._remote.poll() if self._remote else ():
             if run_id in self._jobs.started:
                 self._jobs.started[run_id].outcome = {}
         changed = woken
@@ -148,13 +148,13 @@ class Dispatcher:
                 del self._jobs.started[job.id]
                 changed = True
         self.tally.silence = max((job.silent for job in self._jobs.started.values()), default=0.0)
-        if time.monotonic() >= self._look_around_at:
-            self._look_around_at = time.monotonic() + _LOOK_AGAIN
+        if time.monotonic() >= self._scan_at:
+            self._scan_at = time.monotonic() + _LOOK_AGAIN
             self._jobs.follow_foreign()
-            self._find_unheard()
+            self._follow_unnotified()
             settle_left(self._service)
-        if changed or time.monotonic() >= self._look_at:
-            self._look_at = time.monotonic() + _LOOK_AGAIN
+        if changed or time.monotonic() >= self._poll_at:
+            self._poll_at = time.monotonic() + _LOOK_AGAIN
             self._start_runs()
             for lane in OTHER_LANES:
                 self._start_other(lane)
@@ -168,17 +168,17 @@ class Dispatcher:
         overdue = self._leases.overdue(job, starting=starting)
         if overdue is not None:
             self._pool.drop(job.id)
-            self._leases.take_away(job, *overdue)
+            self._leases.revoke(job, *overdue)
 
-    def _find_unheard(self) -> None:
+    def _follow_unnotified(self) -> None:
         """Follow jobs that are recorded as started although the write seemed to fail, so that their workers were never
         notified."""
         with self._service.database.reading() as session:
             rows = session.scalars(select(Job).where(Job.state == "started", Job.id.not_in(list(self._jobs.started))))
-            unheard = [Started.of(row) for row in rows]
-        for job in unheard:
+            unnotified = [Started.of(row) for row in rows]
+        for job in unnotified:
             if self._remote is not None and job.kind == "run":
-                self._remote.give(job.id)
+                self._remote.submit(job.id)
             else:
                 job.outcome = {}
             self._jobs.started[job.id] = job
@@ -215,7 +215,7 @@ class Dispatcher:
             if not queued:
                 self._service.forecasts.seen = None
                 return
-            full = lacking_space(self._service)
+            full = space_shortage(self._service)
             held = held_back(session, queued, broken) if broken else {}
             held |= {run.id: full for run in queued if not run.cancel} if full else {}
             looked_at = [run for run in queued if run.id not in held]
@@ -239,7 +239,7 @@ class Dispatcher:
             queues=self._remote is not None,
             workers=(self._remote or self._pool).size["run"] - len(started),
             now=now().timestamp(),
-            elsewhere=NOTHING if self._remote else self._elsewhere({job.id for job in started}),
+            held_by_others=NOTHING if self._remote else self._held_by_others({job.id for job in started}),
             projects={name: _allowance(quota) for name, quota in quotas.items()},
             served=self._served,
             history=self._history.shares(),
@@ -251,28 +251,28 @@ class Dispatcher:
             self._leases.preempt(self._jobs.started.get(run_id))
         users = {run.id: run.user_id for run in looked_at}
         for run_id in decision.start:
-            if self._hand_out(run_id, "run"):
+            if self._assign(run_id, "run"):
                 self._served[users[run_id]] = time.time()
         if decision.start and self._service.tracing is not None:
             self._service.tracing.decided(began, time.time(), len(waiting), len(decision.start))
         known = {run.id: run.waiting_for for run in queued}
-        tell_waiting(self._service.database, known, {**decision.waiting_for, **held})
+        write_reasons(self._service.database, known, {**decision.waiting_for, **held})
 
     def _start_other(self, kind: str) -> None:
         """Start the oldest job of a type, if the single worker for that type is idle."""
-        if any(job.kind == kind for job in self._jobs.started.values()) or lacking_space(self._service):
+        if any(job.kind == kind for job in self._jobs.started.values()) or space_shortage(self._service):
             return
         with self._service.database.reading() as session:
             query = select(Job.id).where(Job.state == "queued", Job.kind == kind)
             oldest = session.scalars(query.order_by(Job.priority.desc(), Job.queued_at, Job.id)).all()
         for job_id in oldest:
-            if self._due(job_id) and self._hand_out(job_id, kind):
+            if self._due(job_id) and self._assign(job_id, kind):
                 return
 
-    def _hand_out(self, job_id: str, kind: str) -> bool:
+    def _assign(self, job_id: str, kind: str) -> bool:
         """Record the job's worker in the database, then notify the worker."""
 
-        def tell(worker: WorkerProcess | None) -> dict[str, object] | None:
+        def record(worker: WorkerProcess | None) -> dict[str, object] | None:
             begun = now()
             with self._service.database.writing() as session:
                 row = session.get(Job, job_id)
@@ -280,7 +280,7 @@ class Dispatcher:
                     return None
                 folder = self._service.job_dir(kind, job_id)
                 # The worker reports a missing folder; an executor assigns a number to each of its jobs.
-                fence = next_fence(folder) if worker is not None and folder.is_dir() else 0
+                fence = new_fence(folder) if worker is not None and folder.is_dir() else 0
                 row.state, row.started_at, row.waiting_for = "started", begun, None
                 row.worker_pid, row.worker_birth = (worker.pid, worker.birth) if worker else (None, None)
                 row.attempts += 1
@@ -289,9 +289,9 @@ class Dispatcher:
                 run = session.get(RunRow, job_id) if kind == "run" else None
                 request: dict[str, object] = {}
                 with contextlib.suppress(OSError, ValueError):  # the worker reports it
-                    request = asked_for(folder) if kind == "build" else {}
+                    request = read_request(folder) if kind == "build" else {}
                 lent = secrets_of(self._service, run or row, session, request=request)
-                earlier = keep_lent(self._service, job_id, lent.values()) if run is not None else set()
+                earlier = keep_values(self._service, job_id, lent.values()) if run is not None else set()
             self._jobs.started[job_id] = Started.of(row)
             self.tally.started[kind] += 1
             return {
@@ -305,10 +305,10 @@ class Dispatcher:
             }
 
         if self._remote is None or kind != "run":
-            return self._pool.give(kind, tell)
-        if tell(None) is None:
+            return self._pool.assign(kind, record)
+        if record(None) is None:
             return False
-        self._remote.give(job_id)
+        self._remote.submit(job_id)
         return True
 
     def _due(self, job_id: str) -> bool:
@@ -322,7 +322,7 @@ class Dispatcher:
         """Return the resources that are available to all runs together."""
         return self._machine if self._remote is None else self._remote.machine()
 
-    def _elsewhere(self, ours: set[str]) -> Demand:
+    def _held_by_others(self, ours: set[str]) -> Demand:
         """Return the resources held by other programs' runs in the same runs directory."""
         try:
             held = [slot for slot in self._slots.held() if slot.run not in ours]

@@ -23,7 +23,7 @@ from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, RunRow, now
-from mleredux_server.operations.health import lacking_space
+from mleredux_server.operations.health import space_shortage
 from mleredux_server.operations.messages import announce
 from mleredux_server.runs.summary import OPEN, PREEMPTED, Facts, facts_of, log_bytes, run_at, write_row
 from mleredux_server.scheduler.tally import Tally
@@ -111,7 +111,7 @@ class Jobs:
         self._service, self._tally, self._broke = service, tally, broke
         self.started: dict[str, Started] = {}
         self._read_to: str | None = ""
-        self._looks = ThreadPoolExecutor(1, thread_name_prefix="looks")
+        self._rules = ThreadPoolExecutor(1, thread_name_prefix="sequential-rules")
 
     def follow(self, job: Started, *, ours: bool) -> bool:
         """Check a job: update its row, end it, or queue it again.
@@ -192,7 +192,7 @@ class Jobs:
         if not facts.state.final:
             progress = any(time >= job.started_at for time in facts.stages)
             long = (datetime.now(UTC) - job.started_at).total_seconds() > _LONG_SECONDS
-            passing = progress or (long and job.lost is None) or lacking_space(self._service)
+            passing = progress or (long and job.lost is None) or space_shortage(self._service)
             attempts = 0 if passing else self._attempts(job)
             attempts -= job.leaving and attempts > 0  # the worker was not the cause
             if run.cancel_asked:  # another worker might have to wait, or hang like this one
@@ -223,7 +223,7 @@ class Jobs:
         if spent is not None:
             stop_queued(self._service, spent)
         elif run.spec.experiment is not None:
-            self._looks.submit(self._look, run.spec.experiment)
+            self._rules.submit(self._apply_sequential_rule, run.spec.experiment)
         if facts.cause == Cause.ENVIRONMENT_BROKE:
             self._broke(run.spec.sandbox)
         return True
@@ -239,17 +239,17 @@ class Jobs:
         recent = [event.payload for event in run.events() if event.time > since]
         failures = sum(isinstance(payload, StateEntered) and payload.cause is not None for payload in recent)
         tries = sum(isinstance(payload, Attempt) for payload in recent) if may_pass(message) else failures
-        full = lacking_space(self._service) or (message if os.strerror(errno.ENOSPC) in message else None)
+        full = space_shortage(self._service) or (message if os.strerror(errno.ENOSPC) in message else None)
         why = full or (message if facts.cause == Cause.ENVIRONMENT_BROKE and tries < MOST_ATTEMPTS else None)
         job.pause = min(_PAUSES[0] * 2.0 ** (failures // MOST_ATTEMPTS), _PAUSES[1]) if why else None
         return why
 
-    def _look(self, experiment_id: str) -> None:
+    def _apply_sequential_rule(self, experiment_id: str) -> None:
         """Apply the sequential rule, which takes seconds with many runs."""
-        from mleredux_server.scheduler.budgets import look, stop_queued
+        from mleredux_server.scheduler.budgets import apply_sequential_rule, stop_queued
 
         try:
-            if look(self._service, experiment_id):
+            if apply_sequential_rule(self._service, experiment_id):
                 stop_queued(self._service, experiment_id)
         except Exception as error:  # the next run that ends tries again
             _LOG.error("the sequential rule failed", experiment=experiment_id, exc_info=error)

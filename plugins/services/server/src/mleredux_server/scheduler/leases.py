@@ -10,7 +10,7 @@ import time
 
 import structlog
 from mleredux.models.formats import plain
-from mleredux_executor_nodes.shared import read_lease, take_away
+from mleredux_executor_nodes.shared import read_lease, revoke_lease
 
 from mleredux_server.scheduler.jobs import Started
 from mleredux_server.scheduler.tally import Tally
@@ -77,7 +77,7 @@ class Leases:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(job.pid, signal.SIGUSR1)
 
-    def take_away(self, job: Started, reason: str, message: str) -> None:
+    def revoke(self, job: Started, reason: str, message: str) -> None:
         """Kill a job's worker, and refuse its later writes in case it survives.
 
         Raises:
@@ -91,6 +91,6 @@ class Leases:
             time.sleep(0.02)
         folder = self._service.job_dir(job.kind, job.id)
         if folder.is_dir():
-            take_away(folder)
+            revoke_lease(folder)
         job.lost, job.outcome = message, {}
         self._tally.taken_away[job.kind, reason] += 1

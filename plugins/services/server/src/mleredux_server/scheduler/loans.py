@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from mleredux.errors import MlereduxError
 from mleredux.plugin.files import write_atomically
 
-_ASKED, _ANSWERED = ".borrow-", ".loan-"
+_REQUEST, _ANSWER = ".borrow-", ".loan-"
 _KEY = 32
 _NONCE = 12
 _POLL = 0.2
@@ -43,7 +43,7 @@ def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
     """
     key = X25519PrivateKey.generate()
     public = key.public_key().public_bytes_raw()
-    question, answered = (folder / f"{prefix}{public.hex()}" for prefix in (_ASKED, _ANSWERED))
+    question, answered = (folder / f"{prefix}{public.hex()}" for prefix in (_REQUEST, _ANSWER))
     write_atomically(question, nonce)
     try:
         end = time.monotonic() + seconds
@@ -66,13 +66,13 @@ def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
     return loan["secrets"], loan["earlier"]
 
 
-def asked(folder: Path, nonce: str) -> list[bytes]:
+def requests(folder: Path, nonce: str) -> list[bytes]:
     """Return the public keys of processes with a ticket that were not answered yet, one per request."""
     keys = []
-    for path in folder.glob(f"{_ASKED}*"):
-        name = path.name.removeprefix(_ASKED)
+    for path in folder.glob(f"{_REQUEST}*"):
+        name = path.name.removeprefix(_REQUEST)
         with contextlib.suppress(OSError, ValueError):  # it was removed, or is not a key
-            if not (folder / f"{_ANSWERED}{name}").exists() and path.read_text() == nonce:
+            if not (folder / f"{_ANSWER}{name}").exists() and path.read_text() == nonce:
                 keys.append(bytes.fromhex(name))
     return keys
 
@@ -89,12 +89,12 @@ def answer(folder: Path, nonce: str, public: bytes, loan: Loan) -> None:
     plain = json.dumps({"secrets": loan[0], "earlier": list(loan[1])}).encode()
     cipher = _cipher(key.exchange(X25519PublicKey.from_public_bytes(public)), ours + public)
     sealed = cipher.encrypt(number, plain, _place(folder, nonce))
-    write_atomically(folder / f"{_ANSWERED}{public.hex()}", base64.b64encode(ours + number + sealed))
+    write_atomically(folder / f"{_ANSWER}{public.hex()}", base64.b64encode(ours + number + sealed))
 
 
 def forget(folder: Path) -> None:
     """Remove the requests of killed processes."""
-    for prefix in (_ASKED, _ANSWERED):
+    for prefix in (_REQUEST, _ANSWER):
         for path in folder.glob(f"{prefix}*"):
             path.unlink(missing_ok=True)
 

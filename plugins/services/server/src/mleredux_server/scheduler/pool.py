@@ -49,7 +49,7 @@ class WorkerProcess:
     birth: float | None
     job: str | None = None
     ready: bool = False
-    gone: bool = False
+    exited: bool = False
 
     @property
     def pid(self) -> int:
@@ -58,7 +58,7 @@ class WorkerProcess:
 
 
 @dataclass(frozen=True)
-class Told:
+class WorkerMessage:
     """A message from a worker: it finished its job, or exited (`done` is None)."""
 
     worker: WorkerProcess
@@ -84,7 +84,7 @@ class Pool:
             "block": [str(item) for item in catalogue.block],
         }
         self._hello = json.dumps(hello).encode() + b"\n"
-        self._news: queue.SimpleQueue[Told] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[WorkerMessage] = queue.SimpleQueue()
         self._workers: list[WorkerProcess] = []
         self._start_at = 0.0
         self.size = {"run": workers_of(settings), **dict.fromkeys(OTHER_LANES, 1)}
@@ -95,23 +95,23 @@ class Pool:
         Args:
             busy: Running runs, including those of workers of an earlier server.
         """
-        free = sum(1 for worker in self._workers if worker.lane == "run" and not (worker.job or worker.gone))
+        free = sum(1 for worker in self._workers if worker.lane == "run" and not (worker.job or worker.exited))
         if time.monotonic() >= self._start_at:
             for _ in range(min(_SPARE, self.size["run"] - busy) - free):
                 self._start("run")
 
-    def give(self, lane: str, tell: Callable[[WorkerProcess], dict[str, Any] | None]) -> bool:
+    def assign(self, lane: str, record: Callable[[WorkerProcess], dict[str, Any] | None]) -> bool:
         """Assign a job to an idle worker, or to a new one.
 
         Args:
             lane: `run`, `grade` or `build`.
-            tell: Records the worker, and returns the job; None if the job need not be executed anymore.
+            record: Records the worker, and returns the job; None if the job need not be executed anymore.
         """
-        free = [worker for worker in self._workers if worker.lane == lane and worker.job is None and not worker.gone]
+        free = [worker for worker in self._workers if worker.lane == lane and worker.job is None and not worker.exited]
         if not free and time.monotonic() < self._start_at:
             return False
         worker = max(free, key=lambda idle: idle.ready) if free else self._start(lane)
-        job = tell(worker)
+        job = record(worker)
         if job is None:
             return False
         worker.job = job["id"]
@@ -135,21 +135,21 @@ class Pool:
     def drop(self, job_id: str) -> None:
         """Forget the killed worker of a job, which may take a while to exit."""
         for worker in [worker for worker in self._workers if worker.job == job_id]:
-            worker.gone = True
+            worker.exited = True
             self._workers.remove(worker)
         self._count()
 
-    def news(self) -> list[Told]:
+    def poll(self) -> list[WorkerMessage]:
         """Return the messages since the last call."""
-        heard: list[Told] = []
+        messages: list[WorkerMessage] = []
         while True:
             try:
-                message = self._news.get_nowait()
+                message = self._messages.get_nowait()
             except queue.Empty:
-                return heard
-            heard.append(message)
+                return messages
+            messages.append(message)
             if message.done is None or message.done.get("last"):
-                message.worker.gone = True
+                message.worker.exited = True
             if message.done is None and message.worker in self._workers:
                 self._workers.remove(message.worker)
                 if not message.worker.ready:
@@ -202,11 +202,11 @@ class Pool:
             if "ready" in message:
                 worker.ready = True
             else:
-                self._news.put(Told(worker, message))
+                self._messages.put(WorkerMessage(worker, message))
                 self._wake()
         code = worker.process.wait()
         if code != 0:
             self._tally.workers_died += 1
             _LOG.warning("a worker ended", pid=worker.pid, code=code, job=worker.job)
-        self._news.put(Told(worker, None))
+        self._messages.put(WorkerMessage(worker, None))
         self._wake()

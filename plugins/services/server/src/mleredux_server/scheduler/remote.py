@@ -14,14 +14,14 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
 from mleredux.plugin.executor import Node
 from mleredux.plugin.host import Machine, Pipeline
-from mleredux_executor_nodes.shared import NODE_PROGRAM, Elsewhere
+from mleredux_executor_nodes.shared import NODE_PROGRAM, RemoteRuns
 
-from mleredux_server.accounts.lent import keep_lent
+from mleredux_server.accounts.lent import keep_values
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import RunRow
 from mleredux_server.runs.summary import run_at
 from mleredux_server.scheduler import loans
-from mleredux_server.scheduler.backlog import tell_waiting
+from mleredux_server.scheduler.backlog import write_reasons
 from mleredux_server.scheduler.decision import Demand
 from mleredux_server.service import Service
 
@@ -52,7 +52,7 @@ class Remote:
             base_image=settings.base_image,
             object_store=settings.store,
         )
-        self._elsewhere = Elsewhere(pipeline, self.executor, self._program)
+        self._remote_runs = RemoteRuns(pipeline, self.executor, self._program)
         self._runs: set[str] = set()
         self._borrowers: set[str] = set()
         self._refusals: dict[str, str] = {}
@@ -75,7 +75,7 @@ class Remote:
         if self._thread.is_alive():
             self._thread.join(10)
 
-    def give(self, run_id: str) -> None:
+    def submit(self, run_id: str) -> None:
         """Execute a run to its end, or follow it if the engine already has it."""
         self._runs.add(run_id)
         self._new.put(run_id)
@@ -84,7 +84,7 @@ class Remote:
         """Return whether a run was submitted and has not ended."""
         return run_id in self._runs
 
-    def news(self) -> list[str]:
+    def poll(self) -> list[str]:
         """Return the runs that ended since the last call."""
         ended = []
         while not self._ended.empty():
@@ -128,25 +128,25 @@ class Remote:
             try:
                 if time.monotonic() >= self._again:
                     left = self._add(left)
-                for run in self._elsewhere.step():
+                for run in self._remote_runs.step():
                     if run.id in self._borrowers:
                         self._borrowers.discard(run.id)
                         loans.forget(run.path)
                     self._ended.put(run.id)
                     self._wake()
-                self._tell()
-                for name in self._borrowers & self._elsewhere.open.keys():
-                    self._lend(name, self._elsewhere.open[name].nonce)
+                self._write_reasons()
+                for name in self._borrowers & self._remote_runs.open.keys():
+                    self._send_secrets(name, self._remote_runs.open[name].nonce)
             except Exception as error:  # the engine may be restarting, a disk may be full; jobs continue meanwhile
                 _LOG.error("runs can't be followed and will be checked again", exc_info=error)
                 self._stopping.wait(_PAUSE)
 
-    def _tell(self) -> None:
+    def _write_reasons(self) -> None:
         """Write why runs at the executor do not continue, for those where it has changed."""
-        waiting = {run_id: why for run_id, why in self._refusals.items() if run_id not in self._elsewhere.open}
-        waiting |= {run_id: run.problem for run_id, run in self._elsewhere.open.items() if run.problem}
+        waiting = {run_id: why for run_id, why in self._refusals.items() if run_id not in self._remote_runs.open}
+        waiting |= {run_id: run.problem for run_id, run in self._remote_runs.open.items() if run.problem}
         reasons = dict.fromkeys(self._announced) | waiting
-        tell_waiting(self._service.database, dict.fromkeys(waiting) | self._announced, reasons, "started")
+        write_reasons(self._service.database, dict.fromkeys(waiting) | self._announced, reasons, "started")
         self._announced = waiting
 
     def _program(self, run: Run) -> str:
@@ -158,14 +158,14 @@ class Remote:
         self._borrowers.add(run.id)
         return "mleredux_server.scheduler.node"
 
-    def _lend(self, run_id: str, nonce: str) -> None:
+    def _send_secrets(self, run_id: str, nonce: str) -> None:
         """Send a run the current values of its secrets, if a process with its current ticket requests them."""
         folder = self._service.job_dir("run", run_id)
-        for public in loans.asked(folder, nonce):
+        for public in loans.requests(folder, nonce):
             with self._service.database.reading() as session:
                 row = session.get(RunRow, run_id)
                 secrets = secrets_of(self._service, row, session) if row is not None else {}
-            earlier = keep_lent(self._service, run_id, secrets.values())
+            earlier = keep_values(self._service, run_id, secrets.values())
             loans.answer(folder, nonce, public, (secrets, earlier))
 
     def _add(self, names: list[str]) -> list[str]:
@@ -189,7 +189,7 @@ class Remote:
     def _refused(self, runs: list[Run]) -> list[Run]:
         """Submit runs to the engine, one by one if it refuses them together; return those that it did not accept."""
         try:
-            self._elsewhere.add(runs)
+            self._remote_runs.add(runs)
             return []
         except MlereduxError as error:
             _LOG.warning("the executor refused runs", executor=self.executor.id, runs=len(runs), reason=str(error))

@@ -33,14 +33,14 @@ class BrokenSandboxes:
             first = not self._broken
             self._broken.setdefault(sandbox, f"the sandbox {sandbox}, in which a run's environment broke")
         if first:
-            threading.Thread(target=self._look, name="sandboxes", daemon=True).start()
+            threading.Thread(target=self._sweep_until_working, name="sandboxes", daemon=True).start()
 
     def known(self) -> dict[str, str]:
         """Return the sandboxes in which nothing may be started now, each with the reason to display for its runs."""
         with self._lock:
             return dict(self._broken)
 
-    def _look(self) -> None:
+    def _sweep_until_working(self) -> None:
         """Clean up each sandbox until that succeeds, which proves that it responds, and leaves no container behind."""
         while not self._stopping.is_set():
             for name in self.known():

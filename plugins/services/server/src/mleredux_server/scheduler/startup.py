@@ -65,7 +65,7 @@ def sweep(service: Service) -> bool:
             _LOG.warning("a sandbox can't be cleaned up now", sandbox=name, reason=str(error))
             swept = False
     if swept:
-        service.store.close_disks(_may_go_on(service))
+        service.store.close_disks(_is_unfinished(service))
     trash = service.settings.state_dir / TRASH
     for path in trash.iterdir() if trash.is_dir() else ():
         remove_tree(path)
@@ -78,10 +78,10 @@ def sweep_sandbox(service: Service, name: str) -> None:
     Raises:
         MlereduxError: The sandbox does not work now.
     """
-    service.catalogue.sandbox(name).sweep(service.store.owner, _may_go_on(service))
+    service.catalogue.sandbox(name).sweep(service.store.owner, _is_unfinished(service))
 
 
-def _may_go_on(service: Service) -> Callable[[str], bool]:
+def _is_unfinished(service: Service) -> Callable[[str], bool]:
     """Return a function that returns whether a worker executes a run, or will resume it."""
     with service.database.reading() as session:
         unfinished = set(session.scalars(select(Job.id).where(Job.state != "ended", Job.kind == "run")))

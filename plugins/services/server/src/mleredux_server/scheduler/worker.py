@@ -21,13 +21,13 @@ from mleredux.errors import MlereduxError, one_line
 from mleredux.plugin.artifact import RunStore, State
 from mleredux.plugin.command import Catalogue, DataStore
 from mleredux.plugin.files import FileLock, write_atomically
-from mleredux.plugin.host import Pipeline, lend, set_current
+from mleredux.plugin.host import Pipeline, provide_secrets, set_current
 from mleredux_executor_nodes.shared import Lease
 
 from mleredux_server.runs.uploaded import use_sources
 from mleredux_server.scheduler.worklog import WorkLog
 from mleredux_server.settings import Settings
-from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, RESULT_FILE, WorkContext, asked_for
+from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, RESULT_FILE, WorkContext, read_request
 
 MOST_JOBS = 64
 """A worker is replaced by a new one after this many jobs, …"""
@@ -66,8 +66,8 @@ class Worker:
         signal.signal(signal.SIGTERM, self._leave)
         signal.signal(signal.SIGUSR1, self._make_room)
         Pipeline(self.store, self.catalogue, self.data).warm_up()
-        self.log.say("worker ready")
-        self._say(ready=os.getpid())
+        self.log.write("worker ready")
+        self._send(ready=os.getpid())
         before = _memory_mb()
         for number in range(1, MOST_JOBS + 1):
             line = self._next()
@@ -78,10 +78,10 @@ class Worker:
             done = self._do(job)
             grown = _memory_mb() - before
             last = self._leaving or number == MOST_JOBS or grown > MOST_GROWTH_MB
-            self._say(done=job["id"], last=last, **done)
+            self._send(done=job["id"], last=last, **done)
             if last:
                 break
-        self.log.say("worker leaves", grown_mb=round(_memory_mb() - before))
+        self.log.write("worker leaves", grown_mb=round(_memory_mb() - before))
 
     def _next(self) -> bytes:
         if self._leaving:
@@ -95,16 +95,16 @@ class Worker:
         facts = {"job": job["id"], "kind": job["kind"], "attempt": job["attempt"]}
         try:
             (Path(job["folder"]) / ATTEMPT_FILE).write_text(str(job["attempt"]))
-            self.log.say("job started", **facts)  # after the mark, so readers can count it
-            with self._lease(job) as lease, lend(job["secrets"], job["earlier"]):
+            self.log.write("job started", **facts)  # after the mark, so readers can count it
+            with self._lease(job) as lease, provide_secrets(job["secrets"], job["earlier"]):
                 result = self._run(job, lease) if job["kind"] == "run" else self._other(job, lease)
         except MlereduxError as error:
-            self.log.say("job refused", "warning", reason=str(error), **facts)
+            self.log.write("job refused", "warning", reason=str(error), **facts)
             return {"error": str(error)}
         except Exception as error:  # a worker survives any plugin error; the server checks the job
-            self.log.say("job broke", "error", reason=repr(error), traceback=traceback.format_exc(), **facts)
+            self.log.write("job broke", "error", reason=repr(error), traceback=traceback.format_exc(), **facts)
             return {"error": one_line(error)}
-        self.log.say("job done", **facts)
+        self.log.write("job done", **facts)
         return result
 
     def _lease(self, job: dict[str, Any]) -> Lease:
@@ -141,13 +141,13 @@ class Worker:
 
     def _answer(self, job: dict[str, Any], folder: Path, lease: Lease) -> dict[str, Any]:
         try:
-            request = asked_for(folder)
+            request = read_request(folder)
             kind = import_module(f"mleredux_server.work.{job['kind']}")
             return {"result": kind.work(self._context(job, request, lease)), "error": None}
         except MlereduxError as error:
             return {"result": None, "error": str(error)}
         except Exception as error:  # any error is the job's result, and is logged
-            self.log.say("job broke", "error", job=job["id"], traceback=traceback.format_exc())
+            self.log.write("job broke", "error", job=job["id"], traceback=traceback.format_exc())
             return {"result": None, "error": f"Internal error ({type(error).__name__})."}
 
     def _context(self, job: dict[str, Any], request: dict[str, Any], lease: Lease) -> WorkContext:
@@ -177,7 +177,7 @@ class Worker:
             self._in_run = False
             raise SystemExit(0)
 
-    def _say(self, **facts: Any) -> None:
+    def _send(self, **facts: Any) -> None:
         try:
             self._writer.write(json.dumps(facts).encode() + b"\n")
             self._writer.flush()

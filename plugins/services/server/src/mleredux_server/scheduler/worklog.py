@@ -35,7 +35,7 @@ class WorkLog:
         os.dup2(descriptor, 2)
         os.close(descriptor)
 
-    def say(self, event: str, level: str = "info", **facts: Any) -> None:
+    def write(self, event: str, level: str = "info", **facts: Any) -> None:
         """Write one line; if the disk is full, the line is lost, not the worker."""
         line = {
             "timestamp": datetime.now(UTC).isoformat(),

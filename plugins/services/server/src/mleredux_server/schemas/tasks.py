@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 
-class _Told(BaseModel):
+class _Entry(BaseModel):
     """Fields of a plugin's index; other versions may have more or fewer."""
 
     model_config = ConfigDict(extra="allow")
@@ -17,7 +17,7 @@ class _Told(BaseModel):
     plugin: str | None = None
 
 
-class TaskView(_Told):
+class TaskView(_Entry):
     """A task in a list."""
 
     kind: str | None = None
@@ -42,7 +42,7 @@ class TaskDetail(TaskView):
     description: str
 
 
-class TechniqueView(_Told):
+class TechniqueView(_Entry):
     """A technique in a list: `cv` creates the task `cv@digits` from `digits`."""
 
     version: str | None = None
@@ -52,7 +52,7 @@ class TechniqueView(_Told):
     """Categories of tasks that it applies to; empty: all."""
 
 
-class AgentView(_Told):
+class AgentView(_Entry):
     """An agent in a list."""
 
     version: str | None = None
@@ -73,14 +73,14 @@ class AgentDetail(AgentView):
     reference: str | None
 
 
-class GraderView(_Told):
+class GraderView(_Entry):
     """A grader in a list."""
 
     version: str | None = None
     direction: str | None = None
 
 
-class SandboxView(_Told):
+class SandboxView(_Entry):
     """A sandbox in a list."""
 
     isolated: bool | None = None

@@ -76,20 +76,20 @@ class Pieces(Response):
     async def _send_all(self, scope: Scope, send: Send) -> str | None:
         """Return why it could not be completed; None if it was."""
 
-        async def give(message: Message) -> None:
+        async def send_in_time(message: Message) -> None:
             with anyio.fail_after(STUCK_SECONDS):
                 await send(message)
 
         sent = 0
         try:
-            await give({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            await send_in_time({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
             if scope["method"] != "HEAD":
                 async for piece in self.pieces:
-                    await give({"type": "http.response.body", "body": piece, "more_body": True})
+                    await send_in_time({"type": "http.response.body", "body": piece, "more_body": True})
                     sent += len(piece)
                 if self.length is not None and sent != self.length:
                     return "The file was truncated while it was sent."
-            await give({"type": "http.response.body", "body": b"", "more_body": False})
+            await send_in_time({"type": "http.response.body", "body": b"", "more_body": False})
         except (Incomplete, StoreError) as error:
             return f"{str(error).rstrip('.')}."
         except TimeoutError:

@@ -145,7 +145,7 @@ class Tail:
     def stop(self) -> None:
         """Release all followers, because the server stops."""
         self._stopped = True
-        self._tell()
+        self._notify()
 
     def _stored(self, offset: int) -> list[Frame]:
         """Return about one block of buffered messages from an offset on."""
@@ -195,7 +195,7 @@ class Tail:
         checked = 0.0
         try:
             while self.followers and not self._stopped:
-                if await self._look():
+                if await self._read_new():
                     await asyncio.sleep(_BUSY_SECONDS)
                     continue
                 every = _OVER_SOON_SECONDS if self._final else _OVER_SECONDS
@@ -221,10 +221,10 @@ class Tail:
     async def _finish(self, over: Over) -> None:
         """Read the remaining data; if it is large, followers read it themselves."""
         size = self._size()
-        while self._end < size and await self._look():
+        while self._end < size and await self._read_new():
             size = self._size()
         self._end, self._over = max(self._end, size), over
-        self._tell()
+        self._notify()
 
     def _size(self) -> int:
         try:
@@ -232,7 +232,7 @@ class Tail:
         except OSError:
             return 0
 
-    async def _look(self) -> bool:
+    async def _read_new(self) -> bool:
         """Read some of the new data; return whether there was any."""
         try:
             status = self._path.lstat()
@@ -242,7 +242,7 @@ class Tail:
         if seen == self._seen:
             return False
         try:
-            frames = await anyio.to_thread.run_sync(self._news, limiter=readers())
+            frames = await anyio.to_thread.run_sync(self._new_frames, limiter=readers())
         except OSError:
             self._seen = seen  # not a regular file: nothing to read until it is replaced
             return False
@@ -252,7 +252,7 @@ class Tail:
         self._keep(frames)
         return True
 
-    def _news(self) -> list[Frame]:
+    def _new_frames(self) -> list[Frame]:
         """Return new messages, in a thread; followers read data that is too large for the buffer themselves."""
         with self._open() as file:
             if file.size < self._end:
@@ -279,8 +279,8 @@ class Tail:
         while self._kept > KEPT and len(self._frames) > 1:
             oldest = self._frames.pop(next(iter(self._frames)))
             self._kept -= len(oldest.message)
-        self._tell()
+        self._notify()
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()

@@ -42,7 +42,7 @@ def server(visit: Visit) -> dict[str, Any]:
     service, caller = source.service, source.caller
     if not caller.may("read"):
         raise MlereduxError("The token lacks the scope read.", hint="Sign in with a token that has this scope.")
-    checks: list[Check] = Health(service).look()
+    checks: list[Check] = Health(service).check_all()
     with service.database.reading() as session:
         sees_all, seen = caller.all_projects, seen_by(caller, Project.id)
         projects = session.scalars(select(Project).where(*seen).order_by(Project.name).limit(_SHOWN))
@@ -80,12 +80,12 @@ def _queue(session: Session, caller: Caller) -> dict[str, Any]:
 def _shares(view: ProjectView) -> list[Share]:
     quota, usage = view.quota, view.usage
     return [
-        Share(title, _told(getattr(usage, _USED.get(name, name)) or 0), _told(getattr(quota, name)))
+        Share(title, _rounded(getattr(usage, _USED.get(name, name)) or 0), _rounded(getattr(quota, name)))
         for name, title in _LIMITS.items()
     ]
 
 
-def _told(value: float | None) -> float | None:
+def _rounded(value: float | None) -> float | None:
     """Return a number rounded to one decimal place, whole numbers as integers; None stays None."""
     return value if value is None else int(value) if value == int(value) else round(value, 1)
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qs, quote
 from fastapi import FastAPI, Request
 from mleredux.errors import MlereduxError
 from mleredux.plugin.page import Action, Page, Panel
-from mleredux_view.shared import HEADERS, Registered, from_here, make_site, say, sign_in_page
+from mleredux_view.shared import HEADERS, Registered, add_message, from_here, make_site, sign_in_page
 from sqlalchemy import update
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
@@ -99,7 +99,7 @@ class SignedIn:
             if self._provider is not None and path == "/oidc":
                 return await self._provider.begin(request)
             if self._provider is not None and path == CALLBACK:
-                return await self._come_back(request, self._provider)
+                return await self._finish_sign_in(request, self._provider)
             caller = await self._caller(request, session)
             if self._provider is not None and session is not None and caller is not None and path == "/oidc/link":
                 return await self._link(request, self._provider, session, caller)
@@ -139,12 +139,12 @@ class SignedIn:
                 task = service.catalogue.task(upload.text("task")).id
                 if await run_in_threadpool(is_prepared, service, service.catalogue.task(task)):
                     verdict = await run_in_threadpool(check_form, service, upload)
-                    say(session.form_secret, f"{'Valid' if verdict.valid else 'Not valid'}: {verdict.message}")
+                    add_message(session.form_secret, f"{'Valid' if verdict.valid else 'Not valid'}: {verdict.message}")
                     if not verdict.valid:
                         return RedirectResponse(_task_page(task), 303)
                 shown = (await run_in_threadpool(make_submission, service, caller, upload)).id
         except MlereduxError as error:
-            say(session.form_secret, str(error))
+            add_message(session.form_secret, str(error))
         return RedirectResponse(f"{ROOT}/submissions/{shown}" if shown else _task_page(task), 303)
 
     async def _sign_in(self, request: Request) -> Response:
@@ -152,7 +152,7 @@ class SignedIn:
         await caller_of(request, token)
         return self._begin(request, token, RedirectResponse(f"{ROOT}/", 303))
 
-    async def _come_back(self, request: Request, provider: Provider) -> Response:
+    async def _finish_sign_in(self, request: Request, provider: Provider) -> Response:
         self._app.state.limits.check_guess(request)
         try:
             token = await provider.finish(request, self._app.state.service)
@@ -169,7 +169,7 @@ class SignedIn:
         try:
             return await provider.begin(request, caller)
         except Problem as problem:
-            say(session.form_secret, str(problem))
+            add_message(session.form_secret, str(problem))
             return RedirectResponse(f"{ROOT}/server", 303)
 
     def _begin(self, request: Request, token: str, answer: Response, *, own: bool = False) -> Response:

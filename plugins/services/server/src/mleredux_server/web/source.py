@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from mleredux_server.accounts.security import Caller
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.files.masks import Masks
-from mleredux_server.operations.places import hiding
+from mleredux_server.operations.places import hide_folders
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.deadlines import submitted
 from mleredux_server.runs.lookup import Listed, SeenRun, listed, run_of
@@ -61,7 +61,7 @@ class ServerSource:
     def shown(self, page: str) -> str:
         """Remove paths of the server's folders from a page."""
         folders = (self.service.settings.runs_dir.absolute(), self.service.data.path.absolute())
-        return hiding(*folders, *(Path(escape(str(folder))) for folder in folders))(page)
+        return hide_folders(*folders, *(Path(escape(str(folder))) for folder in folders))(page)
 
     def runs(self, query: RunQuery) -> RunTable:
         """Return the runs that match."""

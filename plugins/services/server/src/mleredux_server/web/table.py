@@ -18,7 +18,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, RunLabel, RunRow
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.lists import column_named, cursor_value, in_order, one_of, seen_by, told_value
+from mleredux_server.runs.lists import column_named, cursor_value, in_order, json_value, one_of, seen_by
 from mleredux_server.schemas.pages import bad_cursor
 
 _SHOWN = (
@@ -58,7 +58,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
     if query.after is not None:
         at = _place(order, query.after)
     shown = in_order(session, matching, order, not query.ascending, at, query.limit + 1)
-    rows = [{name: told_value(value) for name, value in row._mapping.items()} for row in shown[: query.limit]]
+    rows = [{name: json_value(value) for name, value in row._mapping.items()} for row in shown[: query.limit]]
     after = json.dumps([rows[-1][order.key], rows[-1]["id"]]) if len(shown) > query.limit else None
     for row in rows:
         row["curve"] = row["curve"] or []

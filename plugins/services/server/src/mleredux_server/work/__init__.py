@@ -29,7 +29,7 @@ ATTEMPT_FILE = ".attempt"
 """Stores the number of the latest attempt that a worker started."""
 
 
-def asked_for(folder: Path) -> dict[str, Any]:
+def read_request(folder: Path) -> dict[str, Any]:
     """Return the request for a job other than a run.
 
     Raises:
