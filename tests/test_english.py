@@ -73,6 +73,27 @@ PLAIN = {
 VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
 MOST_VAGUE = 6
 """Variables and parameters with a vague name; the number may only fall."""
+NOT_NAMES = {
+    *(
+        "ask",
+        "asked",
+        "asks",
+        "beside",
+        "comes",
+        "elsewhere",
+        "give",
+        "given",
+        "gone",
+        "heard",
+        "hunted",
+        "lend",
+        "lends",
+    ),
+    *("lent", "look", "mend", "news", "noted", "obey", "said", "say", "tell", "telling", "tells", "told", "wishes"),
+}
+"""First words of names of functions, methods and classes that say too little."""
+KEPT_NAMES = {"Beside", "Judge.ask", "Study.given", "Study.told", "StageContext.say", "Trajectory.say", "Visit.say"}
+"""Public names that plugins call or implement."""
 BRITISH = re.compile(
     r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|(?:metre|litre)s?\b|favour|honour)"
     r"|\b(?:centre[sd]?|grey|towards|spelt|modelling|aluminium|analysed|analysing|harbours?|misspelt|labelled)\b"
@@ -81,6 +102,7 @@ BRITISH = re.compile(
     re.IGNORECASE,
 )
 """Spelling is American, except for the command `analyse` and the state `cancelled`, whose names texts repeat."""
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 _FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.j2", "*.sh", "*.yml", "*.yaml", ".ci/*")
 _QUOTED = re.compile(r"(^|/)(LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
 _MADE = re.compile(r"^(changes/|docs/reference/api/)")
@@ -186,3 +208,29 @@ def test_names_of_variables_say_what_they_hold() -> None:
                     case ast.Name(id=word, ctx=ast.Store()) | ast.arg(arg=word) if word in VAGUE:
                         vague += 1
     assert 0 < vague <= MOST_VAGUE, f"{vague} variables are named {', '.join(sorted(VAGUE))}; name what they hold"
+
+
+def test_names_of_functions_and_classes_are_those_of_the_field() -> None:
+    names = [
+        (name, node.name, f"{owner.name}.{node.name}" if owner else node.name)
+        for name in _texts()
+        if name.endswith(".py") and "/src/" in name
+        for owner, node in _definitions(ast.parse((ROOT / name).read_text(encoding="utf-8")))
+    ]
+    kept = {qualified for _, _, qualified in names} & KEPT_NAMES
+    methods = {name.rpartition(".")[2] for name in KEPT_NAMES if "." in name}
+    vague = [
+        f"{place}: {qualified}"
+        for place, name, qualified in names
+        if name.strip("_").split("_")[0].lower() in NOT_NAMES and not name.strip("_").startswith(("give_up", "ask_to"))
+        if qualified not in KEPT_NAMES and not ("." in qualified and name in methods)
+    ]
+    assert len(names) > 8000 and kept == KEPT_NAMES and not vague, "\n".join(vague)
+
+
+def _definitions(tree: ast.AST, owner: ast.ClassDef | None = None) -> Iterator[tuple[ast.ClassDef | None, Definition]]:
+    """Yield definitions, each with the class that it is directly in."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Definition):
+            yield owner, node
+        yield from _definitions(node, node if isinstance(node, ast.ClassDef) else owner if owner is tree else None)
