@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mleredux_client import Client, Conflict, Invalid, UsageError, WaitTimeout
 from mleredux_server.scheduler.decision import Demand, Running, Waiting, World
-from mleredux_server.scheduler.forecast import Seen, forecast
+from mleredux_server.scheduler.forecast import Input, forecast
 from mleredux_support.server_local import LocalServer
 
 
@@ -126,7 +126,7 @@ def test_the_forecast_is_what_the_scheduler_would_do() -> None:
         Waiting("b0", "bob", "p", one, 9.0)
     ]
     running = [Running("r", "ann", "p", one, 0.0)]
-    seen = Seen(waiting, running, World(Demand(2, 0, 0), workers=1, now=100.0))
+    seen = Input(waiting, running, World(Demand(2, 0, 0), workers=1, now=100.0))
     found = forecast(seen, {"r": 160.0, **{run.id: 50.0 for run in waiting}})
     assert found["b0"] == (1, 0.0), "bob has nothing running"
     assert found["a2"] == (2, 50.0), "ann's own order is by priority"
@@ -142,7 +142,7 @@ def test_the_forecast_knows_that_preemptible_runs_make_room(leaving: list[bool],
     ]
     waiting = [Waiting(f"w{n}", "bob", "p", Demand(cpus, 0, 0), float(n)) for n in range(1 + more)]
     world = World(Demand(len(leaving), 0, 0), workers=0, now=100.0)
-    found = forecast(Seen(waiting, running, world), {run.id: 36_000.0 for run in [*waiting, *running]})
+    found = forecast(Input(waiting, running, world), {run.id: 36_000.0 for run in [*waiting, *running]})
     assert sorted(place.position for place in found.values()) == list(range(1, len(waiting) + 1))
     for number, run in enumerate(waiting):
         turn = number // (len(leaving) // cpus) if cpus <= len(leaving) else None
@@ -154,7 +154,7 @@ def test_a_queued_run_tells_its_place(local: LocalServer, client: Client, monkey
     first, second = client.get_run(queued(client)), client.get_run(queued(client))
     demand = Demand(1, 0, 0)
     waiting = [Waiting(first.id, "u", "p", demand, 1.0), Waiting(second.id, "u", "p", demand, 2.0)]
-    local.service.forecasts.seen = Seen(waiting, [], World(Demand(1, 0, 0), workers=1, now=10.0))
+    local.service.forecasts.seen = Input(waiting, [], World(Demand(1, 0, 0), workers=1, now=10.0))
     place = first.refresh().queue
     assert place is not None and (place.position, place.starts_in) == (1, 0)
     place = second.refresh().queue

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from mleredux_server.runs.creation import settle_left
+from mleredux_server.runs.creation import remove_partial
 from mleredux_support.server import ServerProcess
 from mleredux_support.server_local import LocalServer
 from mleredux_testing.pytest_plugin import skip_or_fail
@@ -146,7 +146,7 @@ def test_a_database_lost_during_a_creation_leaves_a_complete_resource_or_none(
         patched.setattr(service.database, "writing", one_fails)
         refused = http.post(f"/v1/{kind}", headers=headers, **MADE[kind])
     assert (refused.status_code, asked) == (503, broken)
-    settle_left(service)
+    remove_partial(service)
     assert not service.left
     acknowledged = committed and broken == 2
     made = there() - before

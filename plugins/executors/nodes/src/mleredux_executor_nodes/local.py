@@ -56,18 +56,18 @@ class LocalExecutor:
 
     def poll(self, jobs: Iterable[str]) -> Mapping[str, JobStatus]:
         """Return the processes that are alive."""
-        return {job: JobStatus("running" if self._lives(job) else "ended") for job in jobs}
+        return {job: JobStatus("running" if self._is_alive(job) else "ended") for job in jobs}
 
     def cancel(self, job: str) -> None:
         """Kill a process."""
-        if self._lives(job):
+        if self._is_alive(job):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(job.partition("-")[0]), signal.SIGKILL)
 
     def fetch(self, spec: JobSpec) -> None:
         """Do nothing: the disk is the same."""
 
-    def _lives(self, job: str) -> bool:
+    def _is_alive(self, job: str) -> bool:
         started = self._started.get(job)
         if started is not None and started.poll() is not None:
             self._started.pop(job, None)

@@ -13,7 +13,7 @@ from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import current
 from mleredux.plugin.files import write_atomically
 
-from mleredux_experiments.results.sources import Happened, row_of, task_facts
+from mleredux_experiments.results.sources import Ending, row_of, task_facts
 from mleredux_experiments.results.table import SPLITS, Results, grouped
 
 PUBLISHED_FOLDER = Path(__file__).parents[1] / "published"
@@ -52,7 +52,7 @@ def load_reports(folder: Path) -> Results:
             for report in reports:
                 task = report["competition_id"]
                 spec = {"id": f"{place.name}/{path.stem}/{task}", "task": task, "agent": place.name, "seed": number}
-                rows.append(row_of(spec, report, Happened("done")))
+                rows.append(row_of(spec, report, Ending("done")))
             number += 1
     if not rows:
         note = f" {notes[0]}" if notes else ""

@@ -153,7 +153,7 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     """
     place = f"{folder}{os.sep}"  # joining paths takes longer than reading the files
     record = _object(place + "run.json")
-    happened = _happened(place + "events.jsonl")
+    ending = _ending(place + "events.jsonl")
     try:
         report = _object(place + "report.json")
     except FileNotFoundError:
@@ -169,25 +169,25 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     if rollouts:
         trace = read_rollout(place + "rollout.json")
         versions, validation = with_rollout(trace, versions)
-    row = row_of(record["spec"], report, happened, record.get("use"))
+    row = row_of(record["spec"], report, ending, record.get("use"))
     row = replace(row, versions=versions, validation=validation, findings=() if rollouts else None)
     with suppress(FileNotFoundError):
         row = replace(row, technique_use=_number(_object(place + TECHNIQUE_USE).get("reward")))
-    return _with_findings(row, folder, happened, report, trace) if rollouts else row
+    return _with_findings(row, folder, ending, report, trace) if rollouts else row
 
 
-def _with_findings(row: Row, folder: Path, happened: Happened, report: Mapping[str, Any], trace: Any) -> Row:
+def _with_findings(row: Row, folder: Path, ending: Ending, report: Mapping[str, Any], trace: Any) -> Row:
     from mleredux_experiments.failures.evidence import Evidence
     from mleredux_experiments.failures.rules import findings_in
 
-    outcome, ledger = happened.outcome, report.get("ledger") or {}
+    outcome, ledger = ending.outcome, report.get("ledger") or {}
     evidence = Evidence(
         row,
         folder,
-        message=str(happened.message or report.get("message") or ""),
+        message=str(ending.message or report.get("message") or ""),
         **{name: outcome.get(name) for name in ("limit", "exit_code", "signal")},
-        seconds=happened.seconds or 0.0,
-        llm=ledger.get("llm") or happened.llm or {},
+        seconds=ending.seconds or 0.0,
+        llm=ledger.get("llm") or ending.llm or {},
         trace=trace,
     )
     findings = findings_in(evidence)
@@ -195,10 +195,10 @@ def _with_findings(row: Row, folder: Path, happened: Happened, report: Mapping[s
 
 
 def row_of(
-    spec: Mapping[str, Any], report: Mapping[str, Any], happened: Happened, use: Mapping[str, Any] | None = None
+    spec: Mapping[str, Any], report: Mapping[str, Any], ending: Ending, use: Mapping[str, Any] | None = None
 ) -> Row:
     """Return a row from a run's specification and report, without versions and findings."""
-    use, llm = use or {}, happened.llm or (report.get("ledger") or {}).get("llm") or {}
+    use, llm = use or {}, ending.llm or (report.get("ledger") or {}).get("llm") or {}
     limits = spec.get("limits") or {}
     verdict = str((report.get("verdict") or {}).get("status") or "not checked")
     medal = next((name for name in MEDALS if report.get(f"{name}_medal")), None)
@@ -209,8 +209,8 @@ def row_of(
         agent=str(spec["agent"]),
         task=str(spec["task"]),
         seed=int(spec["seed"]),
-        status=happened.status,
-        cause=happened.cause,
+        status=ending.status,
+        cause=ending.cause,
         verdict=verdict,
         score=_number(report.get("score")) if verdict not in UNTRUSTED else None,
         lower_is_better=bool(report.get("is_lower_better")),
@@ -223,8 +223,8 @@ def row_of(
         metric=report.get("metric"),
         cost_usd=_number(llm.get("cost_usd")),
         tokens=int(llm["prompt_tokens"]) + int(llm.get("completion_tokens") or 0) if "prompt_tokens" in llm else None,
-        hours=None if happened.seconds is None else happened.seconds / 3600,
-        paused_hours=(_number(happened.outcome.get("paused_seconds")) or 0.0) / 3600,
+        hours=None if ending.seconds is None else ending.seconds / 3600,
+        paused_hours=(_number(ending.outcome.get("paused_seconds")) or 0.0) / 3600,
         time_limit=_number(limits.get("time_limit")),
         task_version=report.get("task_version") or use.get("task_version"),
         setup={
@@ -251,7 +251,7 @@ def _number(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-class Happened(NamedTuple):
+class Ending(NamedTuple):
     """The last events that report the end of the run and the end of its agent."""
 
     status: str = "queued"
@@ -262,17 +262,17 @@ class Happened(NamedTuple):
     llm: Mapping[str, Any] | None = None
 
 
-def _happened(path: str) -> Happened:
+def _ending(path: str) -> Ending:
     try:
         events = content(path)
     except FileNotFoundError:
-        return Happened()
+        return Ending()
     state, running, used = (_last_event(events, mark) for mark in _MARKS)
     outcome, llm = running.get("outcome") or {}, used.get("use")
     seconds = _number(outcome.get("seconds")) or _number(running.get("seconds"))
     status = str(state.get("state", "queued"))
     llm = llm if isinstance(llm, dict) else None
-    return Happened(status, state.get("cause"), state.get("message"), seconds, outcome, llm)
+    return Ending(status, state.get("cause"), state.get("message"), seconds, outcome, llm)
 
 
 def _last_event(events: bytes, mark: bytes) -> dict[str, Any]:
@@ -305,8 +305,8 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
     for record in records:
         seconds = record.get("seconds") or seconds_between(record.get("started_at"), record.get("ended_at"))
         spec = {**(record.get("spec") or {}), **record}
-        happened = Happened(str(record["status"]), record.get("cause"), None, seconds, record)
-        rows.append(row_of(spec, record.get("report") or {}, happened))
+        ending = Ending(str(record["status"]), record.get("cause"), None, seconds, record)
+        rows.append(row_of(spec, record.get("report") or {}, ending))
     return Results(tuple(rows), task_facts()).without_samples()
 
 

@@ -13,7 +13,7 @@ from mleredux_server.database.tables import BuildRow
 from mleredux_server.protocol.idempotency import claim_of
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.builds import answer_of, build_is_over, make_build
-from mleredux_server.runs.lookup import newest, seen
+from mleredux_server.runs.lookup import find, newest
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.schemas.pages import Page, Pages
@@ -44,7 +44,7 @@ def list_builds(caller: Reader, service: Current, paging: Pages) -> Page[BuildVi
 @router.get("/{build_id}")
 def get_build(build_id: str, caller: Reader, service: Current) -> BuildView:
     """Get a build."""
-    row, user = seen(service, caller, BuildRow, build_id)
+    row, user = find(service, caller, BuildRow, build_id)
     return as_view(BuildView, row, user=user)
 
 
@@ -53,7 +53,7 @@ async def get_build_log(
     build_id: str, caller: Reader, request: Request, service: Current, after: After = None
 ) -> Response:
     """Get the current log of a build, or follow it live."""
-    row, _ = await run_in_threadpool(seen, service, caller, BuildRow, build_id)
+    row, _ = await run_in_threadpool(find, service, caller, BuildRow, build_id)
     over = partial(build_is_over, service, row.id)
     unfinished = row.status in ("queued", "building")
     missing = Problem(

@@ -21,7 +21,7 @@ from mleredux_server.protocol.idempotency import Answer, Claim, claim_of
 from mleredux_server.protocol.problems import Problem, require_statistics
 from mleredux_server.runs.extension import Outdated, extend, retry_broken
 from mleredux_server.runs.lists import shown_runs
-from mleredux_server.runs.lookup import newest, past_runs, seen
+from mleredux_server.runs.lookup import find, newest, past_runs
 from mleredux_server.runs.references import check_agent, pin_agent
 from mleredux_server.runs.requests import make_runs, plan_experiment, request_of
 from mleredux_server.runs.views import as_view, experiment_detail, run_view
@@ -150,7 +150,7 @@ def extend_experiment(
 def retry_experiment(experiment_id: str, caller: Runner, service: Current) -> ExperimentDetail:
     """Retry all runs that were cancelled, or failed because of the environment or the task; earlier attempts are
     kept."""
-    retry_broken(service, caller, seen(service, caller, Experiment, experiment_id)[0])
+    retry_broken(service, caller, find(service, caller, Experiment, experiment_id)[0])
     return _detail(service, caller, experiment_id)
 
 
@@ -164,7 +164,7 @@ def cancel_experiment(experiment_id: str, caller: Runner, service: Current, resp
 
 
 def _extended(service: Service, caller: Caller, experiment_id: str, body: ExtensionRequest, claim: Claim) -> Response:
-    experiment, user = seen(service, caller, Experiment, experiment_id)
+    experiment, user = find(service, caller, Experiment, experiment_id)
     before = _detail(service, caller, experiment_id).runs
 
     def answer(rows: list[RunRow]) -> Answer:
@@ -203,7 +203,7 @@ def _detail(service: Service, caller: Caller, experiment_id: str) -> ExperimentD
     Raises:
         Problem: The caller can see no such experiment.
     """
-    experiment, user = seen(service, caller, Experiment, experiment_id)
+    experiment, user = find(service, caller, Experiment, experiment_id)
     query = shown_runs().where(RunRow.experiment_id == experiment_id).order_by(RunRow.created_at, RunRow.id)
     with service.database.reading() as session:
         rows = session.execute(query).all()

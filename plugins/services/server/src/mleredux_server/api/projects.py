@@ -12,7 +12,7 @@ from mleredux_server.accounts.security import Admin, Caller, Keeper, Reader
 from mleredux_server.database.tables import Project, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
-from mleredux_server.runs.lists import seen_by
+from mleredux_server.runs.lists import visible_to
 from mleredux_server.runs.views import project_view
 from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView
 from mleredux_server.schemas.pages import Page, Pages
@@ -42,7 +42,7 @@ def create_project(body: ProjectRequest, caller: Admin, request: Request, servic
 @router.get("")
 def list_projects(caller: Reader, service: Current, paging: Pages) -> Page[ProjectView]:
     """List the caller's projects by name; with an admin's token, all projects."""
-    query = paging.in_order(select(Project).where(*seen_by(caller, Project.id)), Project.name)
+    query = paging.in_order(select(Project).where(*visible_to(caller, Project.id)), Project.name)
     with service.database.reading() as session:
         rows = session.scalars(query).all()
         return paging.page(rows, lambda row: row.name, lambda row: project_view(session, row, caller))

@@ -15,7 +15,7 @@ from mleredux_server.database.tables import Submission
 from mleredux_server.files.uploads import form, received
 from mleredux_server.protocol.idempotency import claim_of
 from mleredux_server.runs.deadlines import submission_view
-from mleredux_server.runs.lookup import newest, seen
+from mleredux_server.runs.lookup import find, newest
 from mleredux_server.runs.submissions import answer_of, check_form, delete_submission, make_submission
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.schemas.submissions import SubmissionView, VerdictView
@@ -64,7 +64,7 @@ def list_submissions(
 @router.get("/submissions/{submission_id}")
 def get_submission(submission_id: str, caller: Reader, service: Current) -> SubmissionView:
     """Get a submission, with its report once it is graded."""
-    return submission_view(service, caller, *seen(service, caller, Submission, submission_id))
+    return submission_view(service, caller, *find(service, caller, Submission, submission_id))
 
 
 @router.delete("/submissions/{submission_id}", status_code=204)

@@ -31,7 +31,7 @@ _SHOWN = ("task", "agent", "sandbox", "seed", "experiment")
 _here: ContextVar[str | None] = ContextVar("mleredux_traceparent", default=None)
 
 
-def here() -> str | None:
+def traceparent() -> str | None:
     """Return the `traceparent` of the current request; None if it is not traced."""
     return _here.get()
 

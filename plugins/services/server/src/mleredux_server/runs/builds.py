@@ -22,7 +22,7 @@ from mleredux_server.runs.sources import check_source
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.builds import BuildAsked, BuildView
 from mleredux_server.service import Service
-from mleredux_server.streams.tail import Over
+from mleredux_server.streams.tail import End
 
 _FINAL = ("ready", "failed")
 _CONTEXT = Build(context=Path())
@@ -62,13 +62,13 @@ def make_build(service: Service, caller: Caller, body: BuildAsked, claim: Claim)
     return as_view(BuildView, row, user=caller.user_name)
 
 
-def build_is_over(service: Service, build_id: str) -> Over | None:
+def build_is_over(service: Service, build_id: str) -> End | None:
     """Return whether the log of a build is complete."""
     with service.database.reading() as session:
         row = session.get(BuildRow, build_id)
     if row is None:
-        return Over(None)
-    return Over(row.status) if row.status in _FINAL else None
+        return End(None)
+    return End(row.status) if row.status in _FINAL else None
 
 
 def _check(service: Service, caller: Caller, body: BuildAsked) -> str:

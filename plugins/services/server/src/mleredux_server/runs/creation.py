@@ -80,7 +80,7 @@ def make_jobs(
     except (MlereduxError, OSError):
         service.left.append((list(ids), claim))
         with suppress(SQLAlchemyError):  # the scheduler does it once the database responds
-            settle_left(service)
+            remove_partial(service)
         raise
     service.wake.set()
     return created
@@ -160,7 +160,7 @@ def project_for(session: Session, caller: Caller, name_or_id: str | None) -> Pro
     return mine
 
 
-def settle_left(service: Service) -> None:
+def remove_partial(service: Service) -> None:
     """Remove what partially failed requests created.
 
     Raises:

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Submission, User, now
-from mleredux_server.runs.lists import seen_by
+from mleredux_server.runs.lists import visible_to
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.submissions import SubmissionView
 from mleredux_server.service import Service
@@ -125,7 +125,7 @@ def submitted(service: Service, caller: Caller) -> list[dict[str, Any]]:
     """
     classes = or_(Submission.task.contains("@"), Submission.task.in_(list(_kept(service))))
     query = select(Submission, User.name).join(User, User.id == Submission.user_id)
-    query = query.where(classes, *seen_by(caller, Submission.project_id))
+    query = query.where(classes, *visible_to(caller, Submission.project_id))
     with service.database.reading() as session:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_MOST)).all()
     lines: dict[tuple[str, str], dict[str, Any]] = {}

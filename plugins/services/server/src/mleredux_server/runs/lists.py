@@ -163,7 +163,7 @@ def one_of(column: InstrumentedAttribute[str], values: Sequence[str]) -> _Condit
     return column == values[0] if len(values) == 1 else column.in_(values)
 
 
-def seen_by(caller: Caller, column: InstrumentedAttribute[str]) -> Sequence[_Condition]:
+def visible_to(caller: Caller, column: InstrumentedAttribute[str]) -> Sequence[_Condition]:
     """Return the conditions for rows of projects that the caller can see; none if they can see all."""
     return () if caller.all_projects else (one_of(column, sorted(caller.projects)),)
 
@@ -176,7 +176,7 @@ def of_project(
     Raises:
         Problem: The caller can see no such project.
     """
-    return seen_by(caller, column) if project is None else (column == visible_project(session, caller, project).id,)
+    return visible_to(caller, column) if project is None else (column == visible_project(session, caller, project).id,)
 
 
 def json_value(value: Any) -> Any:

@@ -19,12 +19,12 @@ from mleredux_server.database.tables import BuildRow, Experiment, Job, RunRow, S
 from mleredux_server.files.access import Cover, Opened, open_inside, opened
 from mleredux_server.operations.places import places
 from mleredux_server.protocol.problems import not_found
-from mleredux_server.runs.lists import cursor_time, of_project, one_of, seen_by, shown_runs
+from mleredux_server.runs.lists import cursor_time, of_project, one_of, shown_runs, visible_to
 from mleredux_server.runs.views import run_view
 from mleredux_server.schemas.pages import Paging
 from mleredux_server.schemas.runs import RunView
 from mleredux_server.service import Service
-from mleredux_server.streams.tail import Over
+from mleredux_server.streams.tail import End
 
 _MOST_PAST = 1000
 _WORDS: dict[type, str] = {BuildRow: "build", Experiment: "experiment", Submission: "submission"}
@@ -133,16 +133,16 @@ def run_shown(service: Service, caller: Caller, run_id: str) -> RunView:
     return run_view(row, name or "", job)
 
 
-def run_is_over(service: Service, run_id: str) -> Over | None:
+def run_is_over(service: Service, run_id: str) -> End | None:
     """Return whether a run is final: its job has ended, or it is deleted."""
     with service.database.reading() as session:
         row, job = session.get(RunRow, run_id), session.get(Job, run_id)
     if row is None or job is None:
-        return Over(None)
-    return Over(row.status) if job.state == "ended" else None
+        return End(None)
+    return End(row.status) if job.state == "ended" else None
 
 
-def seen(service: Service, caller: Caller, table: type[_Row], record_id: str) -> tuple[_Row, str]:
+def find(service: Service, caller: Caller, table: type[_Row], record_id: str) -> tuple[_Row, str]:
     """Return a build, an experiment or a submission by its id, with the name of its owner.
 
     Raises:
@@ -191,7 +191,7 @@ def newest(
 def past_runs(service: Service, caller: Caller, agents: Collection[str]) -> list[Path]:
     """Return the directories of ended runs of some agents that the caller may see, newest first, at most
     `_MOST_PAST`."""
-    seen_runs = seen_by(caller, RunRow.project_id)
+    seen_runs = visible_to(caller, RunRow.project_id)
     query = shown_runs().where(RunRow.agent.in_(agents), RunRow.ended_at.is_not(None), *seen_runs)
     with service.database.reading() as session:
         rows = session.execute(query.order_by(RunRow.created_at.desc()).limit(_MOST_PAST)).all()

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, Job, Project, RunLabel, RunRow, now
-from mleredux_server.operations.traces import here
+from mleredux_server.operations.traces import traceparent
 from mleredux_server.protocol.idempotency import UNCLAIMED, Answer, Claim
 from mleredux_server.protocol.problems import Problem, invalid, require_statistics
 from mleredux_server.runs.admission import check_quota, fit_to_quota
@@ -272,4 +272,4 @@ def _make_directory(service: Service, run: Planned) -> Run:
 def _kept(request: RunRequest, caller: Caller) -> KeptRequest:
     """Return the request to store; a token that is limited to a project gives no access to its user's own secrets."""
     only = getattr(request, "project_secrets", False) or caller.bound_to is not None
-    return KeptRequest.model_construct(**{**dict(request), "project_secrets": only, "traceparent": here()})
+    return KeptRequest.model_construct(**{**dict(request), "project_secrets": only, "traceparent": traceparent()})

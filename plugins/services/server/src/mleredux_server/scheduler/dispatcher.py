@@ -17,10 +17,10 @@ from mleredux_server.accounts.lent import keep_values
 from mleredux_server.accounts.secrets import secrets_of
 from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.operations.health import space_shortage
-from mleredux_server.runs.creation import settle_left
+from mleredux_server.runs.creation import remove_partial
 from mleredux_server.scheduler.backlog import held_back, queued_runs, write_reasons
 from mleredux_server.scheduler.decision import NOTHING, Allowance, Demand, Running, World, decide
-from mleredux_server.scheduler.forecast import Seen
+from mleredux_server.scheduler.forecast import Input
 from mleredux_server.scheduler.history import History
 from mleredux_server.scheduler.jobs import Jobs, Started
 from mleredux_server.scheduler.leases import Leases
@@ -152,7 +152,7 @@ class Dispatcher:
             self._scan_at = time.monotonic() + _LOOK_AGAIN
             self._jobs.follow_foreign()
             self._follow_unnotified()
-            settle_left(self._service)
+            remove_partial(self._service)
         if changed or time.monotonic() >= self._poll_at:
             self._poll_at = time.monotonic() + _LOOK_AGAIN
             self._start_runs()
@@ -245,7 +245,7 @@ class Dispatcher:
             history=self._history.shares(),
         )
         waiting, began = [run.as_waiting() for run in looked_at], time.time()
-        self._service.forecasts.seen = Seen(waiting, running, world)
+        self._service.forecasts.seen = Input(waiting, running, world)
         decision = decide(waiting, running, world)
         for run_id in decision.stop:
             self._leases.preempt(self._jobs.started.get(run_id))

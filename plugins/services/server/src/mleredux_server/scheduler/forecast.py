@@ -37,7 +37,7 @@ class Forecast(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Seen:
+class Input:
     """The input of the scheduler's last decision."""
 
     waiting: Sequence[Waiting]
@@ -56,8 +56,8 @@ class Forecasts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self.seen: Seen | None = None
-        self._made_of: Seen | None = None
+        self.seen: Input | None = None
+        self._made_of: Input | None = None
         self._lock = threading.Lock()
         self._known: tuple[float, dict[str, Forecast]] = (0.0, {})
 
@@ -72,7 +72,7 @@ class Forecasts:
                 self._known = time.monotonic() + _FRESH_SECONDS, known
             return known.get(run_id)
 
-    def _durations(self, seen: Seen) -> dict[str, float]:
+    def _durations(self, seen: Input) -> dict[str, float]:
         """Return the expected seconds of each run: the median of the same agent on the same task, else that of the
         agent, else its time limit."""
         ids = [*(run.id for run in seen.waiting), *(run.id for run in seen.running)]
@@ -95,7 +95,7 @@ class Forecasts:
         return durations
 
 
-def forecast(seen: Seen, durations: Mapping[str, float]) -> dict[str, Forecast]:
+def forecast(seen: Input, durations: Mapping[str, float]) -> dict[str, Forecast]:
     """Simulate the decisions.
 
     Args:

@@ -185,7 +185,7 @@ class Jobs:
 
     def _leave_run(self, job: Started, run: Run, facts: Facts) -> bool:
         """Handle a job that is no longer running: end it, queue it again, or give it up."""
-        if (why := self._passing(job, run, facts)) is not None and _reopened(run):
+        if (why := self._temporary_cause(job, run, facts)) is not None and _reopened(run):
             self._broke(run.spec.sandbox)
             self._queue_again(job, 0, facts_of(run), why)
             return True
@@ -201,7 +201,7 @@ class Jobs:
                 self._queue_again(job, attempts, facts)
                 return True
             else:
-                cause, message = Cause.ENVIRONMENT_BROKE, _died(job, attempts)
+                cause, message = Cause.ENVIRONMENT_BROKE, _workers_died(job, attempts)
             if not run.give_up(cause, message):
                 return False
             self._sweep(run)
@@ -228,7 +228,7 @@ class Jobs:
             self._broke(run.spec.sandbox)
         return True
 
-    def _passing(self, job: Started, run: Run, facts: Facts) -> str | None:
+    def _temporary_cause(self, job: Started, run: Run, facts: Facts) -> str | None:
         """Return why a run failed, if the reason may be temporary: a full disk, an engine that was restarted.
 
         A run waits as long as the reason lasts, and longer after each failure, unless its agent is started each time.
@@ -302,7 +302,7 @@ class Jobs:
             if attempts < MOST_ATTEMPTS and folder.is_dir():
                 self._queue_again(job, attempts)
                 return True
-            answer = {"result": None, "error": _died(job, attempts)}
+            answer = {"result": None, "error": _workers_died(job, attempts)}
         with self._service.database.writing() as session:
             row = session.get(Job, job.id)
             if row is not None and row.state == "started":
@@ -356,7 +356,7 @@ def _reopened(run: Run) -> bool:
     return acquired
 
 
-def _died(job: Started, attempts: int) -> str:
+def _workers_died(job: Started, attempts: int) -> str:
     error = (job.outcome or {}).get("error")
     why = f" The last one reported: {error}" if error else f" The last one was killed: {job.lost}" if job.lost else ""
     return f"{attempts} workers died one after another without making progress.{why}"

@@ -65,7 +65,7 @@ class Hub:
         if self._stopped:
             return
         self._streams[caller.user_id] += 1
-        messages = tail.follow(offset, after=after, may=partial(_may, request, followed.project))
+        messages = tail.follow(offset, after=after, may=partial(_can_see, request, followed.project))
         try:
             async for message in messages:
                 yield message
@@ -101,7 +101,7 @@ def end_streams_with(server: uvicorn.Server, app: FastAPI) -> None:
     server.shutdown = stop_first  # type: ignore[method-assign]
 
 
-async def _may(request: Request, project: str) -> bool:
+async def _can_see(request: Request, project: str) -> bool:
     """Return whether the client may still see it, since the token may have been revoked."""
     tokens: Tokens = request.app.state.tokens
     token = bearer_of(request)

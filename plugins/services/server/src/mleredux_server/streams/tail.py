@@ -42,7 +42,7 @@ else."""
 
 
 @dataclass(frozen=True)
-class Over:
+class End:
     """The end of a stream.
 
     Attributes:
@@ -68,7 +68,7 @@ class Followed:
     root: Path
     name: bytes
     framing: Framing
-    over: Callable[[], Over | None]
+    over: Callable[[], End | None]
     project: str
     cover: Cover | None = None
 
@@ -87,7 +87,7 @@ class Tail:
         self._end = 0
         self._seen: tuple[int, int, int] | None = None
         self._generation = 0
-        self._over: Over | None = None
+        self._over: End | None = None
         self._stopped = self._final = False
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -212,13 +212,13 @@ class Tail:
         finally:
             self._task = None
 
-    def _is_over(self) -> Over | None:
+    def _is_over(self) -> End | None:
         try:
             return self._followed.over()
         except SQLAlchemyError:
             return None  # checked again soon
 
-    async def _finish(self, over: Over) -> None:
+    async def _finish(self, over: End) -> None:
         """Read the remaining data; if it is large, followers read it themselves."""
         size = self._size()
         while self._end < size and await self._read_new():

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, RunRow
-from mleredux_server.runs.lists import seen_by
+from mleredux_server.runs.lists import visible_to
 from mleredux_server.runs.requests import request_of
 from mleredux_server.schemas.runs import ExperimentRequest
 from mleredux_server.service import Service
@@ -20,7 +20,7 @@ _SHOWN = 200
 
 def stored_experiments(service: Service, caller: Caller, experiment: str | None) -> list[StoredExperiment]:
     """Return the newest experiments, without cells, or the one with this id, if the caller may see it."""
-    query = select(Experiment).where(*seen_by(caller, Experiment.project_id))
+    query = select(Experiment).where(*visible_to(caller, Experiment.project_id))
     query = query.order_by(Experiment.created_at.desc(), Experiment.id.desc()).limit(_SHOWN)
     if experiment is not None:
         query = query.where(Experiment.id == experiment)

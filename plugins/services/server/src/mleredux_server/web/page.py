@@ -15,7 +15,7 @@ from mleredux_server.accounts.accounts import live_tokens
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Audit, Identity, Job, Project, RunRow, Token, User
 from mleredux_server.operations.health import Check, Health
-from mleredux_server.runs.lists import seen_by
+from mleredux_server.runs.lists import visible_to
 from mleredux_server.runs.views import as_view, project_view, run_view, waiting_for
 from mleredux_server.schemas.accounts import ProjectView, TokenView
 from mleredux_server.web.source import ServerSource
@@ -44,7 +44,7 @@ def server(visit: Visit) -> dict[str, Any]:
         raise MlereduxError("The token lacks the scope read.", hint="Sign in with a token that has this scope.")
     checks: list[Check] = Health(service).check_all()
     with service.database.reading() as session:
-        sees_all, seen = caller.all_projects, seen_by(caller, Project.id)
+        sees_all, seen = caller.all_projects, visible_to(caller, Project.id)
         projects = session.scalars(select(Project).where(*seen).order_by(Project.name).limit(_SHOWN))
         views = [project_view(session, project, caller) for project in projects.all()]
         return {
@@ -69,7 +69,7 @@ def queued(visit: Visit, run: Run) -> dict[str, Any] | None:
 
 def _queue(session: Session, caller: Caller) -> dict[str, Any]:
     """Return running and queued runs, the next ones first, with the API's reason why each one waits."""
-    where = [Job.kind == "run", Job.state.in_(("queued", "started")), *seen_by(caller, Job.project_id)]
+    where = [Job.kind == "run", Job.state.in_(("queued", "started")), *visible_to(caller, Job.project_id)]
     query = select(RunRow, User.name, Job).join(Job, Job.id == RunRow.id).join(User, User.id == RunRow.user_id)
     order = (Job.state.desc(), Job.priority.desc(), Job.queued_at, Job.id)
     rows = session.execute(query.where(*where).order_by(*order).limit(_SHOWN)).all()

@@ -12,8 +12,8 @@ from sqlalchemy import select
 
 from mleredux_server.database.tables import Submission, User
 from mleredux_server.runs.deadlines import left_today, set_terms, shown_when, submission_view, terms_of
-from mleredux_server.runs.lists import seen_by
-from mleredux_server.runs.lookup import seen
+from mleredux_server.runs.lists import visible_to
+from mleredux_server.runs.lookup import find
 from mleredux_server.runs.submissions import is_prepared
 from mleredux_server.web.source import ServerSource
 
@@ -25,7 +25,7 @@ def on_task(visit: Visit, task: Task) -> dict[str, Any]:
     source = cast("ServerSource", visit.source)
     caller, service = source.caller, source.service
     terms = terms_of(service, task.id)
-    where = (Submission.task == task.id, *seen_by(caller, Submission.project_id))
+    where = (Submission.task == task.id, *visible_to(caller, Submission.project_id))
     query = select(Submission, User.name).join(User, User.id == Submission.user_id).where(*where)
     with service.database.reading() as session:
         rows = session.execute(query.order_by(Submission.created_at.desc(), Submission.id.desc()).limit(_SHOWN)).all()
@@ -60,7 +60,7 @@ def submission(visit: Visit) -> dict[str, Any]:
         NotFound: The visitor can see no such submission.
     """
     source = cast("ServerSource", visit.source)
-    row, name = seen(source.service, source.caller, Submission, visit.parts["submission_id"])
+    row, name = find(source.service, source.caller, Submission, visit.parts["submission_id"])
     view = submission_view(source.service, source.caller, row, name)
     parts = view.report.details.get("facts", {}).get("parts", []) if view.report else []
     return {"one": view, "parts": parts, "final": view.status in ("done", "failed")}

@@ -18,7 +18,7 @@ from sqlalchemy.orm import InstrumentedAttribute, Session
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Experiment, RunLabel, RunRow
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.lists import column_named, cursor_value, in_order, json_value, one_of, seen_by
+from mleredux_server.runs.lists import column_named, cursor_value, in_order, json_value, one_of, visible_to
 from mleredux_server.schemas.pages import bad_cursor
 
 _SHOWN = (
@@ -49,7 +49,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
     like = (
         "like" if session.get_bind().dialect.name == "sqlite" else "ilike"
     )  # SQLite's LIKE ignores case, and is faster than lower
-    searched = [*seen_by(caller, RunRow.project_id), *(_has(word, like) for word in query.search.split())]
+    searched = [*visible_to(caller, RunRow.project_id), *(_has(word, like) for word in query.search.split())]
     chosen = {name: _accepted(column_named(name), values) for name, values in query.wanted.items()}
     total, facets = _kept_counts(session, caller, query, searched, chosen)
     columns = [getattr(RunRow, name) for name in _SHOWN]
@@ -68,7 +68,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
 def version_of_runs(session: Session, caller: Caller) -> str:
     """Return a text that changes when a run that a user may see is added or removed, or its row changes."""
     aggregates = (func.count(), func.max(RunRow.updated_at), func.sum(RunRow.log_bytes))
-    return "-".join(map(str, session.execute(select(*aggregates).where(*seen_by(caller, RunRow.project_id))).one()))
+    return "-".join(map(str, session.execute(select(*aggregates).where(*visible_to(caller, RunRow.project_id))).one()))
 
 
 def _has(word: str, like: str) -> _Condition:
