@@ -298,7 +298,7 @@ class Step(_Part):
     def _fields_fit_the_source(self) -> Step:
         for name in AGENT_ONLY:
             if self.source != "agent" and getattr(self, name) is not None:
-                sentence = "belongs to steps of source agent, this one is of source {source}"
+                sentence = "belongs only to steps whose source is agent, not {source}"
                 raise _broken("agent_only", sentence, at=f".{name}", source=self.source)
         for name in NO_CALL:
             if self.source == "agent" and self.llm_call_count == 0 and getattr(self, name) is not None:

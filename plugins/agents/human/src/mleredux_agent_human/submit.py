@@ -12,7 +12,7 @@ from mleredux_agent_human.workspace import find_run, send
 
 @click.command("submit")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
-@click.option("--run", "name", metavar="RUN", help="The run, or `last`.  [default: that of the current folder]")
+@click.option("--run", "name", metavar="RUN", help="The run, or `last`.  [default: the run of the current folder]")
 @runs_dir_option
 @json_option
 @click.pass_context

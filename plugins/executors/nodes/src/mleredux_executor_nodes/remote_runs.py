@@ -30,7 +30,7 @@ cancelled."""
 _PAUSE_SECONDS = 5.0
 """Seconds until a run is resubmitted to an executor that refused it or did not respond."""
 _REFUSED_SECONDS = 3600.0
-"""Seconds after which an executor that keeps refusing a run, or does not respond, is given up."""
+"""Seconds after which mleredux gives up on an executor that keeps refusing a run, or does not respond."""
 _MOST_JOBS = 3
 """Maximum number of successive jobs of a run that may end without finishing a stage before the run is given up."""
 _CANCEL_SECONDS = 20.0

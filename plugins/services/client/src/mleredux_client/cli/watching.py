@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from mleredux.plugin.command import Progress
 
 PATIENCE = 600.0
-"""Seconds that a server may be unavailable before watching is given up; its runs continue."""
+"""Seconds that a server may be unavailable before watching stops; its runs continue."""
 _SOON, _LATER, _GRACE = 0.5, 2.0, 15.0
 MOST_LOGS = 16
 
