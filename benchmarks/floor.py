@@ -116,7 +116,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         sources = {"Starter tasks and their techniques": starter(asked.only, catalogue, Path(scratch))}
         if asked.golden:
-            title = "The competitions of MLE-bench, on made-up data in miniature"
+            title = "MLE-bench competitions, on miniature synthetic data"
             sources[title] = golden(asked.golden, asked.only, catalogue, Path(scratch))
         for title, tasks in sources.items():
             parts[title] = []

@@ -132,7 +132,7 @@ def _check_jobs(bench: _Bench) -> None:
     rows = [bench.reported(spec) for spec in specs]
     if not expect("started", all(rows), "not all commands were executed."):
         return
-    expect("environment", all(row[3] == "ünï" for row in rows), "variables of the caller don't reach the command.")
+    expect("environment", all(row[3] == "ünï" for row in rows), "the caller's variables don't reach the command.")
     expect("secrets", not any(row[2] for row in rows), "the server's token reaches the command: use job_environment().")
     status = bench.executor.poll([jobs[0]])[jobs[0]]
     running = isinstance(status, JobStatus) and status.state == "running"

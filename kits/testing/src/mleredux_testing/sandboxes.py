@@ -94,7 +94,7 @@ def _check_probe(findings: Findings, bench: Bench) -> None:
 
 def _check_surroundings(findings: Findings, bench: Bench, started: Started, view: dict[str, Any]) -> None:
     env = view["env"]
-    findings.expect("environment is scrubbed", _SECRET not in env, "variables of the host reach the agent.")
+    findings.expect("environment is scrubbed", _SECRET not in env, "environment variables of the host reach the agent.")
     lacking = [name for name, value in started.launch.env.items() if env.get(name) != value]
     findings.expect(
         "environment is given", not lacking, f"variables of the launch do not reach the agent: {', '.join(lacking)}."

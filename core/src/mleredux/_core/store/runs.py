@@ -332,7 +332,7 @@ class RunStore:
 
 
 def _begin(database: sqlite3.Connection) -> None:
-    """Take the write lock now, so that data read from now on overwrites no newer row."""
+    """Take the write lock now, so that data read from now on does not overwrite a newer row."""
     if not database.in_transaction:
         database.execute("BEGIN IMMEDIATE")
 

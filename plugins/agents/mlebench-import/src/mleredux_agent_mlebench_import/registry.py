@@ -165,7 +165,7 @@ def _files(folder: Path) -> list[Path]:
             if name in _LEFT_OUT:
                 continue
             if path.is_symlink() and not path.resolve().is_relative_to(folder.resolve()):
-                raise MlereduxError(f"{path} is a link to outside the folder.", hint="Put the file itself there.")
+                raise MlereduxError(f"{path} links outside the folder.", hint="Put the file itself there.")
             if path.is_symlink() or path.is_file():
                 files.append(path.relative_to(folder))
                 size += path.lstat().st_size

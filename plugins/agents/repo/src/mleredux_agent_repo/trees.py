@@ -61,7 +61,7 @@ def entries(
         only: Names in the folder itself to include; None for all.
 
     Raises:
-        MlereduxError: An entry is not a file, folder or link, or there are too many or too large files.
+        MlereduxError: An entry is not a file, folder or link, or there are too many files, or a file is too large.
     """
     root = os.open(folder, _FLAGS | os.O_DIRECTORY)
     try:
