@@ -110,9 +110,12 @@ def same_spelling(values: Series, known: set[str]) -> Series:
 
 
 def amounts(values: Series, fewest: int = FEW_CODES + 1) -> Series | None:
-    """Return the numbers in texts with a sign, separators or a unit; None if the texts are few, are not numbers, are
+    """Return the numbers in texts with a sign, separators or a unit; None if the texts are few, not numbers, or
     codes with leading zeros, or have several points. Missing values stay missing, and a few words (`unknown`) become
-    missing. Args: fewest: Minimum number of distinct numbers.
+    missing.
+
+    Args:
+        fewest: Minimum number of distinct numbers.
     """
     import pandas as pd
 
