@@ -29,13 +29,13 @@ BROKEN: dict[str, tuple[str, str]] = {
     ),
     "newer": (
         "mleredux_contract = 99",
-        "was written for contract 99, but this mleredux supports contract 2; install a newer",
+        "was written for contract 99, but this version of mleredux supports contract 2; install a newer",
     ),
     "older": ("mleredux_contract = 0", "install a newer version of broken"),
     "changed hook": (
         "from mleredux import hookimpl\nmleredux_contract = 1\n"
         "@hookimpl\ndef mleredux_run_agent(agent, run, sandbox): pass",
-        "was written for contract 1, but this mleredux supports contract 2; install a newer version of broken",
+        "was written for contract 1, but this version of mleredux supports contract 2; install a newer version of broken",
     ),
     "wordy": ("mleredux_contract = 'two'", "which is not an integer"),
     "declaration": (

@@ -97,7 +97,7 @@ class BuildLog:
         )
 
     def too_large(self, limit: int) -> BuildFailed:
-        """Return the error of a build in which a step exceeded the disk limit."""
+        """Return the error for a build in which a step exceeded the disk limit."""
         sentence = f"The image build needed more than {limit >> 20:,} MB of disk at {self._step}"
         return self._failure(sentence, recipe=True)
 

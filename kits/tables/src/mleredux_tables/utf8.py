@@ -195,7 +195,7 @@ class Utf8:
         return firsts
 
     def filled(self, gaps: Array, text: bytes) -> Utf8:
-        """Return the same texts, with another text instead of some empty ones (booleans)."""
+        """Return the same texts, with some empty ones (selected by booleans) replaced by another text."""
         added = np.frombuffer(text * int(np.count_nonzero(gaps)), dtype=np.uint8)
         data = np.insert(self.data, np.repeat(self.starts[gaps], len(text)), added)
         lengths = np.where(gaps, len(text), self.lengths)

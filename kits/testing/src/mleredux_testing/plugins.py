@@ -76,7 +76,7 @@ def _check_contract(findings: Findings, plugin: Plugin) -> None:
     findings.expect(
         "contract",
         stated in (None, CONTRACT_VERSION),
-        f"it declares contract {stated}, but this mleredux supports {CONTRACT_VERSION}.",
+        f"it declares contract {stated}, but this version of mleredux supports {CONTRACT_VERSION}.",
         f"Write `mleredux_contract = {CONTRACT_VERSION}` next to its hooks.",
     )
 

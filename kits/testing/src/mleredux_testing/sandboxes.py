@@ -222,7 +222,7 @@ def _check_limits(findings: Findings, bench: Bench) -> None:
     if find_disk(output.parent).enforced_by == "volume":
         hidden, _ = bench.supervise("hidden", programs.HIDDEN, disk_mb=16, time_limit=60)
         held = hidden.cause == Cause.OUT_OF_DISK
-        findings.expect("output and scratch are the run's disk", held, f"an agent that fills both unseen: {hidden}.")
+        findings.expect("output and scratch are the run's disk", held, f"an agent that fills both: {hidden}.")
 
 
 def _expect_silence(findings: Findings, name: str, started: Started) -> None:

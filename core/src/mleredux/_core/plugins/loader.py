@@ -175,7 +175,7 @@ def _contract_fits(plugin: Plugin, contract: object, hooks: Iterable[str]) -> bo
     which = "a newer mleredux" if contract > hookspecs.CONTRACT_VERSION else f"a newer version of {plugin.name}"
     plugin.fail(
         f"Plugin {plugin.name!r} ({plugin.distribution or plugin.target}) was written for contract {contract}, "
-        f"but this mleredux supports contract {hookspecs.CONTRACT_VERSION}; install {which}."
+        f"but this version of mleredux supports contract {hookspecs.CONTRACT_VERSION}; install {which}."
     )
     return False
 

@@ -14,7 +14,7 @@ from mleredux_experiments.results.table import UNTRUSTED, Row, grouped
 
 REACHED = ("gold", "silver", "bronze", "above median", "valid")
 ORDER = (*REACHED, *(category.words for category in CATEGORIES.values()))
-"""Outcomes from the best downwards; others follow by name."""
+"""Outcomes from the best downward; others follow by name."""
 _TIE = 1e-12
 _LONG = 1e9
 """Larger scores are written in exponential notation."""

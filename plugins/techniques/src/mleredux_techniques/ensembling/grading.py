@@ -89,7 +89,7 @@ def mark(sheet: Sheet, document: EnsemblingAnalysis, truth: dict[str, Any]) -> N
 class Blends(Study[Weights]):
     """Weights of models, judged on parts of the private test set."""
 
-    text = "{metric} of the blend on parts of the private test"
+    text = "{metric} of the blend on parts of the private test set"
     private = True
 
     def naive(self, instance: Instance) -> Weights:

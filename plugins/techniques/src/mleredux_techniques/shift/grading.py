@@ -139,7 +139,7 @@ class Advice:
 class Adaptations(Study[Advice]):
     """Advice, judged on other parts of the private test set than those used to choose the strong one."""
 
-    text = "{metric} of models of the training rows, on parts of the private test"
+    text = "{metric} of models of the training rows, on parts of the private test set"
     private = True
 
     def naive(self, instance: Instance) -> Advice:

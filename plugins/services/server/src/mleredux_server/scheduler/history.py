@@ -63,7 +63,7 @@ def decayed(begun: float, ended: float, now: float, half_life: float) -> float:
 class History:
     """The decayed shares of all users; newly ended jobs are added every half minute.
 
-    After a start, the past is read backwards, a few jobs at a time, so that nothing waits for it.
+    After a start, the past is read backward, a few jobs at a time, so that nothing waits for it.
 
     Args:
         database: The database with the jobs.

@@ -87,7 +87,7 @@ def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
     """Return numeric and date columns in which (nearly) all test rows follow the training rows; dates first.
 
     Args:
-        falling: Whether to return columns whose smallest values are the latest, without ids, which count upwards.
+        falling: Whether to return columns whose smallest values are the latest, without ids, which count upward.
     """
     names = []
     for name in (*dataset.features, *(() if falling else dataset.ids)):

@@ -135,7 +135,7 @@ def split_losses(instance: Instance, data: Pool, split: Split, predictions: Sequ
 
 
 def by_part(instance: Instance, data: Pool, split: Split, of_models: Sequence[Array], most: int = 10) -> Array:
-    """Return the losses of predictions of a split's held-out rows on parts of these, of shape (parts, predictions)."""
+    """Return losses on parts of a split's held-out rows for each of several predictions, shape (parts, predictions)."""
     parts = parts_of(len(split.held_out), most)
     splits = [(part, replace(split, held_out=split.held_out[part])) for part in parts]
     return np.array([split_losses(instance, data, own, [values[part] for values in of_models]) for part, own in splits])

@@ -33,7 +33,7 @@ TRAIN, TEST, SAMPLE, ANSWERS, BOARD = (
 
 
 class PlantedCompetition(Competition):
-    """A competition on generated rows with a metric, a private test, and known truth for all techniques."""
+    """A competition on generated rows with a metric, a private test set, and known truth for all techniques."""
 
     origin: str
     """The competition that the rows resemble."""

@@ -31,7 +31,7 @@ def by_records(w: Workspace, table: Table) -> tuple[Table, Table]:
 
 
 def by_patient(w: Workspace, table: Table) -> tuple[Table, Table]:
-    """Hold out whole patients, an eighth as in the published test."""
+    """Hold out whole patients, an eighth as in the published test set."""
     return w.split_groups(table, "patient_id", 1 / 8)
 
 
