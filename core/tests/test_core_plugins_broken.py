@@ -35,7 +35,7 @@ BROKEN: dict[str, tuple[str, str]] = {
     "changed hook": (
         "from mleredux import hookimpl\nmleredux_contract = 1\n"
         "@hookimpl\ndef mleredux_run_agent(agent, run, sandbox): pass",
-        "was written for contract 1, but this version of mleredux supports contract 2; install a newer version of broken",
+        "was written for contract 1, but this version of mleredux supports contract 2; install a newer version",
     ),
     "wordy": ("mleredux_contract = 'two'", "which is not an integer"),
     "declaration": (
