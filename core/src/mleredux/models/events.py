@@ -202,7 +202,7 @@ class LimitReached(Payload):
 
 
 class Validation(Payload):
-    """The agent asked whether its submission is well-formed."""
+    """The agent checked whether its submission is well-formed."""
 
     type: Literal["validation"] = "validation"
     """The event's name."""

@@ -82,7 +82,7 @@ def write_briefing(
             grace=plain(spec.limits.grace),
             network=_network(run, isolated),
             fixed="read only" if isolated else "do not change it",
-            data="all public files; the answers of the test set are not among them" if isolated else "all public files",
+            data="all public files; the test set's answers are not included" if isolated else "all public files",
             isolation="" if isolated else _text("not_isolated.md"),
         )
         + (_dev_scores(task.inner, spec.limits.dev_scores, layout) if task.inner else "")

@@ -53,8 +53,8 @@ def calls(evidence: Evidence) -> Iterator[Finding]:
 
 
 def time_out(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if the time limit ended a run without a valid submission; it counts as avoidable from half of the
-    time on."""
+    """Yield a finding if the time limit ended a run without a valid submission; it counts as avoidable after half of
+    the time."""
     row = evidence.row
     if row.cause != "agent_timed_out" and evidence.limit != "time":
         return

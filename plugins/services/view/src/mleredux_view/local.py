@@ -44,7 +44,7 @@ _IDLE = 10
 
 
 class LocalSource:
-    """Reads a runs directory by its index, and checks for changes as often as is cheap.
+    """Reads a runs directory through its index, and checks for changes whenever that is cheap.
 
     Args:
         store: The store of the runs.
