@@ -225,7 +225,7 @@ def test_gpus_of_a_slot_reach_an_agent(toy: Any, monkeypatch: pytest.MonkeyPatch
 def test_an_agent_is_told_what_holds_in_its_sandbox(toy: Any) -> None:
     told = (toy.run("copy").path / "task" / "instructions.md").read_text()
     assert "You are not isolated" in told and "holds the answers" in told
-    assert "not among them" not in told and "no access" not in told and "read only" not in told
+    assert "not included" not in told and "no access" not in told and "read only" not in told
 
 
 def test_the_attacks_are_a_plugin() -> None:
