@@ -129,5 +129,5 @@ def test_a_call_whose_answer_was_not_recorded_is_a_difference() -> None:
     calls = [{"call": 4, "kind": "chat", "status": 200, "request": asked, "response": None}]
     replay = Replay("run-1", calls, (), str)
     said = replay.answer("chat", asked)
-    assert said == "Call 1 can't be repeated: run-1 received no answer to it."
+    assert said == "Call 1 can't be repeated: run-1 received no response to it."
     assert (replay.differences, replay.repeated, replay.left) == ([said], 0, 0)

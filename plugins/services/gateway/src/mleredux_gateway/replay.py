@@ -78,7 +78,7 @@ class Replay:
 
     def _repeated(self, call: dict[str, Any]) -> dict[str, Any] | str:
         if call.get("response") is None and int(call["status"]) == 200:
-            self.differences.append(f"Call {self._number} can't be repeated: {self.source} received no answer to it.")
+            self.differences.append(f"Call {self._number} can't be repeated: {self.source} received no response to it.")
             return self.differences[-1]
         self.repeated += 1
         return call

@@ -47,7 +47,7 @@ class FeaturesAnalysis(Document):
         tells = {feature.column: feature.tells for feature in self.features}
         for pair in self.pairs:
             if "nothing" in (tells.get(pair[0]), tells.get(pair[1])):
-                raise ValueError(f"pairs: one of {pair[0][:60]!r} and {pair[1][:60]!r} is listed as uninformative")
+                raise ValueError(f"`pairs`: one of {pair[0][:60]!r} and {pair[1][:60]!r} is listed as uninformative")
 
 
 def recommend(document: FeaturesAnalysis, dataset: Dataset) -> list[str]:

@@ -41,9 +41,9 @@ class MetricAnalysis(Document):
         if (self.asks == "numbers") == isinstance(self.constant, dict):
             raise ValueError("`constant` does not match `asks`: give a number for numbers, or shares for classes")
         if isinstance(self.constant, dict) and abs(sum(self.constant.values()) - 1) > 0.02:
-            raise ValueError("constant: the shares of the classes do not add up to 1")
+            raise ValueError("`constant`: the shares of the classes do not add up to 1")
         if "none" in self.steps and len(self.steps) > 1:
-            raise ValueError("steps: `none` can't be combined with other steps")
+            raise ValueError("`steps`: `none` can't be combined with other steps")
 
 
 def recommend(document: MetricAnalysis, dataset: Dataset) -> list[str]:

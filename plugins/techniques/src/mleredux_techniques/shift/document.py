@@ -43,7 +43,7 @@ class ShiftAnalysis(Document):
     def _agrees_with_itself(self) -> None:
         once(self.drop, "drop")
         if isinstance(self.target, dict) and abs(sum(self.target.values()) - 1) > 0.02:
-            raise ValueError("target: the shares of the classes do not add up to 1")
+            raise ValueError("`target`: the shares of the classes do not add up to 1")
         if self.recent < 1 and self.changes is None:
             raise ValueError("`recent` contradicts `changes`: recent rows have the largest values of a feature")
 
