@@ -85,7 +85,8 @@ def _listed(run: Run) -> Shown:
 
 def _served(run: Run) -> Shown:
     facts = facts_of(run)
-    return {"cost_usd": facts.cost_usd, "tokens": facts.llm_tokens}
+    assert facts.llm_tokens == facts.results["tokens"]
+    return {name: facts.results[name] for name in ("cost_usd", "tokens")}
 
 
 def _compared(run: Run) -> Shown:

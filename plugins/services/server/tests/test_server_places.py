@@ -39,7 +39,7 @@ def test_a_failed_run_and_a_refusal_name_none(tmp_path: Path) -> None:
     with LocalServer(tmp_path / "runs").running() as server:
         run = server.make_run()
         run.enter(State.FAILED, cause=Cause.AGENT_CRASHED, message=f"It can't read {run.path}/logs/agent.log.")
-        assert facts_of(run).message == f"It can't read …/{run.id}/logs/agent.log."
+        assert facts_of(run).results["message"] == f"It can't read …/{run.id}/logs/agent.log."
 
         @server.app.get("/broken")
         def broken() -> None:

@@ -12,6 +12,9 @@ import httpx
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run, RunStore
+from mleredux_client.cli.records import row_of
+from mleredux_client.frames import run_row
+from mleredux_client.models.run import RunRecord
 from mleredux_server.database.tables import Experiment, Project, User
 from mleredux_server.files.masks import Masks
 from mleredux_server.scheduler.actions import label_run
@@ -109,18 +112,22 @@ def test_both_have_the_same_runs_counts_and_columns(both: Both, query: RunQuery)
     counted = [{name: dict(found) for name, found in table.facets.items()} for table in (local, server)]
     assert counted[0] == counted[1]
     rows = [[{**row, "updated_at": ""} for row in table.rows] for table in (local, server)]
-    assert all("tokens" in row and "tokens" not in of_server for row, of_server in zip(*rows, strict=True))
-    rows[0] = [{name: value for name, value in row.items() if name != "tokens"} for row in rows[0]]  # only local yet
     assert rows[0] == json.loads(json.dumps(rows[1]))
 
 
-def test_a_paused_clock_is_listed_everywhere(both: Both) -> None:
-    (row,) = (row for row in both.source.runs(RunQuery()).rows if row["paused_seconds"])
+def test_results_are_the_same_in_every_list(both: Both) -> None:
+    listed = {row["id"]: row for row in both.source.runs(RunQuery()).rows}
     http = httpx.Client(base_url=both.server.url, headers={"Authorization": f"Bearer {both.server.token}"})
-    (shown,) = (one for one in http.get("/v1/runs?limit=100").json()["items"] if one["paused_seconds"])
-    assert shown["id"] == row["id"] and shown["paused_seconds"] == 30
-    assert shown["seconds"] == row["seconds"] > 30
-    assert [shown[name] for name in ("cost_usd", "percentile")] == [row[name] for name in ("cost_usd", "percentile")]
+    items = {item["id"]: item for item in http.get("/v1/runs?limit=100").json()["items"]}
+    assert len(items) == 40
+    for run_id, item in items.items():
+        results = both.local.run(run_id).results()
+        del results["curve"]
+        data_frame = run_row(RunRecord.model_validate(item))
+        for shown in (listed[run_id], item, data_frame, row_of(item)):
+            assert {name: shown[name] for name in results} == results
+    paused = next(row for row in listed.values() if row["paused_seconds"])
+    assert paused["seconds"] > paused["paused_seconds"] == 30 and paused["tokens"] == 18_810
 
 
 def test_some_of_what_is_asked_matches(both: Both) -> None:
@@ -168,7 +175,7 @@ def test_orders_and_facets_are_read_from_indexes(both: Both) -> None:
 
     _kept.clear()
     event.listen(engine, "before_cursor_execute", listen)
-    for sort in ("created_at", "score", "percentile", "cost_usd", "seconds"):
+    for sort in ("created_at", "score", "percentile", "tokens", "cost_usd", "seconds"):
         both.source.runs(RunQuery(sort=sort))
     event.remove(engine, "before_cursor_execute", listen)
     with engine.connect() as connection:
@@ -180,7 +187,7 @@ def test_orders_and_facets_are_read_from_indexes(both: Both) -> None:
     assert any("COVERING INDEX ix_runs_facets" in step for plan in plans.values() for step in plan), plans
     assert sum("UNION ALL" in statement for statement, _ in said) == 1, "counts are kept until a run changes"
     ordered = [plan for statement, plan in plans.items() if "ORDER BY" in statement and "IS NULL" not in statement]
-    assert len(ordered) == 5 and all("USING INDEX ix_runs_" in plan[0] and len(plan) == 1 for plan in ordered), ordered
+    assert len(ordered) == 6 and all("USING INDEX ix_runs_" in plan[0] and len(plan) == 1 for plan in ordered), ordered
 
 
 def test_the_newest_runs_of_a_directory_without_an_index_are_listed_at_once(tmp_path: Path, make_run: Any) -> None:

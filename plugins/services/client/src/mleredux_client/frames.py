@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 RUN_COLUMNS = (
-    "id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "verdict", "valid", "seconds",
-    "paused_seconds", "cost_usd", "message", "project", "user", "experiment", "arm", "created_at", "started_at",
-    "ended_at",
+    "id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "verdict", "valid", "percentile",
+    "seconds", "paused_seconds", "tokens", "cost_usd", "message", "project", "user", "experiment", "arm", "created_at",
+    "started_at", "ended_at",
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from mleredux.plugin.page import StoredExperiment
 
 FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
 """Columns by which runs can be filtered."""
-SORTED = ("created_at", "task", "agent", "status", "score", "percentile", "cost_usd", "seconds")
+SORTED = ("created_at", "task", "agent", "status", "score", "percentile", "tokens", "cost_usd", "seconds")
 """Columns by which runs can be sorted."""
 
 

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 _ROW = (
     *("id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "verdict"),
-    *("created_at", "updated_at", "percentile", "started_at", "seconds", "paused_seconds", "cost_usd", "message"),
+    *("created_at", "updated_at", "percentile", "started_at", "seconds", "paused_seconds", "tokens", "cost_usd"),
+    *("message", "experiment", "arm", "project", "user", "labels"),
 )
-_MORE = ("experiment", "arm", "project", "user", "labels")
 _ACTIVITIES = {
     "preparing": "preparing the data",
     "building": "building the agent's environment",
@@ -30,15 +30,14 @@ def record_of(run: dict[str, Any], url: str) -> dict[str, Any]:
 
 def row_of(run: dict[str, Any]) -> dict[str, Any]:
     """Return the row of a run that `mleredux runs --json` prints: like a local one, with its owner."""
-    return {name: run.get(name) for name in (*_ROW, *_MORE)}
+    return {name: run.get(name) for name in _ROW}
 
 
 def words_of(run: dict[str, Any]) -> str:
     """Describe the progress of a run in a few words."""
     status = str(run["status"])
-    if run.get("waiting_for"):
-        return f"{_ACTIVITIES.get(status, status)}: waiting for {run['waiting_for']}"
-    return _ACTIVITIES.get(status, status)
+    activity = _ACTIVITIES.get(status, status)
+    return f"{activity}: waiting for {run['waiting_for']}" if run.get("waiting_for") else activity
 
 
 def view_of(run: dict[str, Any], url: str, artifacts: str) -> RunView:

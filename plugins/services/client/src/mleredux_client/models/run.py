@@ -106,6 +106,8 @@ class RunRecord(Model):
     """The agent's run time."""
     paused_seconds: float | None = None
     """How many of these seconds the run's clock was paused, because no provider of language models was available."""
+    tokens: int | None = None
+    """Input and output tokens of its last attempt."""
     cost_usd: float | None = None
     """The cost of its LLM calls."""
     created_at: datetime | None = None

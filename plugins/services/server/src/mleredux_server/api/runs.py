@@ -10,8 +10,7 @@ from mleredux.plugin.artifact import Report, Run
 
 from mleredux_server.accounts.secrets import providing
 from mleredux_server.accounts.security import Reader, Runner
-from mleredux_server.database.tables import RunRow
-from mleredux_server.protocol.idempotency import Answer, claim_of
+from mleredux_server.protocol.idempotency import claim_of
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lists import Wanted, runs_page
 from mleredux_server.runs.lookup import run_shown
@@ -32,12 +31,8 @@ def create_run(body: RunRequest, caller: Runner, request: Request, service: Curr
     with providing(service, caller, body.secrets, body.project):
         body = body.model_copy(update={"agent": pin_agent(service, caller, body.agent, body.options)})
         planned = plan_run(service, body)
-
-    def answer(rows: list[RunRow]) -> Answer:
-        return run_made(rows[0], caller.user_name)
-
-    rows_made = make_runs(service, caller, [planned], body, claim=claim, answer=answer)
-    return answer(rows_made).response()
+    rows = make_runs(service, caller, [planned], body, claim=claim, answer=lambda rows: run_made(rows, caller))
+    return run_made(rows, caller).response()
 
 
 @router.get("")

@@ -17,7 +17,7 @@ from mleredux_server.accounts.security import AnyCaller, Caller, Keeper, bearer_
 from mleredux_server.database.tables import Member, Token, User, now
 from mleredux_server.protocol.idempotency import Answer, Claim, Replayed, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
-from mleredux_server.runs.views import token_view
+from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.accounts import NewToken, TokenRequest, TokenView
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import Current, service_of
@@ -45,7 +45,7 @@ def create_token(body: TokenRequest, caller: Keeper, request: Request, service: 
             )
             session.flush()
             note(session, caller, "token.create", token.id)
-            view = token_view(token, user.name).model_dump()
+            view = as_view(TokenView, token, user=user.name).model_dump()
             claim.keep(session, _answer(NewToken(**view, token=salt)))
     except Replayed as first:
         return _first_response(request, claim, first.answer)
@@ -57,7 +57,7 @@ def list_tokens(caller: Keeper, service: Current, paging: Pages) -> Page[TokenVi
     """List the caller's tokens that are not revoked; with an admin's token, those of all users."""
     with service.database.reading() as session:
         rows = session.execute(paging.in_order(live_tokens(caller), Token.id)).all()
-    return paging.page(rows, lambda row: row[0].id, lambda row: token_view(*row))
+    return paging.page(rows, lambda row: row[0].id, lambda row: as_view(TokenView, row[0], user=row[1]))
 
 
 @router.delete("/{token_id}", status_code=204)

@@ -12,8 +12,8 @@ from mleredux_server.accounts.security import Admin, AnyCaller, Caller
 from mleredux_server.database.tables import Project, Token, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
-from mleredux_server.runs.views import project_view, token_view, user_view
-from mleredux_server.schemas.accounts import Me, UserRequest, UserView
+from mleredux_server.runs.views import as_view, project_view
+from mleredux_server.schemas.accounts import Me, TokenView, UserRequest, UserView
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import Current
 
@@ -31,7 +31,7 @@ def get_me(caller: AnyCaller, service: Current) -> Me:
         projects = [project_view(session, row, caller) for row in rows]
     return Me(
         user=UserView(id=caller.user_id, name=caller.user_name, admin=caller.admin),
-        token=token_view(token, caller.user_name),
+        token=as_view(TokenView, token, user=caller.user_name),
         projects=projects,
         default_project=mine.id if mine is not None else None,
     )
@@ -54,7 +54,7 @@ def create_user(body: UserRequest, caller: Admin, request: Request, service: Cur
             user = accounts.make_user(session, body.name, admin=body.admin)
         session.flush()
         note(session, caller, "user.create", user.id)
-        answer = Answer(201, {"Location": f"/v1/users/{user.id}"}, user_view(user).model_dump_json())
+        answer = Answer(201, {"Location": f"/v1/users/{user.id}"}, as_view(UserView, user).model_dump_json())
         claim.keep(session, answer)
     return answer.response()
 
@@ -64,14 +64,14 @@ def list_users(_caller: Admin, service: Current, paging: Pages) -> Page[UserView
     """List all users, in order of their names."""
     with service.database.reading() as session:
         rows = session.scalars(paging.in_order(select(User), User.name)).all()
-    return paging.page(rows, lambda user: user.name, user_view)
+    return paging.page(rows, lambda user: user.name, lambda user: as_view(UserView, user))
 
 
 @router.get("/{user_id}")
 def get_user(user_id: str, caller: AnyCaller, service: Current) -> UserView:
     """Get a user, by id or name; users can get themselves."""
     with service.database.reading() as session:
-        return user_view(_visible(session, caller, user_id))
+        return as_view(UserView, _visible(session, caller, user_id))
 
 
 @router.delete("/{user_id}", status_code=204)
@@ -94,7 +94,7 @@ def enable_user(user_id: str, caller: Admin, service: Current) -> UserView:
         user.disabled_at = None
         note(session, caller, "user.enable", user.id)
         session.flush()
-        return user_view(user)
+        return as_view(UserView, user)
 
 
 def _visible(session: Session, caller: Caller, name_or_id: str) -> User:

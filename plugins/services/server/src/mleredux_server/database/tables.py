@@ -183,7 +183,7 @@ class RunRow(_Scheduled, Base):
         Index("ix_runs_project_id_score", "project_id", "score", "id"),
         *(
             Index(f"ix_runs_{name}", name, "id")
-            for name in ("created_at", "score", "percentile", "cost_usd", "seconds")
+            for name in ("created_at", "score", "percentile", "tokens", "cost_usd", "seconds")
         ),
         Index("ix_runs_facets", "project_id", *FACETS),
         Index("ix_runs_changes", "project_id", "updated_at", "log_bytes"),
@@ -216,6 +216,8 @@ class RunRow(_Scheduled, Base):
     seconds: Mapped[float | None]
     """The agent's run time."""
     paused_seconds: Mapped[float | None]
+    tokens: Mapped[int | None] = mapped_column(BigInteger)
+    """Input and output tokens of the last attempt."""
     cost_usd: Mapped[float | None]
     curve: Mapped[list[list[float]] | None] = mapped_column(JSON(none_as_null=True))
     """The score over time: `Run.curve`."""

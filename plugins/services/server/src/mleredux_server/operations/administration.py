@@ -16,8 +16,8 @@ from mleredux_server.accounts import accounts
 from mleredux_server.database.tables import Identity, Member, Project, Token, User, now
 from mleredux_server.operations.audit import Changes, changes
 from mleredux_server.runs.admission import usage_of
-from mleredux_server.runs.views import token_view, user_view
-from mleredux_server.schemas.accounts import ProjectRequest, TokenRequest, UserRequest
+from mleredux_server.runs.views import as_view
+from mleredux_server.schemas.accounts import ProjectRequest, TokenRequest, TokenView, UserRequest, UserView
 
 
 class Administration:
@@ -47,7 +47,7 @@ class Administration:
             self.session, owner, wanted.name, list(chosen), project_id=home, expires_at=ends
         )
         self._note("token.create", row.id)
-        return token_view(row, owner.name).model_dump(mode="json"), token
+        return as_view(TokenView, row, user=owner.name).model_dump(mode="json"), token
 
     def tokens(self, user: str | None) -> list[dict[str, Any]]:
         """Return the tokens of a user, or of all, that are not revoked."""
@@ -55,7 +55,7 @@ class Administration:
         if user is not None:
             query = query.where(Token.user_id == self._user(user).id)
         rows = self.session.execute(query.order_by(User.name, Token.created_at))
-        return [token_view(row, name).model_dump(mode="json") for row, name in rows]
+        return [as_view(TokenView, row, user=name).model_dump(mode="json") for row, name in rows]
 
     def revoke_token(self, token_id: str) -> None:
         """Revoke a token."""
@@ -73,7 +73,8 @@ class Administration:
     def users(self) -> list[dict[str, Any]]:
         """Return all users by name."""
         return [
-            user_view(row).model_dump(mode="json") for row in self.session.scalars(select(User).order_by(User.name))
+            as_view(UserView, row).model_dump(mode="json")
+            for row in self.session.scalars(select(User).order_by(User.name))
         ]
 
     def disable_user(self, name: str) -> dict[str, Any]:
@@ -136,7 +137,7 @@ class Administration:
     def _changed(self, user: User, action: str) -> dict[str, Any]:
         """Record a change of a user in the audit log; return the changed user's record."""
         self._note(action, user.id)
-        return user_view(user).model_dump(mode="json")
+        return as_view(UserView, user).model_dump(mode="json")
 
     def _user(self, name: str) -> User:
         """Return a user by id or name."""

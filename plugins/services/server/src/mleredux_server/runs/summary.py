@@ -27,25 +27,18 @@ class Facts:
     """A run's state according to its directory.
 
     Attributes:
+        results: The results that lists of runs show, by the names of their columns.
         log_bytes: Size of the event log before it was read: if it is larger now, there are new events.
         llm_tokens: LLM tokens used in all attempts so far.
         stages: Finished stages.
         agent_works: Whether the agent was started and its end is not recorded yet.
     """
 
+    results: dict[str, Any]
     log_bytes: int
     state: State
     cause: str | None
-    message: str | None
-    score: float | None
-    medal: str | None
-    percentile: float | None
-    verdict: str | None
     valid: bool | None
-    seconds: float | None
-    paused_seconds: float | None
-    cost_usd: float | None
-    curve: list[tuple[float, float]]
     started_at: datetime | None
     ended_at: datetime | None
     changed_at: datetime | None
@@ -56,7 +49,7 @@ class Facts:
     def columns(self) -> dict[str, Any]:
         """Return the columns of the run's row that are derived from its directory."""
         values = {name: value for name, value in vars(self).items() if name in RunRow.__table__.columns}
-        return {**values, "status": str(self.state), "curve": [list(point) for point in self.curve]}
+        return {**values, **self.results, "status": str(self.state)}
 
 
 def run_at(store: RunStore, run_id: str) -> Run:
@@ -89,10 +82,9 @@ def facts_of(run: Run) -> Facts:
     progress = run.log.state
     llm = progress.llm or LlmUse()
     report, results = run.report, run.results()
-    del results["tokens"]  # of the last attempt; quotas count those of all attempts
     results["message"] = without_places(results["message"], run.path.parent, Path(run.spec.data_dir))
     return Facts(
-        **results,
+        results=results,
         log_bytes=size,
         state=progress.state,
         cause=progress.cause,

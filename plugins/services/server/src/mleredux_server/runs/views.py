@@ -9,11 +9,11 @@ from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.security import Caller
-from mleredux_server.database.tables import Base, Experiment, Job, Project, RunRow, Token, User
+from mleredux_server.database.tables import Base, Experiment, Job, Project, RunRow, User
 from mleredux_server.protocol.idempotency import Answer
 from mleredux_server.runs.admission import usage_of
 from mleredux_server.scheduler.decision import TURN
-from mleredux_server.schemas.accounts import ProjectView, Quota, TokenView, UserView
+from mleredux_server.schemas.accounts import ProjectView, Quota
 from mleredux_server.schemas.runs import ExperimentDetail, RunView
 
 _View = TypeVar("_View", bound=BaseModel)
@@ -45,9 +45,9 @@ def waiting_for(row: RunRow, job: Job | None) -> str | None:
     return job.waiting_for or (TURN if job.state == "queued" else None)
 
 
-def run_made(row: RunRow, user: str) -> Answer:
+def run_made(rows: list[RunRow], caller: Caller) -> Answer:
     """Return the response to the request that created a run."""
-    shown = run_view(row, user, None)
+    shown = run_view(rows[0], caller.user_name, None)
     return Answer(201, {"Location": f"/v1/runs/{shown.id}"}, shown.model_dump_json())
 
 
@@ -57,16 +57,6 @@ def experiment_detail(experiment: Experiment, user: str, runs: list[RunView]) ->
     fields = {name: experiment.request.get(name) for name in ("plan", "spent", "stopped")}
     fields["changes"] = experiment.request.get("changes", [])
     return as_view(ExperimentDetail, experiment, user=user, counts=counts, runs=runs, **fields)
-
-
-def user_view(user: User) -> UserView:
-    """Return a user's view."""
-    return as_view(UserView, user)
-
-
-def token_view(token: Token, user: str) -> TokenView:
-    """Return a token's view."""
-    return as_view(TokenView, token, user=user)
 
 
 def project_view(session: Session, project: Project, caller: Caller) -> ProjectView:

@@ -136,7 +136,7 @@ def _retry(service: Service, caller: Caller, run_id: str, claim: Claim) -> Answe
         planned, experiment = plan_run(service, how), None
 
     def answer(rows: list[RunRow]) -> Answer:
-        return run_made(rows[0], caller.user_name)
+        return run_made(rows, caller)
 
     if row.experiment_id is not None and lacks_result(row.status, row.cause):
         with service.database.reading() as session:

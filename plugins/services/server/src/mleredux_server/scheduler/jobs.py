@@ -235,7 +235,7 @@ class Jobs:
         """
         if facts.cause is None or CAUSES[Cause(facts.cause)].counts or run.cancel_asked:
             return None
-        since, message = max(facts.stages, default=run.spec.created_at), facts.message or ""
+        since, message = max(facts.stages, default=run.spec.created_at), facts.results["message"] or ""
         recent = [event.payload for event in run.events() if event.time > since]
         failures = sum(isinstance(payload, StateEntered) and payload.cause is not None for payload in recent)
         tries = sum(isinstance(payload, Attempt) for payload in recent) if may_pass(message) else failures

@@ -166,6 +166,8 @@ class RunView(BaseModel):
     """The agent's run time."""
     paused_seconds: float | None
     """How many of these seconds the run's clock was paused, because no provider of language models was available."""
+    tokens: int | None
+    """Input and output tokens of its last attempt."""
     cost_usd: float | None
     """The cost of its LLM calls."""
     created_at: datetime

@@ -23,8 +23,8 @@ from mleredux_server.schemas.pages import bad_cursor
 
 _SHOWN = (
     "id", "task", "agent", "seed", "sandbox", "status", "cause", "score", "medal", "verdict", "created_at",
-    "updated_at", "arm", "percentile", "started_at", "seconds", "paused_seconds", "cost_usd", "message", "curve",
-    "labels",
+    "updated_at", "arm", "percentile", "started_at", "seconds", "paused_seconds", "tokens", "cost_usd", "message",
+    "curve", "labels",
 )  # fmt: skip
 _SEARCHED = ("id", "task", "agent", "experiment_id", "arm", "message", "status", "cause")
 _NAMED = 500

@@ -1,15 +1,8 @@
 """The revision of mleredux 0.3.0, at which migrations begin.
 
-A new database is created from `mleredux_server.database.tables`; later migrations change existing ones.
+A new database is created from `mleredux_server.database.tables`; later migrations change existing ones. Nothing leads
+to this revision.
 """
 
 revision = "0010"
 down_revision = None
-
-
-def upgrade() -> None:
-    """Change nothing: no database is of an earlier revision."""
-
-
-def downgrade() -> None:
-    """Change nothing: no revision is earlier."""
