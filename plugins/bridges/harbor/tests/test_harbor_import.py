@@ -10,7 +10,7 @@ from pathlib import Path
 import mleredux
 import pytest
 from mleredux import MlereduxError, Run
-from mleredux_bridge_harbor.imported import import_folder, read_task
+from mleredux_bridge_harbor.imported import folder_of, import_folder, read_task
 
 pytestmark = pytest.mark.docker
 
@@ -138,6 +138,7 @@ def test_a_verifier_that_prints_much_is_cut_short_and_several_rewards_are_kept(
         ('verifier = "quick"', "verifier"),
         ("environment.env = { A = [1] }", "environment.env.A"),
         ("artifacts = 3", "artifacts"),
+        ('artifacts = [{ destination = "sum.txt" }]', "artifacts"),
     ],
 )
 def test_numbers_that_are_none_are_refused_in_a_sentence(tmp_path: Path, line: str, place: str) -> None:
@@ -146,6 +147,17 @@ def test_numbers_that_are_none_are_refused_in_a_sentence(tmp_path: Path, line: s
     with pytest.raises(MlereduxError, match=f"The task.toml has no valid {place}") as told:
         import_folder(task)
     assert str(told.value).count("\n") == 0
+
+
+@pytest.mark.parametrize("name", ["environment/Dockerfile", "tests/Dockerfile", "tests/test.sh", "instruction.md"])
+def test_files_in_other_encodings_are_kept(tmp_path: Path, name: str) -> None:
+    task = directory(tmp_path / "sum", "debian:13", mode="separate")
+    content = (task / name).read_bytes() + "# café".encode("latin-1")
+    (task / name).write_bytes(content)
+    copy = folder_of(import_folder(task))
+    assert (copy / name).read_bytes() == content
+    if name.endswith("Dockerfile"):
+        assert (copy / name).with_name(".harbor.Dockerfile").read_bytes().startswith(content)
 
 
 def test_what_is_not_supported_is_refused(tmp_path: Path) -> None:

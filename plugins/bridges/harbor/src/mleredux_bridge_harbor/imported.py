@@ -55,12 +55,16 @@ class _Verifier(_Part):
     environment: _Environment | None = None
 
 
+class _Artifact(BaseModel, strict=True):
+    source: str
+
+
 class _Config(BaseModel, strict=True):
     task: dict[str, Any] = {}
     environment: _Environment = _Environment()
     agent: _Part = _Part()
     verifier: _Verifier = _Verifier()
-    artifacts: list[str | dict[str, Any]] = []
+    artifacts: list[str | _Artifact] = []
 
 
 def import_folder(path: Path) -> str:
@@ -80,7 +84,7 @@ def import_folder(path: Path) -> str:
         digest.update(content)
     name = re.sub(r"[^a-z0-9]+", "-", path.resolve().name.lower()).strip("-")[:40] or "task"
     task = f"{PREFIX}{name}.{digest.hexdigest()[:12]}"
-    home = _home(task)
+    home = folder_of(task)
     home.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(home.with_name(f"{home.name}.lock")):
         if not home.is_dir():
@@ -104,7 +108,7 @@ def read_task(name: str) -> Task:
         NotFound: The directory is not in the cache.
         MlereduxError: The directory requires unsupported features.
     """
-    home = _home(name)
+    home = folder_of(name)
     if not home.is_dir():
         raise NotFound(f"The task {name} is not in the cache.", hint="Import it again: `mleredux run harbor:PATH`.")
     config = read_config(home)
@@ -192,18 +196,18 @@ def artifacts_of(config: dict[str, Any]) -> list[str]:
     return [*paths, "/logs/artifacts"]
 
 
-def folder_of(name: str) -> Path:
-    """Return the folder of an imported task in the cache."""
-    return _home(name)
-
-
 def prepare(raw: Path, public: Path, private: Path) -> None:
     """Prepare no files: all data is in the image, and the verifier is never among the prepared files."""
     (public / "README.md").write_text("The files of this task are in the working directory.\n", encoding="utf-8")
     (private / "verifier.txt").write_text("The verifier is in the cache.\n", encoding="utf-8")
 
 
-def _home(name: str) -> Path:
+def folder_of(name: str) -> Path:
+    """Return the folder of an imported task in the cache.
+
+    Raises:
+        NotFound: This is not the id of an imported task.
+    """
     if not re.fullmatch(r"harbor\.[a-z0-9-]+\.[0-9a-f]{12}", name):
         raise NotFound(f"{name!r} is not the id of an imported task.", hint="Import it: `mleredux run harbor:PATH`.")
     return cache_dir() / "harbor" / name
@@ -251,7 +255,7 @@ def _write_recipe(home: Path, kind: str) -> None:
         raise MlereduxError(f"The image {image!r} has an invalid name.", hint="Fix docker_image in the task.toml.")
     if not image and not own.is_file():
         raise MlereduxError("The separate verifier has neither a Dockerfile nor docker_image.", hint="Add one.")
-    text = f"FROM {image}\n" if image else own.read_text(encoding="utf-8")
+    text = f"FROM {image}\n" if image else own.read_text("utf-8", "surrogateescape")
     place = wanted.get("workdir")
     if place and not re.fullmatch(r"/[\w./-]*", place):
         raise MlereduxError(f"The workdir {place!r} is not a plain path.", hint="Fix it in the task.toml.")
@@ -259,9 +263,9 @@ def _write_recipe(home: Path, kind: str) -> None:
     if kind == "tests" and (places := {str(Path(artifact).parent) for artifact in artifacts_of(config)}):
         layer += f"RUN mkdir -p {' '.join(sorted(places))} && chmod a+rwX {' '.join(sorted(places))}\n"
     variables = "".join(f"ENV {key}={_quoted(value)}\n" for key, value in wanted.get("env", {}).items())
-    (home / kind / ".harbor.Dockerfile").write_text(f"{text}\n{variables}{layer}", encoding="utf-8")
+    (home / kind / ".harbor.Dockerfile").write_text(f"{text}\n{variables}{layer}", "utf-8", "surrogateescape")
     if kind == "environment":
-        instruction = (home / "instruction.md").read_text(encoding="utf-8")
+        instruction = (home / "instruction.md").read_text("utf-8", "replace")
         (home / "described.md").write_text(_TOLD + instruction, encoding="utf-8")
 
 
