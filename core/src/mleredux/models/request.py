@@ -204,7 +204,7 @@ def checked_limits(kind: type[AnyModel], limits: Mapping[str, Any]) -> AnyModel:
         from mleredux.errors import MlereduxError
 
         name, message, value = first_problem(error)
-        wanted = message.removeprefix("Input should be ").partition(", unable to parse")[0]
+        wanted = message.replace("Input should", "it should").partition(", unable to parse")[0]
         if name.rpartition(".")[2] == value:  # the key of a mapping
-            raise MlereduxError(f"The limit {name.rpartition('.')[0]} has no {value!r}; choose {wanted}.") from error
-        raise MlereduxError(f"The limit {name} is {value!r}; it should be {wanted}.") from error
+            raise MlereduxError(f"The limit {name.rpartition('.')[0]} has no {value!r}; {wanted}.") from error
+        raise MlereduxError(f"The limit {name} is {value!r}; {wanted}.") from error
