@@ -22,7 +22,8 @@ from mleredux.models import Agent
 @hookimpl
 def mleredux_register_agents():
     for name, plan in {plans!r}.items():
-        yield Agent(id=name, title=name, command=("python", "-c", {script!r}, plan), network="gateway")
+        network = "none" if name.startswith("alone") else "gateway"
+        yield Agent(id=name, title=name, command=("python", "-c", {script!r}, plan), network=network)
 """
 SCRIPT = """
 import json, os, pathlib, sys, urllib.error, urllib.request
@@ -123,6 +124,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for name, made in SITUATIONS.items()
         for claims in (0, 1, len(made))
     }
+    plans |= {f"alone-{claims}": json.dumps({"calls": [], "claims": claims}) for claims in (0, 3)}
     (home / "plugin.py").write_text(PLUGIN.format(plans=plans, script=SCRIPT))
     with ScriptedLlm({"rules": rules}, key="k") as llm, pytest.MonkeyPatch.context() as patch:
         (home / "gateway.toml").write_text(CONFIG.format(url=llm.url))
@@ -152,6 +154,22 @@ def test_every_place_shows_what_the_gateway_counted(home: Path, name: str, claim
     assert_same_usage(run)
     if claims == "each" and SITUATIONS[name]:
         assert_same_usage(ran(home, agent, "--replay", run.id), replay=run.id)
+
+
+@pytest.mark.parametrize("claims", [0, 3])
+def test_without_a_gateway_only_the_rollout_shows_what_the_agent_claims(home: Path, claims: int) -> None:
+    run = ran(home, f"alone-{claims}")
+    assert run.report and run.report.ledger and run.report.ledger.llm is None
+    for place in ("runs", "compare", "analyse", "tracker"):
+        assert set(PLACES[place](run).values()) == {None}, place
+    steps = {"prompt_tokens": 7 * claims, "completion_tokens": 7 * claims, "cost_usd": 9.0 * claims or None}
+    total = {"prompt_tokens": 5, "completion_tokens": 5, "cost_usd": 9.0} if claims else steps
+    expected = {"steps": steps, "view": steps, "inspect": total, "otlp": steps | {"cost_usd": total["cost_usd"]}}
+    for place, figures in expected.items():
+        shown = PLACES[place](run)
+        assert {name: shown[name] for name in figures} == figures, place
+    page = (run.path / "report.html").read_text(encoding="utf-8")
+    assert "LLM tokens" not in page and ("written by the agent" in page) == bool(claims)
 
 
 def test_all_exports_with_usage_are_compared() -> None:
