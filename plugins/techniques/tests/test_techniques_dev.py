@@ -11,10 +11,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import httpx
+import psutil
 import pytest
 from mleredux._core.data.debug_sample import variant_name
 from mleredux._core.store import Run
 from mleredux.errors import NotApplicable
+from mleredux_support.server import ServerProcess
 from mleredux_testing.launches import wait_for
 
 PLANTED = [f"wine+planted-public-{seed}" for seed in range(6)]
@@ -57,6 +60,16 @@ threads = [threading.Thread(target=score) for _ in range(5)]
 [thread.join() for thread in threads]
 (output / "answers.json").write_text(json.dumps([sample.decode(), answers]))
 (output / "submission.csv").write_bytes((data / "sample_submission.csv").read_bytes())
+"""
+
+PLUGIN = """
+from mleredux.hookspecs import hookimpl
+from mleredux.models import Agent, Limits
+mleredux_contract = 2
+@hookimpl
+def mleredux_register_agents():
+    limits = Limits(time_limit=600, cpus=0.5, memory_mb=512, disk_mb=100)
+    return [Agent(id="patient", title="Waits", command=("python", "-c", CODE), limits=limits)]
 """
 
 
@@ -170,3 +183,45 @@ def test_a_resumed_run_counts_each_score_once(tmp_path, ended):
     assert (record["status"], ledger["dev_scores"], whole.count("dev_score")) == ("done", 3, 3), record
     [held] = (tmp_path / "data").rglob("dev/sample_submission.csv")
     assert sample == held.read_text(), "the held-back rows stay the same"
+
+
+@pytest.mark.parametrize(
+    ("how", "ended"), [("stop", ()), ("kill", ()), ("kill", ("worker",)), ("kill", ("worker", "agent"))]
+)
+def test_a_restarted_server_counts_each_score_once(tmp_path: Path, how: str, ended: tuple[str, ...]) -> None:
+    """Five requests are sent during the outage, at once; the rows stay the same, and code never sees their answers."""
+    code = PATIENT.replace("RELEASE", repr(str(tmp_path / "go")))
+    (tmp_path / "waiting.py").write_text(f"CODE = {code!r}\n{PLUGIN}")
+    runs, env = tmp_path / "runs", {"MLEREDUX_PLUGINS": str(tmp_path / "waiting.py")}
+    options = ("--data-dir", str(tmp_path / "data"), "--workers", "1")
+    body = {"task": "wine+dev", "agent": "patient", "sandbox": "process", "limits": {"dev_scores": 3}}
+    with ServerProcess(runs, *options, env=env) as server:
+        client = httpx.Client(headers={"Authorization": f"Bearer {server.token}"}, timeout=60)
+        answer = client.post(f"{server.url}/v1/runs", json=body)
+        assert answer.status_code == 201, answer.text
+        name = answer.json()["id"]
+        [noted] = wait_for(lambda: [path for path in runs.glob("*/output/pid") if path.read_text()], 180)
+        processes = {"agent": psutil.Process(int(noted.read_text()))}
+        above = [each for each in processes["agent"].parents() if f"{runs}" in " ".join(each.cmdline())]
+        processes["worker"] = next(each for each in above if "worker" in " ".join(each.cmdline()))
+        getattr(server, how)()
+        for process in ended:
+            processes[process].kill()
+        (tmp_path / "go").touch()
+        server.start()
+        path = f"/v1/runs/{name}"
+        shown = wait_for(
+            lambda: (run := client.get(server.url + path).json())["status"] in ("done", "failed") and run, 240
+        )
+    assert (shown["status"], shown["task"]) == ("done", "wine+dev"), shown
+    run = Run(runs / name)
+    sample, answers = json.loads((run.output_dir / "answers.json").read_text())
+    again = "agent" in ended
+    given = [each["left"] for each in answers if each["score"] is not None]
+    assert sorted(given) == ([0, 1] if again else [0, 1, 2]) and len({each["score"] for each in answers[:2]}) == 1
+    assert {each["left"] for each in answers if each["score"] is None} == {0}
+    assert run.report is not None and "could get scores" in (run.report.note or "")
+    assert (run.report.ledger.dev_scores, [event.type for event in run.events()].count("dev_score")) == (3, 3)
+    assert 30 < run.report.ledger.dev_bits < 90
+    [held] = (tmp_path / "data").rglob("dev/sample_submission.csv")
+    assert sample == held.read_text()

@@ -154,8 +154,7 @@ def project_for(session: Session, caller: Caller, name_or_id: str | None) -> Pro
     """
     if name_or_id is not None:
         return visible_project(session, caller, name_or_id)
-    mine = default_project(session, caller)
-    if mine is None:
+    if (mine := default_project(session, caller)) is None:
         raise Problem("forbidden", "You are not a member of any project.", hint="Ask an administrator to add you.")
     return mine
 

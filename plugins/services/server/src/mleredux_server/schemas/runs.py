@@ -36,6 +36,7 @@ class LimitsAsked(BaseModel):
     llm_calls: int | None = Field(default=None, ge=0, le=2**53)
     llm_tokens: int | None = Field(default=None, ge=0, le=2**53)
     llm_cost_usd: float | None = Field(default=None, ge=0, le=1e9)
+    dev_scores: int | None = Field(default=None, ge=0, le=2**20)
     on_budget: Literal["refuse", "stop"] | None = None
     retries: dict[RetriedCause, Annotated[int, Field(ge=0, le=100)]] | None = None
 
