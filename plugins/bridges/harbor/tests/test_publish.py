@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )  # fmt: skip
     assert code == 0 and "train: 4 tasks, 1 certified, 2 left out\n" in output, output
     # The data for evaluation depends on this installation's salt, and so does which solutions are good enough.
-    assert re.search(r"^evaluation: [123] tasks?, 0 certified", output, re.MULTILINE), output
+    assert re.search(r"^evaluation: [123] tasks?, [01] certified", output, re.MULTILINE), output
     return home / "set"
 
 
