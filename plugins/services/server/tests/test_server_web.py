@@ -11,7 +11,7 @@ import httpx
 import pytest
 from mleredux_server.accounts.identity import hash_of, new_id
 from mleredux_server.accounts.limits import RateLimit
-from mleredux_server.database.tables import Project, RunRow, Submission, Token, User, now
+from mleredux_server.database.tables import Audit, Project, RunRow, Submission, Token, User, now
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.web.source import ServerSource
 from mleredux_support.server_local import LocalServer
@@ -118,6 +118,22 @@ def test_a_user_sees_only_runs_of_their_projects(
     assert ann.get(f"/v1/runs/{runs['ann']}", headers={"Authorization": f"Bearer {tokens['ann']}"}).json()[
         "labels"
     ] == {"batch": "7"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "status"), [("x", "1", 200), ("x:y", "1", 422), ("n" * 129, "1", 422), ("x", "v" * 129, 422)]
+)
+def test_a_form_sets_the_labels_that_the_api_accepts(
+    local: LocalServer, tokens: dict[str, str], runs: dict[str, str], name: str, value: str, status: int
+) -> None:
+    ann, headers = browser(local, tokens["ann"]), {"Authorization": f"Bearer {tokens['ann']}"}
+    form = post(ann, "/ui/actions/label", run=runs["ann"], label=f"{name}={value}")
+    answer = ann.patch(f"/v1/runs/{runs['ann']}", json={"labels": {name: value}}, headers=headers)
+    assert (form.status_code == 303, answer.status_code) == (status == 200, status), form.text
+    assert ann.patch(f"/v1/runs/{runs['ann']}", json={"labels": {"x": None}}, headers=headers).is_success
+    with local.service.database.reading() as session:
+        actions = session.scalars(select(Audit.action).where(Audit.target.contains(runs["ann"])))
+        assert "label" not in set(actions), "a form leaves the same record as a request"
 
 
 @pytest.mark.parametrize(

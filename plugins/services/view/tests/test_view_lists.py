@@ -17,7 +17,8 @@ from mleredux_client.frames import run_row
 from mleredux_client.models.run import RunRecord
 from mleredux_server.database.tables import Experiment, Project, User
 from mleredux_server.files.masks import Masks
-from mleredux_server.scheduler.actions import label_run
+from mleredux_server.runs.changes import change_run
+from mleredux_server.schemas.runs import RunChange
 from mleredux_server.web.source import ServerSource
 from mleredux_server.web.table import _kept
 from mleredux_support.postgresql import PostgresServer, find_binaries
@@ -159,8 +160,8 @@ def test_a_user_sees_and_hears_of_own_runs_only(both: Both) -> None:
     own = {row["id"] for row in ann.runs(RunQuery()).rows}
     other = next(row["id"] for row in both.source.runs(RunQuery()).rows if row["id"] not in own)
     before = ann.version(), both.source.version()
-    label_run(both.server.service, both.server.caller("admin"), other, "seen", "1")
-    label_run(both.server.service, both.server.caller("admin"), other, "seen", "")
+    for value in ("1", None):
+        change_run(both.server.service, both.server.caller("admin"), other, RunChange(labels={"seen": value}))
     assert len(own) == 10 and ann.runs(RunQuery(search=other)).total == 0
     assert ann.version() == before[0] and both.source.version() != before[1]
 

@@ -13,7 +13,8 @@ import pytest
 from mleredux.plugin.artifact import Run
 from mleredux_server.accounts.accounts import make_token
 from mleredux_server.database.tables import Experiment, Project, Submission, User, now
-from mleredux_server.scheduler.actions import label_run
+from mleredux_server.runs.changes import change_run
+from mleredux_server.schemas.runs import RunChange
 from mleredux_support.server import ServerProcess
 from mleredux_support.server_local import LocalServer
 from sqlalchemy import select
@@ -59,7 +60,8 @@ def served(tmp_path_factory: pytest.TempPathFactory, made_runs: Any) -> Iterator
         texts = dict.fromkeys(("agent", "message", "code", "said"), HOSTILE)
         hostile = made_runs.make_run(folder, 99, task="wine", status="failed", log=HOSTILE.encode() + b"\n", **texts)
         served.adopt(Run(hostile), "ann")
-        label_run(served.service, served.caller("admin"), hostile.name, HOSTILE, HOSTILE)
+        labels = RunChange.model_construct({"labels"}, labels={HOSTILE: HOSTILE})  # as no request may be
+        change_run(served.service, served.caller("admin"), hostile.name, labels)
         with served.service.database.writing() as session:
             made = {"id": "sub_hostile", "task": "leakage@wine", "size": 1, "sha256": "0" * 64, "status": "failed"}
             session.add(Submission(**made, **both, message=HOSTILE))

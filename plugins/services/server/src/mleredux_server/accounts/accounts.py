@@ -9,8 +9,6 @@ from itertools import count
 from typing import Any, cast
 
 from mleredux.errors import MlereduxError
-from mleredux.models import first_problem
-from pydantic import ValidationError
 from sqlalchemy import Select, func, or_, select, update
 from sqlalchemy.orm import Session
 
@@ -19,6 +17,7 @@ from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Audit, Identity, Member, Project, Token, User, now
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.schemas.accounts import Quota
+from mleredux_server.schemas.body import checked
 
 TRUSTED = Quota(queued_runs=None, sandboxes=None, networks=["none", "gateway", "open"])
 """The label of changes made by the server administrator."""
@@ -40,12 +39,7 @@ def read_quota(words: Iterable[str]) -> Quota:
             raise MlereduxError(f"{word!r} is not of the form FIELD=VALUE.", hint="Use cpus=8 or cpus=none.")
         several = [part for part in value.split(",") if part] if field in ("sandboxes", "networks") else value
         changes[field] = None if value == "none" else several
-    try:
-        return Quota.model_validate(changes)
-    except ValidationError as error:
-        field, message, _ = first_problem(error)
-        fields = ", ".join(Quota.model_fields)
-        raise MlereduxError(f"{field}: {message}.", hint=f"The fields are {fields}.") from error
+    return checked(Quota, f"The fields are {', '.join(Quota.model_fields)}.", **changes)
 
 
 def default_quota() -> Quota:

@@ -56,6 +56,15 @@ class Caller:
         """Return whether the token has a scope."""
         return scope in self.scopes or self.all_projects
 
+    def require(self, scope: str) -> None:
+        """Check that the token has a scope.
+
+        Raises:
+            Problem: It does not.
+        """
+        if not self.may(scope):
+            raise Problem("forbidden", f"The token lacks the scope {scope}.", hint="Use a token that has this scope.")
+
     def sees(self, project_id: str) -> bool:
         """Return whether the caller may see a project's resources."""
         return self.all_projects or project_id in self.projects
@@ -211,8 +220,7 @@ def needs(scope: str) -> Callable[[Request], Coroutine[Any, Any, Caller]]:
 
     async def check(request: Request) -> Caller:
         caller = await authenticate(request)
-        if not caller.may(scope):
-            raise Problem("forbidden", f"The token lacks the scope {scope}.", hint="Use a token that has this scope.")
+        caller.require(scope)
         return caller
 
     return check

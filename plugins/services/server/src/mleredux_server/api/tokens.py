@@ -63,8 +63,8 @@ def list_tokens(caller: Keeper, service: Current, paging: Pages) -> Page[TokenVi
 @router.delete("/{token_id}", status_code=204)
 def revoke_token(token_id: str, caller: AnyCaller, request: Request, service: Current) -> None:
     """Revoke a token immediately. Every token may revoke itself."""
-    if token_id != caller.token_id and not caller.may("tokens"):
-        raise Problem("forbidden", "The token lacks the scope tokens.", hint="Use a token that has this scope.")
+    if token_id != caller.token_id:
+        caller.require("tokens")
     with service.database.writing() as session:
         token = session.get(Token, token_id)
         if token is None or token.revoked_at is not None or not _may_revoke(caller, token):

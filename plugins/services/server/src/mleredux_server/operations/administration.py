@@ -7,8 +7,6 @@ from datetime import timedelta
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.models import first_problem
-from pydantic import ValidationError
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -18,6 +16,9 @@ from mleredux_server.operations.audit import Changes, changes
 from mleredux_server.runs.admission import usage_of
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.accounts import ProjectRequest, TokenRequest, TokenView, UserRequest, UserView
+from mleredux_server.schemas.body import checked
+
+_HINT = "See `mleredux server --help`."
 
 
 class Administration:
@@ -36,7 +37,7 @@ class Administration:
         """Create a token; return its record and the token itself."""
         owner = self._user(user)
         chosen = scopes or (("admin",) if owner.admin and project is None else ("read", "run", "grade"))
-        wanted = _checked(TokenRequest, name=name, scopes=list(chosen), expires_in=expires)
+        wanted = checked(TokenRequest, _HINT, name=name, scopes=list(chosen), expires_in=expires)
         if "admin" in chosen and (not owner.admin or project is not None):
             raise MlereduxError("Only admins' tokens without a project can have the scope admin.")
         bound = self._project(project) if project is not None else None
@@ -67,7 +68,7 @@ class Administration:
 
     def create_user(self, name: str, admin: bool) -> dict[str, Any]:
         """Create a user with their own project."""
-        wanted = _checked(UserRequest, name=name, admin=admin)
+        wanted = checked(UserRequest, _HINT, name=name, admin=admin)
         return self._changed(accounts.make_user(self.session, wanted.name, admin=wanted.admin), "user.create")
 
     def users(self) -> list[dict[str, Any]]:
@@ -103,7 +104,7 @@ class Administration:
 
     def create_project(self, name: str, owner: str) -> dict[str, Any]:
         """Create a project with the default quota."""
-        wanted = _checked(ProjectRequest, name=name)
+        wanted = checked(ProjectRequest, _HINT, name=name)
         project = accounts.make_project(self.session, wanted.name, self._user(owner), accounts.default_quota())
         self._note("project.create", project.id)
         return self._record(project)
@@ -164,12 +165,3 @@ class Administration:
             "usage": usage_of(self.session, row).model_dump(),
             "created_at": row.created_at.isoformat(),
         }
-
-
-def _checked(model: Any, **fields: Any) -> Any:
-    """Validate a request with the rules of the HTTP API, so that the same names are refused."""
-    try:
-        return model(**fields)
-    except ValidationError as error:
-        field, message, _ = first_problem(error)
-        raise MlereduxError(f"{field}: {message}.", hint="See `mleredux server --help`.") from error

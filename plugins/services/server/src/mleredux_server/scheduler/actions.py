@@ -165,19 +165,6 @@ def set_labels(session: Session, row: RunRow, changes: Mapping[str, str | None])
     session.add_all(RunLabel(run_id=row.id, name=name, value=value) for name, value in new.items())
 
 
-def label_run(service: Service, caller: Caller, run_id: str, name: str, value: str) -> None:
-    """Set a label of a run, or remove it if the value is empty.
-
-    Raises:
-        Problem: The run has too many labels.
-    """
-    with service.database.writing() as session:
-        row = session.get_one(RunRow, run_id, with_for_update=True)
-        set_labels(session, row, {name: value or None})
-        row.updated_at = now()
-        note(session, caller, "label", f"{run_id} {name}")
-
-
 def delete_run(service: Service, caller: Caller | None, run_id: str) -> None:
     """Delete a run and all its files; a caller of None is the administrator.
 

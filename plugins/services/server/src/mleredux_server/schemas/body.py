@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from mleredux.errors import MlereduxError
+from mleredux.models import first_problem
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 DEEPEST = 32
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class Body(BaseModel):
@@ -20,6 +23,19 @@ class Body(BaseModel):
     def _check(cls, value: Any) -> Any:
         check_storable(value)
         return value
+
+
+def checked(model: type[_Model], hint: str, **fields: Any) -> _Model:
+    """Return a model whose fields come from a form or the command line, by the rules of the HTTP API.
+
+    Raises:
+        MlereduxError: A field is not valid.
+    """
+    try:
+        return model(**fields)
+    except ValidationError as error:
+        field, message, _ = first_problem(error)
+        raise MlereduxError(f"{field}: {message}.", hint=hint) from error
 
 
 def check_storable(value: Any) -> None:

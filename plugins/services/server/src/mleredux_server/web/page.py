@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
-from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
 from mleredux_view.shared import Visit
 from sqlalchemy import func, select
@@ -13,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import live_tokens
 from mleredux_server.accounts.security import Caller
-from mleredux_server.database.tables import Audit, Identity, Job, Project, RunRow, Token, User
+from mleredux_server.database.tables import Identity, Job, Project, RunRow, Token, User
+from mleredux_server.operations.audit import Changes, changes
 from mleredux_server.operations.health import Check, Health
 from mleredux_server.runs.lists import visible_to
 from mleredux_server.runs.views import as_view, project_view, run_view, waiting_for
@@ -40,8 +40,7 @@ def server(visit: Visit) -> dict[str, Any]:
     """Return everything that the visitor's token may see: lists of the API, as one page."""
     source = cast("ServerSource", visit.source)
     service, caller = source.service, source.caller
-    if not caller.may("read"):
-        raise MlereduxError("The token lacks the scope read.", hint="Sign in with a token that has this scope.")
+    caller.require("read")
     checks: list[Check] = Health(service).check_all()
     with service.database.reading() as session:
         sees_all, seen = caller.all_projects, visible_to(caller, Project.id)
@@ -55,7 +54,7 @@ def server(visit: Visit) -> dict[str, Any]:
             "provider": urlsplit(service.settings.oidc_issuer or "").netloc,
             "identities": session.scalars(select(Identity).where(Identity.user_id == caller.user_id)).all(),
             "users": session.scalars(select(User).order_by(User.name).limit(_SHOWN)).all() if sees_all else [],
-            "audit": _audit(session) if sees_all else [],
+            "audit": changes(session, Changes(), _SHOWN) if sees_all else [],
         }
 
 
@@ -97,9 +96,3 @@ def _tokens(session: Session, caller: Caller) -> list[TokenView]:
         return []
     rows = session.execute(live_tokens(caller).order_by(Token.created_at.desc()).limit(_SHOWN))
     return [as_view(TokenView, token, user=name) for token, name in rows]
-
-
-def _audit(session: Session) -> list[tuple[Audit, str]]:
-    """Return the newest changes, with the names of the users who made them."""
-    query = select(Audit, User.name).outerjoin(User, User.id == Audit.user_id).order_by(Audit.id.desc()).limit(_SHOWN)
-    return [(row, name or "command line") for row, name in session.execute(query)]

@@ -131,8 +131,7 @@ class SignedIn:
         service: Service = self._app.state.service
         task = shown = ""
         try:
-            if not caller.may("grade"):
-                raise Problem("forbidden", "The token lacks the scope grade.", hint="Use a token that has this scope.")
+            caller.require("grade")
             async with received(request, service, caller, service.settings.max_upload_mb << 20) as upload:
                 if not hmac.compare_digest(upload.fields.get("csrf", "").encode(), session.form_secret.encode()):
                     return PlainTextResponse("The form was not created by this site.\n", 403)

@@ -8,26 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError
-from mleredux.models import first_problem
 from mleredux.plugin.artifact import FINAL, Run
 from mleredux.plugin.page import StoredExperiment
 from mleredux_view.shared import Launch, RunQuery, RunTable, version_of
-from pydantic import ValidationError
 
 from mleredux_server.accounts.security import Caller
 from mleredux_server.files.manifest import MANIFEST
 from mleredux_server.files.masks import Masks
 from mleredux_server.operations.places import hide_folders
 from mleredux_server.protocol.problems import Problem
+from mleredux_server.runs.changes import change_run
 from mleredux_server.runs.deadlines import submitted
 from mleredux_server.runs.lookup import Listed, SeenRun, listed, run_of
 from mleredux_server.runs.references import pin_agent
 from mleredux_server.runs.requests import make_runs, plan_run
-from mleredux_server.scheduler.actions import cancel_runs, label_run, retry_run
-from mleredux_server.schemas.runs import RunRequest
+from mleredux_server.scheduler.actions import cancel_runs, retry_run
+from mleredux_server.schemas.body import checked
+from mleredux_server.schemas.runs import RunChange, RunRequest
 from mleredux_server.service import Service
 from mleredux_server.web.experiments import stored_experiments
 from mleredux_server.web.table import run_table, version_of_runs
+
+_HINT = "Change it."
 
 
 class ServerSource:
@@ -55,7 +57,7 @@ class ServerSource:
     @property
     def data_dir(self) -> Path | None:
         """The folder of the server's prepared data."""
-        self._needs("read")
+        self.caller.require("read")
         return self.service.data.path
 
     def shown(self, page: str) -> str:
@@ -65,7 +67,7 @@ class ServerSource:
 
     def runs(self, query: RunQuery) -> RunTable:
         """Return the runs that match."""
-        self._needs("read")
+        self.caller.require("read")
         with self.service.database.reading() as session:
             table = run_table(session, self.caller, query)
         self._rows += (row["id"] for row in table.rows)
@@ -89,25 +91,25 @@ class ServerSource:
 
     def experiments(self, experiment: str | None = None) -> list[StoredExperiment]:
         """Return the newest experiments of the user's projects, or the one with this id."""
-        self._needs("read")
+        self.caller.require("read")
         return stored_experiments(self.service, self.caller, experiment)
 
     def submissions(self) -> list[dict[str, Any]]:
         """Return people's submissions to technique tasks."""
-        self._needs("read")
+        self.caller.require("read")
         return submitted(self.service, self.caller)
 
     def version(self, run_id: str | None = None) -> str:
         """Return a text that changes whenever the run does or, without an id, whenever any run does."""
         if run_id is not None:
             return version_of(self._seen(run_id).path)
-        self._needs("read")
+        self.caller.require("read")
         with self.service.database.reading() as session:
             return version_of_runs(session, self.caller)
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Cancel runs."""
-        self._needs("run")
+        self.caller.require("run")
         for run_id in run_ids:
             self._seen(run_id)
             known = cancel_runs(self.service, self.caller, [run_id], run_id)
@@ -115,7 +117,7 @@ class ServerSource:
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Resume runs that did not fail because of their agent; request the others again."""
-        self._needs("run")
+        self.caller.require("run")
         for run_id in run_ids:
             self._seen(run_id)
             try:
@@ -126,25 +128,22 @@ class ServerSource:
 
     def launch(self, form: Launch) -> Iterator[str]:
         """Request runs in the user's own project."""
-        self._needs("run")
-        try:
-            limits = {} if form.time_limit is None else {"time_limit": form.time_limit}
-            how: dict[str, Any] = {"task": form.task, "options": form.options, "sandbox": form.sandbox}
-            agent = pin_agent(self.service, self.caller, form.agent, form.options)
-            requests = [RunRequest(**how, agent=agent, seed=seed, limits=limits) for seed in form.seeds]
-            planned = [plan_run(self.service, request) for request in requests]
-            for row in make_runs(self.service, self.caller, planned, requests[0]):
-                yield row.id
-        except ValidationError as error:
-            field, message, _ = first_problem(error)
-            raise MlereduxError(f"{field}: {message}.", hint="Change it.") from error
+        self.caller.require("run")
+        limits = {} if form.time_limit is None else {"time_limit": form.time_limit}
+        how: dict[str, Any] = {"task": form.task, "options": form.options, "sandbox": form.sandbox, "limits": limits}
+        agent = pin_agent(self.service, self.caller, form.agent, form.options)
+        requests = [checked(RunRequest, _HINT, **how, agent=agent, seed=seed) for seed in form.seeds]
+        planned = [plan_run(self.service, request) for request in requests]
+        for row in make_runs(self.service, self.caller, planned, requests[0]):
+            yield row.id
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
         """Set a label of runs, or remove it if the value is empty."""
-        self._needs("run")
+        self.caller.require("run")
+        change = checked(RunChange, _HINT, labels={name: value or None})
         for run_id in run_ids:
             self._seen(run_id)
-            label_run(self.service, self.caller, run_id, name, value)
+            change_run(self.service, self.caller, run_id, change)
             yield f"{'Labeled' if value else 'Removed the label of'} {run_id}."
 
     def columns(self) -> Mapping[str, Any]:
@@ -156,11 +155,7 @@ class ServerSource:
         }
 
     def _seen(self, run_id: str) -> SeenRun:
-        self._needs("read")
+        self.caller.require("read")
         if run_id in self._rows:  # a page that opens one of these rows usually opens the others too
             self._known, self._rows = self._known | listed(self.service, self._rows), []
         return run_of(self.service, self.caller, run_id, self._known)
-
-    def _needs(self, scope: str) -> None:
-        if not self.caller.may(scope):
-            raise MlereduxError(f"The token lacks the scope {scope}.", hint="Sign in with a token that has this scope.")
