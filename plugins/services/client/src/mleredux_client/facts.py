@@ -79,7 +79,6 @@ class RunFacts(Facts[RunRecord]):
     created_at = _Fact[datetime | None]("When it was requested.")
     started_at = _Fact[datetime | None]("When it left the queue.")
     ended_at = _Fact[datetime | None]("When it became final.")
-
     notes = _Fact[str | None]("As given by `update`.")
 
     @property
