@@ -202,4 +202,4 @@ class Trial:
         Raises:
             Cancelled: A user cancelled the run.
         """
-        self._context.report(message)
+        self._context.say(message)
