@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tarfile
@@ -140,6 +141,34 @@ def test_damaged_runs_do_not_hide_the_failures_of_others(tmp_path: Path) -> None
     for run in damage:
         refused = CliRunner().invoke(command, [run], obj=store)
         assert isinstance(refused.exception, MlereduxError) and run in str(refused.exception), refused.exception
+
+
+IRREGULAR: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a link": lambda path: path.symlink_to("/dev/zero"),
+    "a folder": Path.mkdir,
+    "a hole of a terabyte": lambda path: (path.touch(), os.truncate(path, 1 << 40)),
+}
+
+
+@pytest.mark.parametrize("kind", IRREGULAR)
+@pytest.mark.attack
+def test_irregular_files_neither_stop_reading_nor_hide_other_runs(failing: Path, kind: str) -> None:
+    names = ("run.json", "events.jsonl", "report.json", "rollout.json", "logs/agent.log")
+    for number, name in enumerate(names):
+        path = next(failing.glob(f"*task{number}-bad-*0")) / name
+        path.unlink(missing_ok=True)
+        IRREGULAR[kind](path)
+    results = load(failing, rollouts=True)
+    left = {left.run.split("-")[2] for left in results.left}
+    assert {"task0", "task2"} <= left <= {"task0", "task1", "task2"}  # an empty log of events is that of a queued run
+    assert len(results.rows) == 8 * 4 - len(left)
+
+
+def test_a_log_of_holes_has_the_failure_before_them(failing: Path) -> None:
+    path = next(failing.glob("*task0-bad-*0"))
+    os.truncate(path / "logs" / "agent.log", 1 << 40)
+    assert failures_of(path)[0].record()["category"] == "package"
 
 
 def test_pages_get_the_same_failures(failing: Path) -> None:

@@ -17,6 +17,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.sandboxes.variables import protected_variables, secret_values
 from mleredux.errors import MlereduxError, PluginError, file_errors, one_line
 from mleredux.models import State
+from mleredux.models.base import parse
 from mleredux.models.export import Format
 from mleredux.models.formats import plain
 from mleredux.plugin.files import Mask
@@ -50,7 +51,7 @@ class ExportedRun:
     def report(self) -> Report | None:
         """The report, if there is one."""
         content = self._content("report.json")
-        return Report.model_validate_json(content) if content else None
+        return Report.model_validate(parse(content)) if content and self.run.report else None
 
     @property
     def rollout(self) -> Trajectory | None:
@@ -63,8 +64,7 @@ class ExportedRun:
     @property
     def score(self) -> float | None:
         """The score of a valid submission."""
-        report = self.report
-        return report.score if report is not None and report.valid_submission else None
+        return report.score if (report := self.report) and report.valid_submission else None
 
     @property
     def license(self) -> str | None:

@@ -76,3 +76,24 @@ def test_a_report_has_the_runs_that_were_named_and_opens_offline(site: Any, brow
     assert again.code == 1 and "is not empty" in again.err
     unknown = mleredux("report", "nothing", "-o", str(tmp_path / "other"), "--runs-dir", str(site.runs))
     assert unknown.code != 0 and "There is no run 'nothing'" in unknown.err and not (tmp_path / "other").exists()
+
+
+@pytest.mark.attack
+def test_holes_of_an_agents_files_are_neither_searched_nor_exported(made_runs: Any, tmp_path: Path) -> None:
+    from mleredux.plugin.artifact import RunStore
+    from mleredux_view.export import export
+    from mleredux_view.local import LocalSource
+    from mleredux_view.logfile import log_of
+
+    log = b"".join(b"epoch %d\n" % n for n in range(20_000))
+    run = made_runs.make_run(tmp_path / "runs", 1, status="done", log=log)
+    for name in ("logs/agent.log", "rollout.json", "logs/resources.csv"):
+        with (run / name).open("ab") as file:
+            file.truncate(3 << 30)
+    assert export(LocalSource(RunStore(tmp_path / "runs")), tmp_path / "pages") > 5
+    written = [path for path in (tmp_path / "pages").rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in written) < 10 << 20
+    assert any(path.read_bytes().startswith(log) for path in written)
+    found = log_of(run, "logs/agent.log")
+    assert found.search(b"epoch 19999", 1) == 20_000 and found.search(b"epoch 20000", 1) is None
+    assert [line.data for line in found.read(19_999, 2)] == [b"epoch 19998", b"epoch 19999"]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mleredux._core.protocols import Usage
+from mleredux._core.store.files import read_bounded
 from mleredux.models import Sample
 
 TIMELINE_FILE = "resources.csv"
@@ -56,8 +57,8 @@ class Timeline:
 def read_timeline(path: Path) -> list[Sample]:
     """Return the samples of a run; broken lines and values that are not numbers are ignored."""
     samples = []
-    with contextlib.suppress(OSError), path.open(encoding="utf-8", errors="replace", newline="") as file:
-        for row in csv.reader(file):
+    with contextlib.suppress(OSError, csv.Error):
+        for row in csv.reader(read_bounded(path).decode(errors="replace").splitlines()):
             with contextlib.suppress(ValueError):
                 known = [float(cell) if cell else None for cell in row]
                 samples.append(Sample.model_validate(dict(zip(COLUMNS, known, strict=True))))

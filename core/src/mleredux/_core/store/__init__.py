@@ -5,7 +5,8 @@
 | `runs` | all runs of a directory, and their index |
 | `run` | one run: its directory, state, events and files; the ticket of the job that may execute it |
 | `events`, `states` | the log of a run; the state that results from its events |
-| `files`, `sparse` | writing files atomically; copying and moving files with holes, and removing hostile trees |
+| `files` | writing files atomically, opening regular ones |
+| `sparse` | copying and moving files with holes, and removing hostile trees |
 """
 
 from mleredux._core.store.run import Run

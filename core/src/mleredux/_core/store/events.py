@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from mleredux._core.store.files import damaged, read_bounded
 from mleredux._core.store.states import RunState, fold
-from mleredux.errors import MlereduxError
 from mleredux.models import Event
 from mleredux.models.events import Payload
 
@@ -105,15 +105,13 @@ class EventLog:
             try:
                 event = Event.model_validate(json.loads(line))
             except (ValueError, TypeError, RecursionError) as error:
-                raise MlereduxError(
-                    f"{self.path} is damaged in line {len(self._events) + 1} ({type(error).__name__}).",
-                    hint="Restore it, or delete the run.",
-                ) from error
+                raise damaged(self.path, error, f" in line {len(self._events) + 1}") from error
             self._take(event, line + b"\n")
         self._seen = size
         return size
 
     def _content(self, begin: int, end: int) -> bytes:
-        with self.path.open("rb") as file:
-            file.seek(begin)
-            return file.read(max(0, end - begin))
+        try:
+            return read_bounded(self.path, begin)[: max(0, end - begin)]
+        except OSError as error:
+            raise damaged(self.path, error) from error

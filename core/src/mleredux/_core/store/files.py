@@ -1,15 +1,23 @@
-"""Write files atomically, so that neither a reader nor a crash ever sees an incomplete file."""
+"""Write files atomically, so that no reader or crash ever sees an incomplete file; open only regular files."""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
+
+from mleredux.errors import MlereduxError
+
+MAX_DOCUMENT = 128 << 20
+"""The maximum size of a document of a run, which may come from another user, in bytes."""
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -42,6 +50,54 @@ def write_once(path: Path, content: Callable[[], bytes]) -> bytes:
     return path.read_bytes()
 
 
+def open_regular(path: str | bytes | Path, folder: int | None = None) -> BufferedReader:
+    """Open an agent's file for reading, if it is a regular file and not a link.
+
+    Args:
+        path: The file.
+        folder: An open folder to which the path is relative.
+
+    Raises:
+        OSError: The file does not exist, or is a link, a folder or a device; the message is the end of a sentence.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FileNotFoundError("does not exist") from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError("is a link; write the file itself") from None
+        raise OSError(f"can't be read ({error.strerror})") from None
+    mode = os.fstat(descriptor).st_mode
+    if stat.S_ISREG(mode):
+        return os.fdopen(descriptor, "rb")
+    os.close(descriptor)
+    raise OSError("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file")
+
+
+def read_bounded(path: Path, begin: int = 0) -> bytes:
+    """Return the content of a file of a run, without following a link, waiting for a pipe or filling the memory.
+
+    Args:
+        path: The file.
+        begin: The number of bytes to skip.
+
+    Raises:
+        OSError: The file can't be read, is not a regular file, or is too large; the message is the end of a sentence.
+    """
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > MAX_DOCUMENT:
+            raise OSError(f"is larger than {MAX_DOCUMENT >> 20} MiB")
+        file.seek(begin)
+        return file.read()
+
+
+def damaged(path: Path, error: Exception, where: str = "") -> MlereduxError:
+    """Return the error for a file of a run that can't be read or parsed."""
+    problem = error if isinstance(error, OSError) else f"is damaged{where} ({type(error).__name__})"
+    return MlereduxError(f"{path} {problem}.", hint="Restore it, or delete the run.")
+
+
 def read_record(path: Path, missing: tuple[type[OSError], ...] = (OSError,)) -> dict[str, Any]:
     """Return the object in a JSON file; empty if the file is missing or damaged.
 
@@ -64,16 +120,13 @@ class FileLock:
 
     def acquire(self, *, blocking: bool = False) -> bool:
         """Take the lock; return False if another holder has it and `blocking` is False."""
-        return self._acquire(self.path.open("ab"), blocking=blocking)
-
-    def _acquire(self, file: IO[bytes], *, blocking: bool = False) -> bool:
+        file = self.path.open("ab")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | (0 if blocking else fcntl.LOCK_NB))
-        except BlockingIOError:
+        except BaseException as error:
             file.close()
-            return False
-        except BaseException:
-            file.close()
+            if isinstance(error, BlockingIOError):
+                return False
             raise
         self._file = file
         return True
@@ -96,15 +149,16 @@ class FileLock:
 
     def held_elsewhere(self) -> bool:
         """Return whether another process or another lock object holds it."""
-        try:
-            file = self.path.open("rb")  # reading suffices for this, even if nothing may be written
-        except FileNotFoundError:
-            return False
-        probe = FileLock(self.path)
-        if probe._acquire(file):
-            probe.release()
-            return False
-        return True
+        if self.path.is_file():  # opening a pipe could never end
+            with (
+                suppress(FileNotFoundError),
+                self.path.open("rb") as file,
+            ):  # reading suffices, if nothing may be written
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    return True
+        return False
 
     def __enter__(self) -> FileLock:
         self.acquire(blocking=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
@@ -13,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mleredux._core.plugins.discovery import entry_points
 from mleredux._core.store.events import EventLog
-from mleredux._core.store.files import FileLock, read_record, write_atomically
+from mleredux._core.store.files import FileLock, damaged, read_bounded, read_record, write_atomically
 from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.models import (
@@ -61,6 +63,7 @@ class Run:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        _check_files(path)
         record = self._read(_RECORD_FILE, RunRecord.model_validate)
         if record is None:
             raise NotFound(f"There is no run in {path}.", hint="See `mleredux runs`.")
@@ -142,8 +145,7 @@ class Run:
         Raises:
             MlereduxError: The state machine does not allow the transition.
         """
-        before = self.state
-        if state not in TRANSITIONS[before]:
+        if state not in TRANSITIONS[before := self.state]:
             raise MlereduxError(f"Run {self.id} can't change from {before} to {state}.")
         self.emit(StateEntered(state=state, cause=cause, message=message))
 
@@ -221,19 +223,16 @@ class Run:
     def hold_end(self) -> datetime | None:
         """When a held run may be graded; the latest possible time if it must first be released; None: immediately."""
         try:
-            text = (self.path / _HOLD_FILE).read_text(encoding="utf-8")
+            return datetime.fromisoformat((self.path / _HOLD_FILE).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        try:
-            return datetime.fromisoformat(text)
         except ValueError:
             return datetime.max.replace(tzinfo=UTC)
 
     @property
     def held(self) -> bool:
         """Whether the run must not be graded yet."""
-        end = self.hold_end
-        return end is not None and datetime.now(UTC) < end
+        return (end := self.hold_end) is not None and datetime.now(UTC) < end
 
     @property
     def outcome(self) -> Outcome | None:
@@ -300,12 +299,9 @@ class Run:
         report, outcome = self.report, self.outcome
         llm = report.ledger.llm if report and report.ledger else None
         return {
-            "score": report.score if report else None,
-            "medal": report.medal if report else None,
-            "percentile": report.percentile if report else None,
+            **{name: getattr(report, name, None) for name in ("score", "medal", "percentile")},
             "verdict": report.verdict.status if report else None,
-            "seconds": outcome.seconds if outcome else None,
-            "paused_seconds": outcome.paused_seconds if outcome else None,
+            **{name: getattr(outcome, name, None) for name in ("seconds", "paused_seconds")},
             "tokens": llm.prompt_tokens + llm.completion_tokens if llm else None,
             "cost_usd": llm.cost_usd if llm else None,
             "message": self.message or (report.message if report else None),
@@ -320,17 +316,13 @@ class Run:
 
     def submissions(self) -> list[SubmissionVersion]:
         """Return the versions of the submission file, oldest first."""
-        return [replace(kept, path=self.path / kept.path) for kept in self.log.state.submissions]
+        return [replace(kept, path=self.path / "submissions" / kept.path.name) for kept in self.log.state.submissions]
 
     def record(self) -> dict[str, Any]:
         """Return the record that `mleredux run --json` prints."""
         report = self.report
         return {
-            "id": self.id,
-            "task": self.spec.task,
-            "agent": self.spec.agent,
-            "seed": self.spec.seed,
-            "sandbox": self.spec.sandbox,
+            **{name: getattr(self.spec, name) for name in ("id", "task", "agent", "seed", "sandbox")},
             "status": self.status,
             "cause": str(self.cause) if self.cause else None,
             "message": self.message,
@@ -344,13 +336,11 @@ class Run:
     def _read(self, name: str, form: Callable[[Any], _Content]) -> _Content | None:
         """Return a document of the run; None if it does not exist."""
         try:
-            return form(parse((self.path / name).read_bytes()))
-        except (FileNotFoundError, NotADirectoryError):
+            return form(parse(read_bounded(self.path / name)))
+        except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError) as error:
-            raise MlereduxError(
-                f"{self.path / name} is damaged ({type(error).__name__}).", hint="Restore it, or delete the run."
-            ) from error
+            raise damaged(self.path / name, error) from error
 
     def _repr_html_(self) -> str:
         """Return the HTML for notebooks."""
@@ -365,6 +355,19 @@ def _rollouts() -> Any:
         if kit.name == "rollout":
             return import_module(kit.value)
     raise NotFound("Reading rollouts requires mleredux-rollout.", hint="Install it: pip install mleredux-rollout")
+
+
+def _check_files(path: Path) -> None:
+    """Check that a run directory, which may come from another user, has no links or devices beside the agent's files.
+
+    Raises:
+        MlereduxError: It has, so reading the run could never end, or show another file of this machine.
+    """
+    for folder in (path, path / "logs", path / "submissions"):
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+            for entry in entries:
+                if not (entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)):
+                    raise damaged(Path(entry.path), OSError("is a link or a device, not a file of the run"))
 
 
 def _write(path: Path, record: RunRecord) -> None:

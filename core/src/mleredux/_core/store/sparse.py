@@ -143,17 +143,13 @@ class _Move:
 
 def _move_file(name: str, status: os.stat_result, source: int, target: int) -> None:
     flags = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-    before = os.open(name, os.O_RDWR | flags, dir_fd=source)
-    try:
-        after = os.open(name, os.O_WRONLY | os.O_CREAT | flags, 0o600, dir_fd=target)
-        try:
-            copy(before, after, status.st_size, move=True)
-            os.fchmod(after, stat.S_IMODE(status.st_mode) & 0o777 | 0o400)
-            os.utime(after, ns=(status.st_atime_ns, status.st_mtime_ns))
-        finally:
-            os.close(after)
-    finally:
-        os.close(before)
+    with (
+        os.fdopen(os.open(name, os.O_RDWR | flags, dir_fd=source), "r+b", 0) as before,
+        os.fdopen(os.open(name, os.O_WRONLY | os.O_CREAT | flags, 0o600, dir_fd=target), "wb", 0) as after,
+    ):
+        copy(before.fileno(), after.fileno(), status.st_size, move=True)
+        os.fchmod(after.fileno(), stat.S_IMODE(status.st_mode) & 0o777 | 0o400)
+        os.utime(after.fileno(), ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def _punch(descriptor: int, place: int, size: int) -> None:

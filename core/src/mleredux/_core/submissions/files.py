@@ -2,40 +2,14 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from io import BufferedReader
 from pathlib import Path, PurePosixPath
 
+from mleredux._core.store.files import open_regular as open_regular
 from mleredux.models import NotSubmitted, Submitted, Unusable
 
 MAX_BYTES = 4 << 30
-
-
-def open_regular(path: str | bytes | Path, folder: int | None = None) -> BufferedReader:
-    """Open an agent's file for reading, if it is a regular file and not a link.
-
-    Args:
-        path: The file.
-        folder: An open folder to which the path is relative.
-
-    Raises:
-        OSError: The file does not exist, or is a link, a folder or a device; the message is the end of a sentence.
-    """
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except FileNotFoundError:
-        raise FileNotFoundError("does not exist") from None
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OSError("is a link; write the file itself") from None
-        raise OSError(f"can't be read ({error.strerror})") from None
-    mode = os.fstat(descriptor).st_mode
-    if stat.S_ISREG(mode):
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    raise OSError("is a folder, not a file" if stat.S_ISDIR(mode) else "is not a regular file")
 
 
 def open_below(root: Path, name: str) -> BufferedReader:

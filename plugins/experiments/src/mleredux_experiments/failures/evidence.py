@@ -21,6 +21,8 @@ from mleredux_experiments.results.rollouts import is_number
 from mleredux_experiments.results.table import Row
 
 _LOG_BYTES = 4 << 20
+_ANY_HOLES = 1 << 28
+"""The size of a log from which it ends where its first hole begins: holes only take time to read."""
 _CODE_BYTES = 1 << 20
 _STEP_CHARS = 200_000
 _LINE_CHARS = 1_000
@@ -148,7 +150,10 @@ class Evidence:
         """Return the number of lines before the end part of the agent's log, and the lines of this part."""
         try:
             with open_below(self.folder, "logs/agent.log") as file:
-                size = os.fstat(file.fileno()).st_size
+                size = file.seek(0, os.SEEK_END)
+                if size > _ANY_HOLES:
+                    size = file.seek(0, os.SEEK_HOLE)
+                file.seek(0)
                 before, remaining = 0, size - _LOG_BYTES
                 while remaining > 0 and (piece := file.read(min(remaining, _LOG_BYTES))):
                     before, remaining = before + piece.count(b"\n"), remaining - len(piece)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-from bisect import bisect_right
 from dataclasses import replace
 from datetime import datetime
 from io import FileIO
@@ -18,17 +16,17 @@ from mleredux_experiments.results.table import Version
 _PIECE = 1 << 16
 
 
-def content(path: str, most: int = sys.maxsize) -> bytes:
+def content(path: str, most: int = 1 << 27) -> bytes:
     """Read a file, with few system calls if it is small, and at most this many bytes."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        data = os.read(descriptor, _PIECE)
+    with FileIO(path, opener=_open_without_waiting) as file:
+        data = file.read(_PIECE) or b""
         if len(data) == _PIECE:
-            with FileIO(descriptor, closefd=False) as file:
-                data += file.read(min(most, os.fstat(descriptor).st_size)) or b""
+            data += file.read(min(most, os.fstat(file.fileno()).st_size)) or b""
         return data
-    finally:
-        os.close(descriptor)
+
+
+def _open_without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def read_rollout(path: str) -> Any:
@@ -83,9 +81,7 @@ def with_rollout(document: Any, versions: tuple[Version, ...]) -> tuple[tuple[Ve
 
 def _last(values: list[tuple[float, float]], seconds: float) -> float | None:
     """Return the last value known at this time."""
-    ordered = sorted(values)
-    place = bisect_right(ordered, (seconds, float("inf")))
-    return ordered[place - 1][1] if place else None
+    return max(((at, value) for at, value in values if at <= seconds), default=(seconds, None))[1]
 
 
 def is_number(value: Any) -> TypeGuard[float]:

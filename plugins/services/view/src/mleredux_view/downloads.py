@@ -8,6 +8,8 @@ from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
 
+from mleredux_view.logfile import data_end
+
 _PIECE = 256 << 10
 _POLICY = "sandbox; default-src 'none'"
 
@@ -22,10 +24,10 @@ def sent(file: BinaryIO, name: str, image: str | None = None) -> Response:
     headers = {
         "Content-Disposition": f"{'inline' if image else 'attachment'}; filename*=UTF-8''{quote(name[:200], safe='')}",
         "Content-Security-Policy": _POLICY,
-        "Content-Length": str(file.seek(0, 2)),
+        "Content-Length": str(length := data_end(file)),
         "X-Content-Type-Options": "nosniff",
     }
-    return SentFile(_pieces(file), headers=headers, media_type=image or "application/octet-stream")
+    return SentFile(_pieces(file, length), headers=headers, media_type=image or "application/octet-stream")
 
 
 class SentFile(StreamingResponse):
@@ -36,9 +38,8 @@ class SentFile(StreamingResponse):
         self.pieces = pieces
 
 
-def _pieces(file: BinaryIO) -> Iterator[bytes]:
+def _pieces(file: BinaryIO, remaining: int) -> Iterator[bytes]:
     with file:
-        remaining = file.seek(0, 2)
         file.seek(0)
         while remaining > 0 and (piece := file.read(min(_PIECE, remaining))):
             remaining -= len(piece)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import bisect
+import os
 import re
 import threading
-from collections import OrderedDict
+from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -14,6 +15,8 @@ from mleredux.plugin.files import open_below
 _BLOCK = 256 << 10
 _KEPT = 64
 _LONGEST = 4_000
+_ANY_HOLES = 1 << 28
+"""The largest size in bytes up to which holes are read, too."""
 TRACEBACK = b"Traceback (most recent call last)"
 _ERROR = re.compile(rb"^[ \t]*(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception)\b|^Killed", re.MULTILINE)
 
@@ -49,7 +52,7 @@ class LogFile:
             OSError: The regular file does not exist.
         """
         with self._lock, open_below(self._root, self._name) as file:
-            size = file.seek(0, 2)
+            size = data_end(file)
             if size < self.size:
                 self._forget()
             file.seek(self.size)
@@ -71,8 +74,8 @@ class LogFile:
         lines: list[Line] = []
         with open_below(self._root, self._name) as file:
             number = self._seek(file, first)
-            while len(lines) < count and (data := file.readline(_LONGEST)):
-                left_out = 0 if data.endswith(b"\n") or len(data) < _LONGEST else _discard_line(file)
+            while len(lines) < count and file.tell() < self.size and (data := file.readline(_LONGEST)):
+                left_out = 0 if data.endswith(b"\n") or len(data) < _LONGEST else _discard_line(file, self.size)
                 if number >= first:
                     lines.append(Line(number, data.rstrip(b"\r\n"), left_out))
                 number += 1
@@ -84,7 +87,7 @@ class LogFile:
         text = text.lower()
         with open_below(self._root, self._name) as file:
             number, rest = self._seek(file, first), b""
-            while piece := file.read(_BLOCK):
+            while file.tell() < self.size and (piece := file.read(_BLOCK)):
                 data, place = rest + piece.lower(), -1
                 while (place := data.find(text, place + 1)) >= 0:
                     if (at := number + data.count(b"\n", 0, place)) >= first:
@@ -121,17 +124,24 @@ class LogFile:
         self.size += len(block)
 
 
-def _discard_line(file: BinaryIO) -> int:
+def data_end(file: BinaryIO) -> int:
+    """Return the size of a file or, if it is large, where its first hole begins: holes only take time to read."""
+    size = file.seek(0, 2)
+    return size if size <= _ANY_HOLES else min(size, file.seek(0, os.SEEK_HOLE))
+
+
+def _discard_line(file: BinaryIO, end: int) -> int:
     discarded = 0
-    while piece := file.readline(_BLOCK):
+    while file.tell() < end and (piece := file.readline(_BLOCK)):
         discarded += len(piece)
         if piece.endswith(b"\n"):
             break
     return discarded
 
 
-_open: OrderedDict[tuple[Path, str], LogFile] = OrderedDict()
-_open_lock = threading.Lock()
+@lru_cache(_KEPT)
+def _known_log(root: Path, name: str) -> LogFile:
+    return LogFile(root, name)
 
 
 def log_of(root: Path, name: str) -> LogFile:
@@ -140,10 +150,6 @@ def log_of(root: Path, name: str) -> LogFile:
     Raises:
         OSError: The regular file does not exist.
     """
-    with _open_lock:
-        log = _open.setdefault((root, name), LogFile(root, name))
-        _open.move_to_end((root, name))
-        while len(_open) > _KEPT:
-            _open.popitem(last=False)
+    log = _known_log(root, name)
     log.refresh()
     return log

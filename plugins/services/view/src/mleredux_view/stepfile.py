@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.files import open_below
-from mleredux_rollout import Step
+from mleredux_rollout import MAX_BYTES, Step
 from pydantic import ValidationError
 
 from mleredux_view.tree import MOST, Node
@@ -195,11 +195,10 @@ def steps_of(root: Path, name: str = "rollout.json") -> StepFile | None:
         with open_below(root, name) as file, _lock:
             status = os.fstat(file.fileno())
             stamp, key = (status.st_size, status.st_mtime_ns, status.st_ino), root / name
-            kept = _open.get(key)
+            kept = _open.pop(key, None)
             if kept is None or kept[0] != stamp:
-                kept = (stamp, StepFile(file.read().decode("utf-8", "backslashreplace")))
-                _open[key] = kept
-            _open.move_to_end(key)
+                kept = (stamp, StepFile(file.read(MAX_BYTES).decode("utf-8", "backslashreplace")))
+            _open[key] = kept
             while len(_open) > _KEPT:
                 _open.popitem(last=False)
             return kept[1]

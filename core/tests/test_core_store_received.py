@@ -1,0 +1,81 @@
+"""Run directories received from another user: whatever they contain, reading ends and stays within them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from mleredux._core.store import RunStore
+from mleredux.errors import MlereduxError
+from mleredux.models import Limits, RunPlan
+from mleredux.models.events import SubmissionKept
+
+PLAN = RunPlan(task="toy", agent="copy", sandbox="process", seed=0, limits=Limits())
+NOWHERE = "/nowhere"
+DOCUMENTS = ("run.json", "report.json", "rollout.json", "artifacts.json", "scores.json", "events.jsonl")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> RunStore:
+    return RunStore(tmp_path / "runs")
+
+
+IRREGULAR: dict[str, Callable[[Path], object]] = {
+    "a link to another file": lambda path: path.symlink_to(path.parent.with_name("secret")),
+    "a link to a device": lambda path: path.symlink_to("/dev/zero"),
+    "a link to itself": lambda path: path.symlink_to(path),
+    "a pipe": os.mkfifo,
+    "a socket": lambda path: os.mknod(path, 0o600 | stat.S_IFSOCK),
+    "a folder": Path.mkdir,
+    "a file of a terabyte": lambda path: (path.touch(), os.truncate(path, 1 << 40)),
+}
+
+
+OTHERS = ("logs/agent.log", "submissions/0001.csv", "logs", "submissions", ".lock")
+NOT_READ = ("a folder", "a file of a terabyte")
+"""Kinds that are a problem only in place of a document."""
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [(name, kind) for kind in IRREGULAR for name in (*DOCUMENTS, *OTHERS * (kind not in NOT_READ))]
+)
+@pytest.mark.attack
+def test_a_run_of_someone_else_is_read_without_waiting_and_without_other_files(
+    store: RunStore, name: str, kind: str
+) -> None:
+    good, bad = store.create(PLAN, NOWHERE), store.create(PLAN, NOWHERE)
+    (store.path / "secret").write_text((bad.path / "run.json").read_text())
+    path = bad.path / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    IRREGULAR[kind](path)
+    with pytest.raises(MlereduxError, match=f"{re.escape(name)} (is|can't be read)") as error:
+        reopened = store.get(bad.id)
+        for view in ("report", "rollout", "manifest", "scores", "state"):
+            getattr(reopened, view)
+    assert error.value.hint == "Restore it, or delete the run."
+    assert {row["id"] for row in store.rows()} == {good.id, bad.id} and store.rebuild() == 2
+    store.delete(store.locate(bad.id))
+    assert list(store.ids()) == [good.id]
+
+
+def test_versions_of_the_submission_lie_in_the_run_whatever_its_log_says(store: RunStore) -> None:
+    run = store.create(PLAN, NOWHERE)
+    for path in ("/etc/passwd", "../../secret.csv", "submissions/../../secret.csv", "submissions/0001.csv"):
+        run.emit(SubmissionKept(number=1, path=path, size=1))
+    assert {version.path.parent for version in store.get(run.id).submissions()} == {run.path / "submissions"}
+
+
+@pytest.mark.parametrize("name", ["\udcff\udcfe", "line\nbreak", "\x1b[31mred", "\u202ereversed", "a copy", "-rf"])
+@pytest.mark.attack
+def test_the_name_of_a_folder_hides_no_run(store: RunStore, name: str) -> None:
+    good, folder = store.create(PLAN, NOWHERE), store.path / name
+    shutil.copytree(good.path, folder)
+    assert [row["id"] for row in store.rows() if row["status"] == "queued"] == [good.id]
+    assert store.rebuild() == len(list(store.ids())) == 1 + (name in ("a copy", "-rf"))
+    store.delete(store.locate(folder.name))
+    assert not folder.exists() and [row["id"] for row in store.rows()] == [good.id]
