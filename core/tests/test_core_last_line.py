@@ -23,11 +23,30 @@ ValueError: the key hunter2hunter2 is wrong
 cleaning up
 """
 
+IN_LIBRARY = """\
+Traceback (most recent call last):
+  File "/opt/agent/a.py", line 3, in <module>
+    model.fit(X)
+  File "/opt/venv/lib/python3.11/site-packages/sklearn/base.py", line 99, in fit
+    raise ValueError("bad shape")
+ValueError: bad shape
+"""
+SYNTAX = """\
+  File "/opt/agent/b c.py", line 2
+    x = (fit(
+        ^
+SyntaxError: '(' was never closed
+"""
+
 
 @pytest.mark.parametrize(
     ("log", "line"),
     [
-        (TRACEBACK, "ValueError: the key ************** is wrong."),
+        (TRACEBACK, "ValueError: the key ************** is wrong (a.py, line 3: fit())."),
+        (IN_LIBRARY, "ValueError: bad shape (a.py, line 3: model.fit(X))."),
+        (SYNTAX, "SyntaxError: '(' was never closed (b c.py, line 2: x = (fit()."),
+        (IN_LIBRARY.replace("/opt/agent/a.py", "<string>"), "ValueError: bad shape."),
+        (IN_LIBRARY.replace("    model.fit(X)\n", ""), "ValueError: bad shape (a.py, line 3)."),
         ("sh: 1: claude: not found\nbye\n", "sh: 1: claude: not found."),
         ("Killed\n", "Killed."),
         ("working\nthe end\n", "the end."),

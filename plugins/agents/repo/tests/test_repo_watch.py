@@ -90,7 +90,7 @@ def test_an_edited_script_is_run_at_once_and_compared(folder: Path, mleredux_hom
             assert told in second
         replace(folder / "solve.py", '"first try"', "firs")
         third = watching.until("Watching solve.py")
-        assert "NameError: name 'firs' is not defined" in third and "solve.py, line 7: print(firs)" in third
+        assert "NameError: name 'firs' is not defined (solve.py, line 7: print(firs))." in " ".join(third.split())
         replace(folder / "solve.py", "print(firs)", "print('second try')")
         fourth = watching.until("Watching solve.py")
         assert "+second try" in fourth and "NameError" in fourth

@@ -47,6 +47,7 @@ _LAST_BYTES = 64 << 10
 _LONGEST = 300
 _TRACEBACK = "Traceback (most recent call last):"
 _MISSING = re.compile(r"FileNotFoundError|No such file or directory")
+_FRAME = re.compile(r'(?m)^ *File "(?!<|[^"]*(?:-packages|/lib/python3))([^"]+)", line (\d+).*(?:\n {4,}(.*))?')
 _ERROR = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
 _UNDECLARED = re.compile(r"No module named")
 _PACKAGES = (
@@ -63,7 +64,8 @@ def failure_line(log: Path, mask: Mask) -> str | None:
     """Return the last line of the last traceback, else the last line that mentions an error, else the last line.
 
     Returns:
-        The line, printable and without secrets, with a hint if a file was missing; None if the log is empty.
+        The line, printable and without secrets, with the line of the agent's own code that failed, if a traceback shows
+        it, and with a hint if a file or package was missing; None if the log is empty.
     """
     try:
         with open_regular(log) as file:
@@ -77,7 +79,18 @@ def failure_line(log: Path, mask: Mask) -> str | None:
     last = last or next((line for line in reversed(lines) if _ERROR.search(line)), lines[-1] if lines else None)
     if last is None:
         return None
-    shown = "".join(char if char.isprintable() else " " for char in last.strip())[:_LONGEST].rstrip(".")
+    shown = _printable(last) + _where("\n".join(lines[starts[-1] if starts else 0 :]))
     if _UNDECLARED.search(shown):
         return f"{shown}. {_PACKAGES}"
     return f"{shown}. {_WHERE}" if _MISSING.search(shown) else f"{shown}."
+
+
+def _where(traceback: str) -> str:
+    """Return the place of the last line of the agent's own code in a traceback, in parentheses, if there is one."""
+    own = _FRAME.findall(traceback)[-1:]
+    named = [f"{Path(path).name}, line {number}" + (f": {code}" if code else "") for path, number, code in own]
+    return "".join(f" ({_printable(place)})" for place in named)
+
+
+def _printable(text: str) -> str:
+    return "".join(char if char.isprintable() else " " for char in text.strip())[:_LONGEST].rstrip(".")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,8 +39,6 @@ _POLL_SECONDS, _SETTLE_SECONDS = 0.2, 0.1
 _LEFT_OUT = frozenset({"venv", "node_modules", "__pycache__"})
 _MOST_TEXT = 256 << 10
 _MOST_LINES = {"code": 40, "log": 12}
-_FRAME = re.compile(r'  File "([^"]+)", line (\d+)')
-_LIBRARY = re.compile(r"site-packages|dist-packages|/lib/python3|^<")
 
 Stamps = dict[Path, tuple[int, int]]
 
@@ -217,10 +214,7 @@ def _show(
     before: dict[str, list[str]],
     texts: dict[str, list[str]],
 ) -> None:
-    """Print the line of the agent's code that failed, and differences from the previous runs."""
-    for view in ended:
-        if view.status == "failed" and (line := _failed_at(_log(there, view))):
-            console.print(Text(safe(line), style="yellow"))
+    """Print differences from the previous runs."""
     if not previous:
         return
     several = len(ended) > 1
@@ -246,21 +240,6 @@ def _scores(old: RunView, new: RunView) -> str:
 
 def _times(there: Machine, old: RunView, new: RunView) -> str:
     return " → ".join(duration(there.worked(view.record["id"])) for view in (old, new))
-
-
-def _failed_at(log: list[str]) -> str | None:
-    """Return the line at which the agent's own code failed, from the last traceback of its log."""
-    starts = [number for number, line in enumerate(log) if line.startswith("Traceback (most recent")]
-    frames = [
-        (frame, number)
-        for number, line in enumerate(log[starts[-1] :] if starts else (), starts[-1] if starts else 0)
-        if (frame := _FRAME.match(line)) and not _LIBRARY.search(frame[1])
-    ]
-    if not frames:
-        return None
-    frame, number = frames[-1]
-    code = log[number + 1].strip() if len(log) > number + 1 else ""
-    return f"{Path(frame[1]).name}, line {frame[2]}: {code}"
 
 
 def _log(there: Machine, view: RunView) -> list[str]:
