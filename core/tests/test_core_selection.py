@@ -111,3 +111,5 @@ def test_the_first_failure_cancels_the_other_runs(
     slowest = [line.split() for line in ran.err.splitlines() if " · seed 0" in line]
     assert len(slowest) == 2 and float(slowest[0][0]) >= float(slowest[1][0]), ran.err
     assert ("--last-failed" in ran.err) == bool(cancelled)
+    reasons = [run["message"] for run in json.loads(ran.out) if run["status"] == "cancelled"]
+    assert set(reasons) <= {"The run was cancelled."}, "no user did so"

@@ -106,6 +106,9 @@ class Cancelled(MlereduxError):
 
     exit_code = 130
 
+    def __init__(self, message: str = "The run was cancelled.") -> None:
+        super().__init__(message)
+
 
 def one_line(error: BaseException) -> str:
     """Return the type and message of a foreign exception, for use in a sentence."""

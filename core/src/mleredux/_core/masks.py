@@ -63,8 +63,7 @@ class Mask:
             most: The number of bytes; fewer are returned only at the end of the file.
         """
         before = min(offset, self.reach)
-        data = source(offset - before, before + most + self.reach)
-        return self.hide(data)[before : before + most]
+        return self.hide(source(offset - before, before + most + self.reach))[before : before + most]
 
     def begun(self, data: bytes) -> int:
         """Return how many bytes at the end may be the beginning of an incomplete secret."""

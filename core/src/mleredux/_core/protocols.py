@@ -57,7 +57,7 @@ class BuildRequest:
             Cancelled: The user has stopped the build.
         """
         if self.cancelled():
-            raise Cancelled("A user cancelled the run.")
+            raise Cancelled
 
 
 @dataclass(frozen=True)

@@ -79,8 +79,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name in fields:
-            shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}…"
-            raise FieldTwice(f"the field {shown!r} occurs twice in one object")
+            raise FieldTwice(f"the field {name[:_SHOWN]!r} occurs twice in one object")
         fields[name] = value
     return fields
 

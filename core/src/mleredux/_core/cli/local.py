@@ -81,8 +81,7 @@ class LocalBackend:
             state = str(prepared.public.parent) if prepared else "not prepared"
         except DataError as error:
             prepared, state = None, str(error)
-        record = task_record(declared, obfuscated=obfuscated)
-        return {**record, "prepared": prepared is not None, "data": state}
+        return {**task_record(declared, obfuscated=obfuscated), "prepared": prepared is not None, "data": state}
 
     def agent(self, name: str) -> Record:
         """Return the properties of an agent."""

@@ -140,8 +140,8 @@ def safe(text: str) -> str:
 
 def printable(block: bytes) -> str:
     """Make log bytes safe to print on a terminal: control characters and bytes that are not UTF-8 are escaped."""
-    text = block.decode("utf-8", "backslashreplace")
-    return "".join(char if char in "\n\t" or char.isprintable() else _escape(char) for char in text)
+    text = block.decode("utf-8", "backslashreplace").replace("\r", "\n")
+    return "".join(char if char in "\n\t" or char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 def echo(text: str, *, err: bool = False) -> None:
@@ -156,10 +156,6 @@ def write_log(block: bytes, prefix: str = "") -> None:
         text = "".join(prefix + line for line in text.splitlines(keepends=True))
     sys.stderr.write(text)
     sys.stderr.flush()
-
-
-def _escape(char: str) -> str:
-    return "\n" if char == "\r" else char.encode("unicode_escape").decode()
 
 
 def check_order(ctx: click.Context, submission: Path, task: str) -> None:

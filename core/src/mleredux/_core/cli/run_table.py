@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from mleredux._core.cli.backend import RunView
-from mleredux._core.cli.output import printable, safe
+from mleredux._core.cli.output import cut, printable, safe
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.models import Event, LlmUse
 from mleredux.models.events import StageEnded
 from mleredux.models.formats import TONES, duration, facts, short_reference
@@ -60,7 +61,7 @@ def closing_table(runs: Sequence[RunView]) -> None:
             }
             for run in runs
         ]
-        paths = [(f"{run.task} · {short_reference(run.agent)}", run.artifacts) for run in runs]
+        paths = [(_arm(run), run.artifacts) for run in runs]
         left_out = (*_PATHS, *(_YIELDING if console.width < _WIDE else ()))
         known = dict.fromkeys(name for row in sorted(rows, key=len, reverse=True) for name in row)
         names = [name for name in known if name not in left_out]
@@ -72,14 +73,19 @@ def closing_table(runs: Sequence[RunView]) -> None:
     for name, path in paths:
         console.print(Text(safe(f"{name}: {path}"), style="dim"), soft_wrap=True)
     tasks: dict[str, list[str]] = {}
+    arms = len({run.agent for run in runs})
     for run in runs:
         for sentence in _sentences(run):
-            tasks.setdefault(sentence, []).append(run.task)
+            tasks.setdefault(sentence, []).append(run.task if arms == 1 else _arm(run))
     for sentence, names in tasks.items():
         line = f"{', '.join(dict.fromkeys(names))}: {sentence}"
         console.print(Text(printable(line.encode("utf-8", "surrogatepass")), style="yellow"))
     if len(runs) == 1 and runs[0].report:
         print_feedback(runs[0].report.details)
+
+
+def _arm(run: RunView) -> str:
+    return f"{run.task} · {short_reference(run.agent)}"
 
 
 def _sentences(run: RunView) -> Iterator[str]:
@@ -115,8 +121,9 @@ def write_junit(path: Path, runs: Sequence[RunView], codes: Sequence[int]) -> No
         ElementTree.SubElement(case, "system-out").text = safe(f"{score}artifacts in {run.artifacts}")
     for kind, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         suite.set(name, str(len(suite.findall(f"*/{kind}"))))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
+    with file_errors(MlereduxError, f"{path} can't be written", "Choose another with --junit-xml."):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        ElementTree.ElementTree(suite).write(path, encoding="utf-8", xml_declaration=True)
 
 
 def print_durations(runs: Sequence[RunView], events: Callable[[str], Iterable[Event]], most: int) -> None:
@@ -131,8 +138,7 @@ def print_durations(runs: Sequence[RunView], events: Callable[[str], Iterable[Ev
     stages = [(end.seconds or 0.0, end.stage, run) for run, end in ends if isinstance(end, StageEnded)]
     stages.sort(key=itemgetter(0), reverse=True)
     for seconds, stage, run in stages[: most or None]:
-        name = f"{run.task} · {short_reference(run.agent)} · seed {run.record['seed']}"
-        click.echo(f"{duration(seconds):>12}  {stage:9}  {safe(name)}", err=True)
+        click.echo(f"{duration(seconds):>12}  {stage:9}  {safe(_arm(run))} · seed {run.record['seed']}", err=True)
 
 
 def replayed(llm: LlmUse) -> tuple[str, ...]:
@@ -202,5 +208,4 @@ def _short(value: Any) -> str:
     if value in (None, "", [], {}):
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = safe(" ".join(text.split()))
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
+    return cut(safe(" ".join(text.split())), _MAX_CHARACTERS)

@@ -9,7 +9,7 @@ import json
 import os
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -56,10 +56,6 @@ class ChecksumMismatch(DataError):
         self.differences = tuple(differences)
         listed = "; ".join(map(str, self.differences))
         super().__init__(f"The prepared files of {what} differ from the published ones: {listed}.", hint=hint)
-
-    def as_rows(self) -> list[dict[str, Any]]:
-        """Return the differences as JSON-serializable rows."""
-        return [asdict(difference) for difference in self.differences]
 
 
 def md5(path: Path) -> str:

@@ -81,8 +81,7 @@ def call(plugin: Plugin, manager: pluggy.PluginManager, hook: str, **arguments: 
 
 def implemented_hooks(plugin: Plugin, manager: pluggy.PluginManager) -> tuple[str, ...]:
     """Return the names of the hooks that a loaded plugin implements."""
-    callers = manager.get_hookcallers(plugin.object) or ()
-    return tuple(sorted({caller.name for caller in callers}))
+    return tuple(sorted({caller.name for caller in manager.get_hookcallers(plugin.object) or ()}))
 
 
 def resolve(ref: Ref, plugin: Plugin) -> Any:

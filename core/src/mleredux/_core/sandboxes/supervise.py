@@ -95,7 +95,7 @@ def _supervised(handle: Handle, limits: Limits, watch: Watch) -> Outcome:
         if ended is not None:
             return _outcome(watch, ended, _natural_cause(ended, limits, watch))
         if watch.cancelled():
-            return _stop(handle, limits, watch, (Cause.CANCELLED, None, "A user cancelled the run."))
+            return _stop(handle, limits, watch, (Cause.CANCELLED, None, "The run was cancelled."))
         if budget := watch.spent():
             message = f"The agent was stopped: its budget {budget} is used up."
             watch.emit(LimitReached(limit=budget, message=message))

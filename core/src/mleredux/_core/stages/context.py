@@ -98,15 +98,10 @@ class StageContext:
             Cancelled: A stop was requested.
         """
         if self.cancelled():
-            raise Cancelled("A user cancelled the run.")
+            raise Cancelled
 
 
 _POLL_SECONDS = 0.2
-
-
-class _Interrupted(Cancelled):
-    def __init__(self) -> None:
-        super().__init__("A user cancelled the run.")
 
 
 @contextmanager
@@ -125,7 +120,7 @@ def interruptible(cancelled: Callable[[], bool]) -> Iterator[None]:
         while not ended.wait(_POLL_SECONDS):
             with guard:
                 if cancelled() and not ended.is_set():
-                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(_Interrupted))
+                    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(Cancelled))
                     return
 
     threading.Thread(target=watch, daemon=True).start()
@@ -133,7 +128,7 @@ def interruptible(cancelled: Callable[[], bool]) -> Iterator[None]:
         yield
     except Exception as error:
         if cancelled():  # however the work reports the interruption
-            raise _Interrupted from error
+            raise Cancelled from error
         raise
     finally:
         with guard:

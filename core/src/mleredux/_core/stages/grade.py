@@ -191,7 +191,7 @@ def _await(
         if time.monotonic() - since >= seconds:
             return f"scoring took longer than {seconds:.0f} seconds"
         if cancelled():
-            raise Cancelled("A user cancelled the run.")
+            raise Cancelled
 
 
 def make_report(
@@ -286,8 +286,7 @@ def grade(
         return make_report(task, None, path=path, exists=exists, message=message, limit=limit, ledger=ledger)
     notes: list[str] = []
     if scored is None:
-        job = Job(task, submission, private)
-        [scored] = score_in_children([job], catalogue, cancelled=cancelled, notes=notes)
+        [scored] = score_in_children([Job(task, submission, private)], catalogue, cancelled=cancelled, notes=notes)
     if isinstance(scored, (TaskBroken, SandboxError)):
         raise scored
     if ledger is not None and notes:

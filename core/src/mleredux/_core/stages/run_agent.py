@@ -60,10 +60,11 @@ def run_agent(context: StageContext, built: Built, prepared: Prepared | None = N
     prepared = prepared or context.data.find(task)
     if prepared is None:
         raise SandboxError(f"The prepared data of {task.id} no longer exists.", hint="Start the run again.")
-    context.say("waiting for a free slot")
+    holders = ", ".join(slot.run for slot in context.slots.held())
+    context.say(f"waiting for a free slot{f' (in use by {holders})' if holders else ''}")
     with context.slots.hold(run.id, run.spec.limits, context.cancelled) as slot:
         if slot is None:
-            raise Cancelled("A user cancelled the run.")
+            raise Cancelled
         forkserver.warm(tables=forkserver.reads_tables(task))
         attempts = run.log.state.attempts
         if not attempts.unfinished and attempts.started:

@@ -154,8 +154,7 @@ def _move_file(name: str, status: os.stat_result, source: int, target: int) -> N
 
 def _punch(descriptor: int, place: int, size: int) -> None:
     """Free a part of a file, if its file system supports it."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.fallocate(descriptor, _PUNCH_HOLE, ctypes.c_int64(place), ctypes.c_int64(size))
+    ctypes.CDLL(None, use_errno=True).fallocate(descriptor, _PUNCH_HOLE, ctypes.c_int64(place), ctypes.c_int64(size))
 
 
 def move_contents(source: Path, target: Path, depth: int = 1 << 10) -> list[str]:

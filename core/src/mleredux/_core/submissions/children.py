@@ -91,8 +91,7 @@ def leave_network() -> bool:
     """Move this process into a new, empty network namespace; return False if the kernel forbids it."""
     if sys.platform != "linux":
         return False
-    flags = _CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER
-    return bool(LIBC.unshare(flags) == 0)
+    return bool(LIBC.unshare(_CLONE_NEWNET if os.geteuid() == 0 else _CLONE_NEWNET | _CLONE_NEWUSER) == 0)
 
 
 def die_with(parent: int) -> None:

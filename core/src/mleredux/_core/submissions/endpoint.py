@@ -107,8 +107,7 @@ class ValidationEndpoint:
     @property
     def url(self) -> str:
         """The URL of the endpoint on this machine's loopback interface."""
-        port = self._servers[1].server_address[1]
-        return f"http://127.0.0.1:{int(port)}/validate"
+        return f"http://127.0.0.1:{int(self._servers[1].server_address[1])}/validate"
 
     def start(self) -> None:
         """Open both sockets and answer from separate threads."""

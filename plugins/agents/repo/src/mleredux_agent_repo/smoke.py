@@ -46,7 +46,7 @@ def _pass(context: StageContext, smoke: Smoke, pipeline: Pipeline) -> None:
         run = _execute(context, smoke, pipeline, store)
         shutil.copytree(run.logs_dir, context.run.logs_dir / "smoke", dirs_exist_ok=True)
         if run.cause is Cause.CANCELLED:
-            raise Cancelled("A user cancelled the run.")
+            raise Cancelled
         report = run.report
         if report is None or not report.valid_submission:
             raise AgentBroken(_why(run), hint="Its full logs are in the run's `logs/smoke`.")

@@ -66,8 +66,7 @@ def command(
     if jsonl is not None:
         if submission is not None:
             raise click.UsageError("Specify either SUBMISSION and TASK, or --jsonl.")
-        there = backend(ctx, data_dir=data_dir)
-        total, path = there.grade_jsonl(jsonl, output_dir=output, project=project)
+        total, path = backend(ctx, data_dir=data_dir).grade_jsonl(jsonl, output_dir=output, project=project)
         if as_json:
             print_json(total)
         else:

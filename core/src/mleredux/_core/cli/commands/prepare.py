@@ -154,7 +154,7 @@ def _prepare_one(
         display.end(task.id, f"Error: {error}", ok=False)
         row["message"] = str(error)
         if isinstance(error, ChecksumMismatch):
-            row["differences"] = error.as_rows()
+            row["differences"] = list(map(asdict, error.differences))
         return row
     except BaseException:
         display.end(task.id, "stopped", ok=False)

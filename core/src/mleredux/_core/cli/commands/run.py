@@ -102,6 +102,8 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     Exit codes: 0 all runs done · 1 error · 2 usage · 3 an agent failed, ran out of time or had no valid submission
                 4 the environment or a task failed · 130 cancelled, or stopped waiting
     """
+    from mleredux._core.cli.run_table import write_junit
+
     if parameters["detach"] and parameters["follow"]:
         raise click.UsageError("--detach excludes --follow; follow a run with `mleredux logs RUN --follow`.")
     if not (parameters["tasks"] or parameters["sets"] or parameters["resume"]):
@@ -121,6 +123,8 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
         if parameters["watch"]:
             watch = catalogue(ctx).get("commands", "run watch")
             ctx.invoke(watch, there=there, request=request, exit_code=exit_code, follow=parameters["follow"])
+        if parameters["junit_xml"]:  # a file that can't be written is refused before the runs
+            write_junit(parameters["junit_xml"], (), ())
         batch = there.create(request)
         batch.exit_first = parameters["exit_first"]
     several = len(batch.runs) > 1 or len(parameters["tasks"]) > 1 or bool(parameters["sets"])
@@ -133,8 +137,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
         return
     if batch.note and not parameters["as_json"]:
         click.echo(batch.note, err=True)
-    watching = {name: parameters[name] for name in _WATCHING}
-    see_through(ctx, there, batch, several=several, **watching)
+    see_through(ctx, there, batch, several=several, **{name: parameters[name] for name in _WATCHING})
 
 
 def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
@@ -205,9 +208,9 @@ def see_through(
         ctx.exit(EXIT_CANCELLED)
     records = [view.record for view in ended]
     codes = [exit_code(record) for record in records]
+    print_json(records if several else records[0]) if as_json else closing_table(ended)
     if junit_xml is not None:
         write_junit(junit_xml, ended, codes)
-    print_json(records if several else records[0]) if as_json else closing_table(ended)
     if durations is not None:
         print_durations(ended, there.events, durations)
     failed = [code for code in codes if code not in (0, EXIT_CANCELLED)] if batch.exit_first else []

@@ -19,7 +19,7 @@ from mleredux._core.cli.commands.run import read_labels
 from mleredux._core.cli.context import backend
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import Since, json_option, local_option, runs_dir_option, server_of, server_option
-from mleredux._core.cli.output import cell, print_json, print_table, safe
+from mleredux._core.cli.output import cell, cut, print_json, print_table, safe
 from mleredux.models.formats import counted, duration, score, short_reference
 from mleredux.models.verdict import VerdictStatus
 
@@ -195,7 +195,7 @@ def show(ctx: click.Context, run: str, as_json: bool) -> None:
         return
     closing_table([view])
     for event in there.events(run_id):
-        facts = "  ".join(f"{key}={_short(value)}" for key, value in event.data.items() if value is not None)
+        facts = "  ".join(f"{key}={cut(str(value), 100)}" for key, value in event.data.items() if value is not None)
         click.echo(safe(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}"))
     if view.waiting_for:
         click.echo(safe(f"{view.status.capitalize()}: waiting for {view.waiting_for}"))
@@ -240,8 +240,3 @@ def reindex(store: Any) -> None:
 def _backend(ctx: click.Context) -> Backend:
     assert ctx.parent is not None
     return backend(ctx, runs_dir=ctx.parent.params["runs_dir"])
-
-
-def _short(value: Any) -> str:
-    text = str(value)
-    return text if len(text) <= 100 else f"{text[:99]}…"
