@@ -94,6 +94,7 @@ class CommandGroup(click.Group):
         """Reject a command that needs the other backend, or a missing package; suggest similar ones."""
         import difflib
 
+        from mleredux._core.cli.commands.list import COLUMNS
         from mleredux._core.plugins.directory import installing
 
         known = self.known(ctx)
@@ -101,15 +102,17 @@ class CommandGroup(click.Group):
             ctx.fail(wrong_place_message(f"{_prefix(ctx)}{name}", known[name][1]))
         if listed := installing("commands", f"{_prefix(ctx)}{name}"):
             ctx.fail(f"No such command {name!r}. {listed}")
-        root = ctx.find_root()
-        if root is not ctx and isinstance(root.command, CommandGroup) and name in root.command.shown(root):
+        word, root = ctx.info_name if name in ("list", "ls") else name, ctx.find_root()
+        near = [f"`mleredux list {kind}`" for kind in COLUMNS if word in (kind, kind[:-1])]
+        near = near or [f"`{ctx.command_path}`"] * (word != name and self.invoke_without_command)
+        if root is not ctx and not near and isinstance(root.command, CommandGroup) and name in root.command.shown(root):
             ctx.fail(f"No such command {name!r}. Did you mean `mleredux {name}`?")
         below = (entry for entry in catalogue(ctx).entries("commands") if entry.startswith(_prefix(ctx)))
         deeper = {entry.rpartition(" ")[2]: entry.removeprefix(_prefix(ctx)) for entry in below}
-        near = difflib.get_close_matches(name, self.shown(ctx), n=2)
+        near = near or difflib.get_close_matches(name, self.shown(ctx), n=2)
         near = near or [deeper[word] for word in difflib.get_close_matches(name, deeper, n=2)]
-        hint = f" Did you mean {' or '.join(near)}?" if near else ""
-        ctx.fail(f"No such command {name!r}.{hint}")
+        others = "" if ctx is root else f" The commands are: {', '.join(self.shown(ctx))}."
+        ctx.fail(f"No such command {name!r}." + (f" Did you mean {' or '.join(near)}?" if near else others))
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Format commands with their short help, without importing any of them."""

@@ -14,6 +14,7 @@ import click
 from mleredux._core.cli.context import catalogue, explained, has_client
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import NO_CLIENT, Place, ignore_server_variable, note_server, server_of
+from mleredux._core.cli.output import echo
 from mleredux.errors import MlereduxError, one_line, plain_faults
 
 COMMANDS: dict[str, tuple[str, Place]] = {
@@ -57,11 +58,12 @@ class Root(CommandGroup):
         return super().parse_args(ctx, note_server(ctx, args))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Invoke the command as click does, but convert errors of a backend to mleredux's own."""
+        """Invoke the command as click does, but convert errors of a backend to mleredux's own, and say where an option
+        of a group belongs."""
         try:
             return super().invoke(ctx)
         except Exception as error:
-            converted = explained(ctx, error)
+            converted = _misplaced(ctx, error) if isinstance(error, click.NoSuchOption) else explained(ctx, error)
             if converted is None:
                 raise
             raise converted from error
@@ -109,6 +111,15 @@ class Root(CommandGroup):
             formatter.write_dl([(name, shown[name]) for name in rows.pop(_COMMON)])
         with formatter.section(f"Other commands{where}, each with --help"):
             formatter.write_dl([(section, ", ".join(names)) for section, names in rows.items() if names])
+
+
+def _misplaced(root_context: click.Context, error: click.NoSuchOption) -> Exception | None:
+    """Return the explanation of an unknown option that the program or the group of the command has."""
+    for above in filter(None, (error.ctx and error.ctx.parent, root_context)):
+        if error.ctx is not above and any(error.option_name in param.opts for param in above.command.params):
+            where = f"write it directly after `{above.command_path}`"
+            return click.UsageError(f"{error.option_name} is not an option of this command; {where}.", error.ctx)
+    return None
 
 
 @click.command(
@@ -169,12 +180,6 @@ def main() -> NoReturn:
         if debug:
             raise
         internal = f"internal error ({one_line(error)}). Run again with --debug for the traceback."
-        _echo_error(str(error) if isinstance(error, MlereduxError) else internal)
+        echo(f"Error: {error if isinstance(error, MlereduxError) else internal}", err=True)
         code = getattr(error, "exit_code", 70)
     sys.exit(code)
-
-
-def _echo_error(message: str) -> None:
-    from mleredux._core.cli.output import echo
-
-    echo(f"Error: {message}", err=True)

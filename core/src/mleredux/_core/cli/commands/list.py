@@ -9,7 +9,7 @@ from mleredux._core.cli.options import data_dir_option, json_option, server_of
 from mleredux._core.cli.output import echo, print_json, print_table
 from mleredux._core.records import listed
 
-_COLUMNS = {
+COLUMNS = {
     "tasks": ("id", "category", "metric", "direction", "complexity", "size_gb", "prepared", "plugin", "title"),
     "techniques": ("id", "title", "variants", "plugin"),
     "agents": ("id", "network", "sandboxes", "title", "version", "plugin"),
@@ -19,11 +19,12 @@ _COLUMNS = {
     "executors": ("id", "title", "plugin"),
     "tools": ("id", "kind", "title", "version", "plugin"),
 }
+"""Kinds of objects, with the columns of their tables."""
 _MISSING = {"tasks": "pip install 'mleredux[starter]'", "agents": "pip install 'mleredux[starter]'"}
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(tuple(_COLUMNS)), default="tasks")
+@click.argument("kind", type=click.Choice(tuple(COLUMNS)), default="tasks")
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Only tasks of this set (low, starter, all …).")
 @click.option("--category", help="Only tasks of this category.")
 @click.option("--technique", metavar="ID", help="List the tasks derived by this technique (cv, missing, …).")
@@ -56,7 +57,7 @@ def command(
         if not filtered and server_of(ctx) is None:
             click.echo(f"Install some: `{_MISSING.get(kind, 'mleredux plugins search')}`.", err=True)
         return
-    print_table(rows, _COLUMNS[kind])
+    print_table(rows, COLUMNS[kind])
     if server_of(ctx) is None:
         for problem in catalogue(ctx).problems():
             echo(f"Warning: {problem}", err=True)
