@@ -271,6 +271,26 @@ def test_the_command_line_blocks_loads_and_traces(site: Site, tmp_path: Path) ->
     assert missing.returncode == 0 and "does not exist; specify a .py file" in missing.stderr
 
 
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "does not exist; specify a .py file"),
+        ("import nothing_here", "can't be imported from"),
+        (GOOD.format(name="mine").replace("def mleredux_", "def mleredux_x"), "it implements unknown hooks"),
+    ],
+)
+def test_no_command_works_without_a_plugin_that_the_user_requested(
+    site: Site, tmp_path: Path, content: str | None, reason: str
+) -> None:
+    if content is not None:
+        (tmp_path / "mine.py").write_text(content)
+    for command in (("runs",), ("run", "alpha-task", "--agent", "x"), ("show", "alpha-task")):
+        refused = _main(site, tmp_path, "-p", "mine.py", *command)
+        assert refused.returncode == 1 and reason in refused.stderr, refused
+    assert content is None or _main(site, tmp_path, "-p", "mine.py", "--block", "mine", "runs").returncode == 0
+    assert reason in _main(site, tmp_path, "-p", "mine.py", "plugins").stderr
+
+
 def test_a_plugin_file_does_not_take_the_place_of_another_module(site: Site, tmp_path: Path) -> None:
     (tmp_path / "below").mkdir()
     (tmp_path / "below" / "json.py").write_text("loads = None")

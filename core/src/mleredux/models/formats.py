@@ -169,8 +169,7 @@ def moment(time: datetime) -> str:
 def ordinal(value: float) -> str:
     """Format an ordinal number: `1st`, `82nd`, `95th`."""
     whole = int(value)
-    ending = "th" if whole % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(whole % 10, "th")
-    return f"{whole}{ending}"
+    return f"{whole}{'th' if whole % 100 in (11, 12, 13) else {1: 'st', 2: 'nd', 3: 'rd'}.get(whole % 10, 'th')}"
 
 
 def short_reference(agent: str) -> str:

@@ -153,5 +153,4 @@ def _note(agent: Agent) -> Any:
     from mleredux._core.planning.grants import requests_of
 
     facts = [agent.reference, agent.id, agent.network, requests_of(agent).model_dump()]
-    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
-    return cache_dir() / "grants" / digest[:32]
+    return cache_dir() / "grants" / hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:32]

@@ -15,7 +15,7 @@ from mleredux._core.cli.context import catalogue, explained, has_client
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import NO_CLIENT, Place, ignore_server_variable, note_server, server_of
 from mleredux._core.cli.output import echo
-from mleredux.errors import MlereduxError, one_line, plain_faults
+from mleredux.errors import MlereduxError, PluginError, one_line, plain_faults
 
 COMMANDS: dict[str, tuple[str, Place]] = {
     "agent": ("Show agents: command, options, limits.", "both"),
@@ -48,6 +48,8 @@ SECTIONS = {
 }
 """Sections of the help with the core's commands; plugins specify theirs in their `Ref` (`{"section": "Compare"}`)."""
 _OTHERS = "Other commands"
+_INSPECTING = ("conformance", "doctor", "list", "plugins")
+"""Commands that list the errors of plugins; others refuse to work without a plugin that the user requested."""
 
 
 class Root(CommandGroup):
@@ -142,7 +144,11 @@ def root(ctx: click.Context, block: tuple[str, ...], load: tuple[str, ...], debu
     """
     if trace:
         os.environ["MLEREDUX_TRACE"] = "1"
-    catalogue(ctx)
+    installed = catalogue(ctx)
+    requested = [plugin for plugin in installed.plugins if plugin.source in ("file", "option")]
+    failed = [plugin.errors[0] for plugin in requested if not installed.load_plugin(plugin) and plugin.errors]
+    if failed and ctx.invoked_subcommand not in _INSPECTING:
+        raise PluginError(failed[0])
 
 
 def program() -> NoReturn:

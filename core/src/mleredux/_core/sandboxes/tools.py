@@ -92,8 +92,7 @@ def write_tools(agent: Agent, tools: Iterable[Tool], folder: Path, place: str) -
             target = folder / kept / path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-            executable = os.access(tool.folder / path, os.X_OK) if tool.folder else False
-            target.chmod(0o755 if executable else 0o644)
+            target.chmod(0o755 if tool.folder and os.access(tool.folder / path, os.X_OK) else 0o644)
         if tool.kind == "mcp":
             servers[tool.id] = _entry(tool, f"{place}/{kept}")
     if "mcp" in agent.tools:

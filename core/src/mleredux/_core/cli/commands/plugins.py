@@ -10,6 +10,7 @@ from mleredux._core.cli.context import catalogue
 from mleredux._core.cli.groups import CommandGroup
 from mleredux._core.cli.options import json_option
 from mleredux._core.cli.output import echo, print_json, print_table
+from mleredux.models.formats import counted
 
 
 @click.group(cls=CommandGroup, invoke_without_command=True, here=("search",))
@@ -21,6 +22,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         return
     from mleredux import __version__
     from mleredux._core.plugins import KINDS
+    from mleredux._core.plugins.discovery import SINGULAR
     from mleredux._core.plugins.loader import implemented_hooks
 
     installed = catalogue(ctx)
@@ -46,7 +48,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         print_json(rows)
         return
     for row in rows:
-        kinds = [_counted(kind, len(ids)) for kind, ids in row["registers"].items()]
+        kinds = [counted(len(ids), SINGULAR[kind]) for kind, ids in row["registers"].items()]
         hooks = [name.removeprefix("mleredux_").removeprefix("register_") for name in row["hooks"]]
         row["registers"] = "; ".join(kinds or hooks) or None
     print_table(rows, ("name", "version", "state", "registers", "distribution", "source"))
@@ -75,10 +77,3 @@ def search(words: tuple[str, ...], as_json: bool) -> None:
     print_table(rows, ("name", "installed", "summary"))
     if missing := [entry.command for entry in matching if entry.installed is None]:
         click.echo(f"Install one with, e.g., `{missing[0]}`.")
-
-
-def _counted(kind: str, count: int) -> str:
-    from mleredux._core.plugins.discovery import SINGULAR
-    from mleredux.models.formats import counted
-
-    return counted(count, SINGULAR[kind])
