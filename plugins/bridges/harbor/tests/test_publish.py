@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -22,6 +23,7 @@ from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
 from mleredux_bridge_harbor.packages import graders_of
 from mleredux_bridge_harbor.publish import plan, problems
+from mleredux_testing.launches import wait_for
 from mleredux_testing.pytest_plugin import validator
 from packaging.requirements import Requirement
 
@@ -180,6 +182,35 @@ def test_an_interrupted_folder_is_completed(folder: Path, tmp_path: Path) -> Non
     ]
     code, output = called(*TASKS, *words)
     assert code == 1 and "can't be created" in output
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_folder_is_completed_after_its_program_was_killed_twice(
+    folder: Path, tmp_path: Path, how: signal.Signals
+) -> None:
+    """While the first task is written, and later; with the same bytes as without an interruption."""
+    words = ["synthetic-micro-hard-SEED", "--seeds", "3..4", "--evaluation", "0", "--certify", "0"]
+    words += ["--data-dir", str(folder.parent / "data"), "-o", str(tmp_path / "Micro set")]
+    for entries in (3, 40):
+        command = [sys.executable, "-m", "mleredux", "publish", *words]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as program:
+            wait_for(lambda least=entries: tally(tmp_path) > least, 120)
+            program.send_signal(how)
+            printed, _ = program.communicate(timeout=120)
+        assert program.returncode and "Traceback" not in printed, printed
+    code, output = called(*words)
+    assert code == 0, output
+    expected, sums = (
+        {line for line in (each / "SHA256SUMS").read_text().splitlines() if "/train/synthetic" in line}
+        for each in (folder, tmp_path / "Micro set")
+    )
+    assert {line for line in expected if "certificate" not in line} == sums
+    assert called("--check", str(tmp_path / "Micro set"))[0] == 0
+
+
+def tally(folder: Path) -> int:
+    """The number of files and folders below a folder that changes meanwhile."""
+    return sum(len(files) + len(folders) for _, folders, files in os.walk(folder))
 
 
 def test_certificates_are_checked_by_their_command(folder: Path, tmp_path: Path) -> None:
