@@ -95,9 +95,8 @@ def test_pandas_is_imported_before_a_child_that_reads_tables_and_before_the_seco
         assert child.wait(60)
         child.close()
     assert [mark.read_text() for mark in marks] == list(map(str, preloaded))
-    ((control, process),) = forkserver._servers.values()
+    ((control, _process),) = forkserver._servers.values()
     control.close()
-    process.wait(60)
 
 
 PROGRAM = """
@@ -115,7 +114,7 @@ if state == "numpy":
     import numpy
 if state == "thread":
     threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-forkserver.fork_server()
+forkserver.warm()
 code = code_of(folder / "mark")
 [server] = psutil.Process().children()
 holds = {os.readlink(f"/proc/{server.pid}/fd/{name}") for name in os.listdir(f"/proc/{server.pid}/fd")}

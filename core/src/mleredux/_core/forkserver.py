@@ -123,7 +123,7 @@ def start(
     """
     environment = dict(child_environment() if environment is None else environment)
     task = {"function": function, "request": request, "environment": environment, "folder": folder}
-    for last in (False, True):
+    for _ in range(2):
         ours, theirs = socket.socketpair()
         with theirs:
             control = _control(environment if server is None else server, modules)
@@ -134,8 +134,6 @@ def start(
             if pid := ours.recv(_ID_BYTES):
                 return Child(ours, int(pid))
         ours.close()
-        if last:
-            break
         _forget(control)
     raise OSError("the process that starts graders has ended")
 
@@ -168,34 +166,6 @@ def warm(environment: Mapping[str, str] | None = None, modules: tuple[str, ...] 
             control.send(_TABLES)
 
 
-def fork_server() -> None:
-    """Fork a server from this process, which has already imported most of the modules needed for grading.
-
-    Where that would be unsafe, it does nothing, and `start` executes a new interpreter: if this process has other
-    threads, or has imported NumPy, whose libraries read the number of threads only once.
-    """
-    environment = child_environment()
-    key = _key(environment)
-    safe = sys.platform == "linux" and "numpy" not in sys.modules and len([*Path("/proc/self/task").iterdir()]) == 1
-    if key in _servers or not safe:
-        return
-    ours, theirs = socket.socketpair()
-    with theirs:
-        if os.fork() == 0:
-            null, kept = os.open(os.devnull, os.O_RDWR), theirs.fileno()
-            for number in (0, 1, 2):
-                os.dup2(null, number)
-            _servers.clear()
-            os.closerange(3, kept)  # this process's locks and connections
-            os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                signal.signal(number, signal.SIG_DFL)
-            function = f"{serve.__module__}:{serve.__name__}"
-            message = {"function": function, "request": {}, "environment": environment, "folder": "/"}
-            _work(message, os.dup(0), [kept])
-        _servers[key] = ours, None
-
-
 def reads_tables(task: Task) -> bool:
     """Return whether scoring or checking a submission reads tables; installed graders do."""
     grader = task.metric.grader
@@ -214,18 +184,48 @@ def _control(environment: Mapping[str, str], modules: tuple[str, ...] = ()) -> s
         if key not in _servers:
             ours, theirs = socket.socketpair()
             with theirs:
-                process = subprocess.Popen(
-                    [sys.executable, "-m", __name__, str(theirs.fileno()), *modules],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    pass_fds=[theirs.fileno()],
-                    cwd="/",
-                    start_new_session=True,
-                    env=dict(environment),
-                )
+                process = None
+                if key != _key(child_environment()) or not _may_fork():
+                    process = subprocess.Popen(
+                        [sys.executable, "-m", __name__, str(theirs.fileno()), *modules],
+                        stdin=subprocess.DEVNULL,
+                        stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL,
+                        pass_fds=[theirs.fileno()],
+                        cwd="/",
+                        start_new_session=True,
+                        env=dict(environment),
+                    )
+                elif os.fork() == 0:
+                    _become_server(theirs.fileno(), environment)
             _servers[key] = ours, process
         return _servers[key][0]
+
+
+def _may_fork() -> bool:
+    """Return whether this process can become a server by a fork, which costs less than a new interpreter.
+
+    It has no other threads, of which a fork would leave only their locks, and has not imported NumPy, whose libraries
+    read the number of threads only once.
+    """
+    return sys.platform == "linux" and "numpy" not in sys.modules and len([*Path("/proc/self/task").iterdir()]) == 1
+
+
+def _become_server(connection: int, environment: Mapping[str, str]) -> NoReturn:
+    """Serve after a fork, without this program's files, locks, signal handlers and output that is not yet written."""
+    global _lock
+    _lock = threading.Lock()
+    _servers.clear()
+    null = os.open(os.devnull, os.O_RDWR)
+    for number in (0, 1, 2):
+        os.dup2(null, number)
+    os.closerange(3, connection)
+    os.closerange(connection + 1, os.sysconf("SC_OPEN_MAX"))
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    function = f"{serve.__module__}:{serve.__name__}"
+    message = {"function": function, "request": {}, "environment": environment, "folder": "/"}
+    _work(message, os.dup(0), [connection])
 
 
 def _forget(control: socket.socket) -> None:

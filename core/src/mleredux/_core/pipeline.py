@@ -78,7 +78,7 @@ class Pipeline:
             return runs
         sweep(self.store, self.catalogue, keep={run.id for run in runs})
         self.warm_up()
-        forkserver.fork_server()
+        forkserver.warm()
         slots = Slots(self.store.path)
         with ThreadPoolExecutor(max_workers=max(1, self.jobs), thread_name_prefix="run") as pool:
             futures = [pool.submit(self._execute, run, slots) for run in runs]

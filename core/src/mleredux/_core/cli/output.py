@@ -60,10 +60,10 @@ def print_table(
 
     Rich is not imported for this, so that lists appear without delay.
     """
-    if as_json:
-        print_json(list(rows))
-        return
     rows = list(rows)
+    if as_json:
+        print_json(rows)
+        return
     texts = [_column([row.get(column) for row in rows]) for column in columns]
     heads = [column.upper().replace("_", " ") for column in columns]
     widths = [max(map(len, [head, *column])) for head, column in zip(heads, texts, strict=True)]

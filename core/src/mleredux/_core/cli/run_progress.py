@@ -108,9 +108,8 @@ class Progress:
             limit: The agent's time limit in seconds; 0 if unknown.
         """
         shown = _Shown(safe(task), safe(short_reference(agent)), seed, limit)
-        if any(
-            (other.task, other.agent, other.seed) == (shown.task, shown.agent, seed) for other in self._runs.values()
-        ):
+        others = [(other.task, other.agent, other.seed) for other in self._runs.values()]
+        if (shown.task, shown.agent, seed) in others:
             shown.agent = f"{shown.agent} ({run_id[-6:]})"  # another version, or other options
         self._runs[run_id] = shown
 

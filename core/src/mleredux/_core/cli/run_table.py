@@ -40,9 +40,8 @@ def closing_table(runs: Sequence[RunView]) -> None:
 
     console = Console()
     if len(runs) == 1:
-        table = Table(
-            show_header=False, title=Text(safe(f"{short_reference(runs[0].agent)} on {runs[0].task}"), "bold")
-        )
+        title = Text(safe(f"{short_reference(runs[0].agent)} on {runs[0].task}"), "bold")
+        table = Table(show_header=False, title=title)
         table.add_column(style="dim", no_wrap=True)
         table.add_column(overflow="fold")
         row = _row(runs[0])

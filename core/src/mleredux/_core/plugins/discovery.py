@@ -135,11 +135,6 @@ class Entry:
     object: Any = None
 
 
-def blocked_names(extra: tuple[str, ...] = ()) -> frozenset[str]:
-    """Return the names of plugins not to load: from the option, and from `MLEREDUX_BLOCK_PLUGINS` (comma-separated)."""
-    return frozenset(extra) | names_in(BLOCK_VARIABLE)
-
-
 def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list[Plugin]:
     """Return all plugins of this environment without importing them.
 
@@ -147,7 +142,7 @@ def discover(*, block: tuple[str, ...] = (), load: tuple[str, ...] = ()) -> list
         block: Names of plugins that are listed as blocked and never imported.
         load: Additional modules or plugin files (`.` is `mleredux_plugins.py` in the current folder).
     """
-    blocked = blocked_names(block)
+    blocked = {*block, *names_in(BLOCK_VARIABLE)}
     plugins = [Plugin("core", "mleredux._core.builtin", "mleredux", source="built in")]
     plugins += [Plugin(*point) for point in entry_points(ENTRY_POINT_GROUP)]
     plugins.sort(key=lambda plugin: (plugin.source != "built in", plugin.name, plugin.distribution or ""))

@@ -56,12 +56,14 @@ class Rule:
         name, equals, address = text.lower().partition("=")
         match = TARGET.fullmatch(address or name) or _DOMAIN.fullmatch(name)
         target, port = (match[1].strip("[]"), match[2]) if match else (address or name, None)
-        exact = _is_address(target)
+        exact = None
+        with contextlib.suppress(ValueError):
+            exact = target if ipaddress.ip_address(target) else None
         return cls(
             host=name if equals else target,
             port=int(port) if port else None,
-            address=target if exact else None,
-            private=private or exact,
+            address=exact,
+            private=private or exact is not None,
         )
 
     def allows(self, host: str, port: int) -> bool:
@@ -71,13 +73,6 @@ class Rule:
         if port != self.port and (self.port is not None or port not in _USUAL_PORTS):
             return False
         return host.endswith(self.host[1:]) if self.host.startswith("*.") else host == self.host
-
-
-def _is_address(text: str) -> bool:
-    with contextlib.suppress(ValueError):
-        ipaddress.ip_address(text)
-        return True
-    return False
 
 
 def variables(*, local: bool) -> dict[str, str]:

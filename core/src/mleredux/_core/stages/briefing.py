@@ -113,11 +113,8 @@ def write_briefing(
 
 
 def _dev_scores(inner: Task, number: int, layout: Layout) -> str:
-    return (
-        _text("dev_scores.md").format(data=layout.data, task=layout.task, number=number, sample=inner.submission.sample)
-        if number
-        else ""
-    )
+    places = {"data": layout.data, "task": layout.task, "sample": inner.submission.sample}
+    return _text("dev_scores.md").format(**places, number=number) if number else ""
 
 
 def public_name(run: Run) -> str:

@@ -84,7 +84,8 @@ class Search:
                     raise _NotSearched(f"more than {_MEMBERS:,} members, or {_DEPTH} levels, of archives")
                 with opened() as stream:
                     head = stream.read(_HEAD_BYTES)
-                    if known is None or known in self._sizes or _is_archive(head):
+                    archive = head.startswith((b"PK\3\4", *_COMPRESSED, *_UNKNOWN)) or _is_tar(head)
+                    if archive or known is None or known in self._sizes:
                         with tempfile.TemporaryFile() as copy:
                             length = self._unpack(io.BytesIO(head), copy) + self._unpack(stream, copy)
                             yield from self._in_file(copy, length, name + member, depth - 1)
@@ -112,10 +113,6 @@ def _is_tar(head: bytes) -> bool:
     with contextlib.suppress(tarfile.HeaderError):
         return bool(tarfile.TarInfo.frombuf(head, "utf-8", "surrogateescape"))
     return False
-
-
-def _is_archive(head: bytes) -> bool:
-    return head.startswith((b"PK\3\4", *_COMPRESSED, *_UNKNOWN)) or _is_tar(head)
 
 
 def _members(file: IO[bytes]) -> Iterator[tuple[str, int | None, Callable[[], IO[bytes]]]]:

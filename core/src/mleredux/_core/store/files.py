@@ -150,10 +150,8 @@ class FileLock:
     def held_elsewhere(self) -> bool:
         """Return whether another process or another lock object holds it."""
         if self.path.is_file():  # opening a pipe could never end
-            with (
-                suppress(FileNotFoundError),
-                self.path.open("rb") as file,
-            ):  # reading suffices, if nothing may be written
+            # open for reading, because nothing may be writable
+            with suppress(FileNotFoundError), self.path.open("rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:

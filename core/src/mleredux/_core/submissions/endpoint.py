@@ -117,7 +117,8 @@ class ValidationEndpoint:
             raise SandboxError(f"{self.folder} belongs to another program.", hint="Remove it, then start again.")
         self.socket.unlink(missing_ok=True)
         handler = type("Handler", (_Handler,), {"endpoint": self})
-        self._servers = [_UnixServer(str(self.socket), handler), self._listen(handler)]
+        # typed for internet addresses only
+        self._servers = [_UnixServer(str(self.socket), handler), self._listen(handler)]  # type: ignore[arg-type]
         self.socket.chmod(0o666)  # the agent's user in a container is not our user
         self._wake, woken = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, args=(woken,), daemon=True)
@@ -127,9 +128,9 @@ class ValidationEndpoint:
         """Listen on the loopback interface, if possible on the port of before a restart, which the agent knows."""
         note = self.folder / "port"
         try:
-            return _TcpServer(("127.0.0.1", int(note.read_text())), handler)
+            return _Server(("127.0.0.1", int(note.read_text())), handler)
         except (OSError, ValueError, OverflowError):
-            server = _TcpServer(("127.0.0.1", 0), handler)
+            server = _Server(("127.0.0.1", 0), handler)
         note.write_text(str(server.server_address[1]))
         return server
 
@@ -194,6 +195,7 @@ class ValidationEndpoint:
 class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
     """Serves a limited number of connections at once; others wait briefly for a slot and are then closed."""
 
+    allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
     request_queue_size = MAX_CONNECTIONS
@@ -218,16 +220,9 @@ class _Server(socketserver.ThreadingMixIn, socketserver.TCPServer):
 class _UnixServer(_Server):
     address_family = socket.AF_UNIX
 
-    def __init__(self, path: str, handler: type[_Handler]) -> None:
-        super().__init__(path, handler)  # type: ignore[arg-type]  # typed for internet addresses only
-
     def get_request(self) -> tuple[Any, Any]:
         request, _address = super().get_request()
         return request, ("agent", 0)
-
-
-class _TcpServer(_Server):
-    allow_reuse_address = True
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
