@@ -19,9 +19,11 @@ from mleredux.plugin.files import open_regular
 if TYPE_CHECKING:
     import pandas as pd
 
-LONGEST_HEADER = 1 << 20
-"""Maximum length of the header in bytes; pandas would take hours to read a million columns."""
-
+_MAX_ROW = 1 << 24
+"""Maximum length of the header and the first row in bytes."""
+_MAX_COLUMNS = 1 << 14
+"""Maximum number of columns; pandas would take hours to read a million of them."""
+_LONGER = "Rows have more cells than the header; name each column, and end no line with a comma."
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
@@ -122,23 +124,27 @@ def read_table(source: Path | BinaryIO) -> Table:
         # pandas' parser raises many types of exceptions, all of which are the file's fault.
         reason = " ".join(str(error).split())[:200].rstrip(".")
         raise InvalidSubmission(f"The submission can't be read as CSV ({reason}); write it like the sample.") from None
-    if _names_rows(frame, start):
-        raise InvalidSubmission("Rows have more cells than the header; name each column, and end no line with a comma.")
+    if not isinstance(frame.index, pd.RangeIndex):
+        raise InvalidSubmission(_LONGER)
     return Table(_with_huge_numbers_as_text(frame, source), _repeated(frame, start))
 
 
-def _names_rows(frame: pd.DataFrame, start: bytes) -> bool:
-    """Return whether pandas read the first cells as row names, which it does if rows are longer than the header."""
-    import pandas as pd
+def _check_first_rows(start: bytes, rest: bytes) -> None:
+    """Reject tables with endless rows, very many columns, or rows whose first cells pandas would read as row names.
 
-    if not isinstance(frame.index, pd.RangeIndex):
-        return True
-    try:
-        rows = csv.reader(io.StringIO(start.decode("utf-8-sig", "replace"), newline=""))
-        header, first = next(filter(None, rows)), next(filter(None, rows))
-    except (csv.Error, StopIteration):  # a cell of more than a hundred kilobytes, or no rows
-        return False
-    return len(first) > len(header)
+    Args:
+        start: The start of the file.
+        rest: The rest of the file, or a part of it.
+    """
+    csv.field_size_limit(_MAX_ROW)
+    rows = filter(None, csv.reader(io.StringIO(start.decode("utf-8-sig", "replace"), newline="")))
+    header, first, after = (next(rows, []) for _ in range(3))
+    if rest and not after:
+        raise InvalidSubmission("The first row of the submission is over 16 MiB long; write it like the sample.")
+    if len(header) > _MAX_COLUMNS:
+        raise InvalidSubmission(f"The submission has {len(header):,} columns; name the columns as the sample does.")
+    if len(first) > len(header):
+        raise InvalidSubmission(_LONGER)
 
 
 def _repeated(frame: pd.DataFrame, start: bytes) -> frozenset[str]:
@@ -196,7 +202,7 @@ def exact_numbers() -> dict[str, Any]:
 
 def _inspect(file: BinaryIO) -> bytes:
     """Reject files that would take forever to read; return the start of the file."""
-    start = file.read(LONGEST_HEADER)
+    start, rest = file.read(_MAX_ROW), file.read(1)
     file.seek(0)
     if not start:
         raise InvalidSubmission("The submission is empty; write a header line and a line per row.")
@@ -204,8 +210,7 @@ def _inspect(file: BinaryIO) -> bytes:
         raise InvalidSubmission("The submission is encoded in UTF-16; write it as UTF-8 text.")
     if b"\0" in start:
         raise InvalidSubmission("The submission is a binary file; write a CSV as UTF-8 text.")
-    if len(start) == LONGEST_HEADER and b"\n" not in start and b"\r" not in start:
-        raise InvalidSubmission("The first line of the submission is over a megabyte long; write it like the sample.")
+    _check_first_rows(start, rest)
     return start
 
 

@@ -18,15 +18,11 @@ _PIECE = 1 << 16
 
 def content(path: str, most: int = 1 << 27) -> bytes:
     """Read a file, with few system calls if it is small, and at most this many bytes."""
-    with FileIO(path, opener=_open_without_waiting) as file:
+    with FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
         data = file.read(_PIECE) or b""
         if len(data) == _PIECE:
             data += file.read(min(most, os.fstat(file.fileno()).st_size)) or b""
         return data
-
-
-def _open_without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def read_rollout(path: str) -> Any:
