@@ -11,6 +11,7 @@ from pathlib import Path
 
 import mleredux
 import pytest
+from mleredux._core.plugins.discovery import KINDS, SINGULAR
 from mleredux_support.installed import GOOD, Site
 
 EVIL = """
@@ -69,6 +70,10 @@ def graded(site: Site, data: Path, *more: str) -> subprocess.CompletedProcess[st
     return mle(site, "grade", str(sample), "digits", "--data-dir", str(data), *more)
 
 
+REGISTERED = "from mleredux import Ref, hookimpl\nmleredux_contract = 2\n" + "".join(
+    f"@hookimpl\ndef mleredux_register_{kind}():\n    return [Ref('one-{kind}', 'os:path')]\n" for kind in KINDS
+)
+"""A plugin that registers an object of each kind."""
 NEEDED = {"graders", "starter", "dummy", "repo", "harbor"}
 """Plugins of ours that the commands need: each test indexes them again."""
 
@@ -169,6 +174,16 @@ def test_every_result_states_a_clash_of_others(tmp_path: Path, data: Path) -> No
     assert sentences[0] in shown
     run = mle(site, "run", "digits", "--agent", "dummy", "--data-dir", str(data), "--runs-dir", str(tmp_path / "runs"))
     assert sentences[0] in " ".join(run.stdout.replace("│", "").split())
+
+
+@pytest.mark.attack
+def test_every_result_states_a_clash_of_any_kind(tmp_path: Path, data: Path) -> None:
+    site = Site(tmp_path / "site")
+    for name in ("first", "second", "third"):
+        site.install(name, REGISTERED)
+    report = json.loads(graded(site, data, "--json").stdout)
+    missing = [kind for kind in KINDS if f"The {SINGULAR[kind]} id 'one-{kind}' is registered by" not in report["note"]]
+    assert not missing, report["note"]
 
 
 def test_every_result_names_a_plugin_that_may_grade_in_place_of_the_grader(tmp_path: Path, data: Path) -> None:

@@ -289,7 +289,7 @@ class Catalogue:
 
     def clashes(self) -> list[str]:
         """Return a sentence for each unused name that several plugins claim, and for each plugin that grades."""
-        for kind in ("tasks", "agents", "schemes", "graders"):
+        for kind in KINDS:
             self.entries(kind)
         named = [plugin.clash for plugin in self.plugins if plugin.clash]
         graders = [implementation.plugin_name for implementation in self.hook("mleredux_grade").get_hookimpls()]
