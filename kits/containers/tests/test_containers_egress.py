@@ -107,8 +107,22 @@ def test_an_allowed_host_is_reached_another_is_not_and_both_are_counted(
 PRIVATE = [
     *("127.0.0.1", "10.1.2.3", "172.17.0.1", "192.168.0.1", "169.254.169.254", "100.64.0.1", "0.0.0.0", "224.0.0.1"),
     *("::1", "fe80::1", "fd00::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::", "::"),
-    *("fec0::1", "::10.0.0.1", "::7f00:1"),
+    *(
+        "fec0::1",
+        "::10.0.0.1",
+        "::7f00:1",
+        "64:ff9b:1::7f00:1",
+        "64:ff9b:1:7f00:1::",
+        "::ffff:0:a00:1",
+        "5f00::1",
+        "1::1",
+    ),
 ]
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "2a00:1450::1", "2620:fe::fe", "64:ff9b::808:808", "2002:808:808::1"])
+def test_public_addresses_are_public(address: str) -> None:
+    assert is_public(address)
 
 
 @pytest.mark.parametrize("address", PRIVATE)

@@ -14,24 +14,25 @@ ANY = "*"
 """As a rule: any public host."""
 TARGET = re.compile(r"(\[[0-9a-fA-F:.]+\]|[\w.-]+)(?::(\d{1,5}))?")
 """A host, with its port if it is not the default one."""
-_EMBEDDING = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
-"""Networks whose addresses end with an IPv4 address."""
+_UNICAST, _NAT64 = ipaddress.IPv6Network("2000::/3"), ipaddress.IPv6Network("64:ff9b::/96")
+"""The only networks of IPv6 with public addresses; addresses of the second end with an IPv4 address."""
 _USUAL_PORTS = (80, 443)
 _DOMAIN = re.compile(r"(\*\.[\w.-]+):(\d{1,5})")
 
 
 def is_public(address: str) -> bool:
     """Return whether an address, and any address embedded in it, is public and does not belong to this machine."""
-    parsed = ipaddress.ip_address(address.partition("%")[0])
+    parsed, inner = ipaddress.ip_address(address.partition("%")[0]), list[ipaddress.IPv4Address | None]()
     if isinstance(parsed, ipaddress.IPv6Address):
         if parsed.ipv4_mapped is not None:
             return is_public(str(parsed.ipv4_mapped))
         inner = [parsed.sixtofour, *(parsed.teredo or ())]
-        if any(parsed in network for network in _EMBEDDING):
+        if parsed in _NAT64:
             inner.append(ipaddress.IPv4Address(int(parsed) & 0xFFFFFFFF))
-        if parsed.is_site_local or not all(is_public(str(each)) for each in inner if each is not None):
+        elif parsed not in _UNICAST:
             return False
-    return parsed.is_global and not parsed.is_multicast
+    embedded = all(is_public(str(each)) for each in inner if each is not None)
+    return embedded and parsed.is_global and not parsed.is_multicast
 
 
 @dataclass(frozen=True)
