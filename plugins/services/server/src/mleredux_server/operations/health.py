@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
 
 import anyio
 from anyio.to_thread import run_sync
@@ -75,14 +74,9 @@ class Health:
 
     def check_all(self) -> list[Check]:
         """Run all checks now."""
-        functions: dict[str, Callable[[], str]] = {
-            "database": self._database,
-            "disk": self._disk,
-            "dispatcher": self._dispatcher,
-            "workers": self._workers,
-        }
         checks = []
-        for name, check in functions.items():
+        for check in (self._database, self._disk, self._dispatcher, self._workers):
+            name = check.__name__.removeprefix("_")
             try:
                 checks.append(Check(name=name, ok=True, message=check()))
             except _Failing as failing:

@@ -72,7 +72,7 @@ def completed(document: dict[str, Any]) -> dict[str, Any]:
         for method, operation in operations.items():
             answers = operation["responses"]
             headers = []
-            if method in ("patch", "put", "delete"):
+            if method in ("patch", "put", "delete") or (method == "post" and "{" in path):
                 headers.append(_header("If-Match", "The ETag that the resource must still have; else 412.", {}))
             if method == "post" and path in _REPEATABLE:
                 headers.append(

@@ -143,7 +143,7 @@ def install(app: FastAPI) -> None:
             invalid(error.errors(), _body_of(request)) if isinstance(error, RequestValidationError) else of_error(error)
         )
         if problem.status == HTTPStatus.METHOD_NOT_ALLOWED:
-            problem.headers["Allow"] = _allowed(app, request.url.path) or problem.headers.get("allow", "GET")
+            problem.headers["Allow"] = _allowed(app, request.url.path, problem.headers.get("allow", "GET"))
         if problem.status >= 500:
             known = isinstance(error, StoreError)
             _LOG.error("request failed", problem=problem.slug, reason=problem.detail, exc_info=None if known else error)
@@ -154,14 +154,15 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, handle)
 
 
-def _allowed(app: FastAPI, path: str) -> str:
-    """Return the value of the header `Allow` for a path: the methods of all its routes."""
+def _allowed(app: FastAPI, path: str, known: str) -> str:
+    """Return the value of the header `Allow` for a path: the methods of all its routes; `known` are those of the first
+    one."""
     methods = {
         method.upper()
         for template, operations in app.openapi()["paths"].items()
         if compile_path(template)[0].match(path)
         for method in operations
-    }
+    } | set(known.split(", "))
     return ", ".join(sorted(methods | ({"HEAD"} if "GET" in methods else set())))
 
 

@@ -19,7 +19,7 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 def check_parameters(request: Request) -> None:
-    """Refuse query parameters that the route does not have.
+    """Refuse query parameters that the route does not have, or has only once.
 
     Raises:
         Problem: There is one; the message names it, and suggests a similar name.
@@ -29,17 +29,23 @@ def check_parameters(request: Request) -> None:
         return
     known = _parameters(dependant)
     errors = []
-    for name in dict.fromkeys(name for name in request.query_params if name not in known):
-        near = get_close_matches(name, known, n=1, cutoff=0.5)
-        meant = f" Did you mean {near[0]}?" if near else f" Available: {', '.join(sorted(known)) or 'none'}."
-        errors.append({"field": name[:100], "message": f"There is no such query parameter.{meant}"})
+    for name in request.query_params:
+        if name not in known:
+            near = get_close_matches(name, known, n=1, cutoff=0.5)
+            meant = f" Did you mean {near[0]}?" if near else f" Available: {', '.join(sorted(known)) or 'none'}."
+            errors.append({"field": name[:100], "message": f"There is no such query parameter.{meant}"})
+        elif not known[name] and len(request.query_params.getlist(name)) > 1:
+            errors.append({"field": name, "message": "The query parameter must not be repeated."})
     if errors:
         raise Problem("invalid", f"{errors[0]['field']}: {errors[0]['message']}", errors=errors)
 
 
-def _parameters(dependant: Any) -> set[str]:
-    inner = [_parameters(each) for each in dependant.dependencies]
-    return {field.alias for field in dependant.query_params}.union(*inner)
+def _parameters(dependant: Any) -> dict[str, bool]:
+    """Return the query parameters of a route by name, with whether each accepts several values."""
+    known = {field.alias: "list[" in str(field.field_info.annotation) for field in dependant.query_params}
+    for each in dependant.dependencies:
+        known |= _parameters(each)
+    return known
 
 
 class Heads:
@@ -115,11 +121,12 @@ class Preconditions:
 
 
 async def _get(app: ASGIApp, scope: Scope, first: Callable[[Message], Any]) -> None:
-    """Get a resource; call `first` with the start of the response, and ignore the rest.
+    """Get a whole resource; call `first` with the start of the response, and ignore the rest.
 
     The response ends on its own after the client's disconnect, even if it is a stream.
     """
-    skipped = (b"if-match", b"if-none-match", b"content-length", b"content-type") if scope["method"] != "HEAD" else ()
+    own = (b"if-match", b"if-none-match", b"content-length", b"content-type") if scope["method"] != "HEAD" else ()
+    skipped = (b"range", b"if-range", *own)
     headers = [(name, value) for name, value in scope["headers"] if name.lower() not in skipped]
     ended, body = anyio.Event(), [{"type": "http.request", "body": b"", "more_body": False}]
 
