@@ -151,6 +151,16 @@ def test_a_mistyped_filter_selects_nothing(http: httpx.Client) -> None:
     assert answered.json()["detail"] == "statuss: There is no such query parameter. Did you mean status?"
 
 
+def test_all_uploads_may_be_larger_than_other_bodies(http: httpx.Client, paths: dict[str, dict[str, Any]]) -> None:
+    content = b"x" * (2 << 20)
+    assert http.post("/v1/runs", content=content).status_code == 413
+    uploads = [path for path, found in paths.items() if "multipart/form-data" in str(found.get("post"))]
+    for path in uploads:
+        answered = http.post(path, data={"task": "digits"}, files={"file": ("file", content)})
+        assert answered.status_code < 500 and answered.status_code != 413, (path, answered.text)
+    assert len(uploads) == 3
+
+
 def test_head_is_get_without_a_body_everywhere(
     local: LocalServer, http: httpx.Client, paths: dict[str, dict[str, Any]]
 ) -> None:

@@ -20,7 +20,7 @@ from mleredux_server.protocol.requests import Heads, Preconditions
 from mleredux_server.service import Service
 
 _LOG = structlog.get_logger()
-_UPLOADS = frozenset({"/v1/submissions", "/v1/validations", "/ui/submissions"})
+_UPLOADS = frozenset({"/v1/sources", "/v1/submissions", "/v1/validations", "/ui/submissions"})
 """Paths of uploads, whose bodies are limited when they are received."""
 BODY_SECONDS = 60.0
 """Time limit in seconds for a body, counted from the first read; for an upload, for each part that arrives."""
