@@ -146,6 +146,12 @@ def test_a_class_sees_public_scores_and_then_private_ones(local: LocalServer) ->
     assert api.post("/v1/submissions", data={"task": "digits"}, files={"file": b"id\n1\n"}).status_code == 202
 
     made = [answer.json()["id"] for answer in (first, second)]
+    for changed, left in (({"status": "failed"}, 1), ({"status": "queued", "task": "wine+private"}, 0)):
+        with local.service.database.writing() as session:
+            session.execute(update(Submission).where(Submission.id == made[1]).values(**changed))
+        assert f"You have {left} of 2 submissions left today." in student.get("/ui/tasks/wine").text, changed
+    with local.service.database.writing() as session:
+        session.execute(update(Submission).where(Submission.id == made[1]).values(task="wine"))
     assert api.delete(f"/v1/submissions/{made[0]}").status_code == 409, "a deleted one would not count"
     finish(local, made[0], 0.11, 0.99)
     finish(local, made[1], 0.625, 0.375)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.files import write_atomically
-from sqlalchemy import func, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.security import Caller
@@ -87,12 +87,16 @@ def set_terms(service: Service, task: str, until: str | None, *, public: bool = 
 
 
 def left_today(session: Session, terms: Terms | None, task: str, user_id: str) -> int | None:
-    """Return how many more submissions of a user count today; None: there is no limit."""
+    """Return how many more submissions of a user count today, to all variants of a task; None: there is no limit.
+
+    Those that could not be graded because of the server or the task do not count.
+    """
     if terms is None or terms.daily is None or terms.over:
         return None
     today = now().replace(hour=0, minute=0, second=0, microsecond=0)
-    own = (Submission.user_id == user_id, Submission.created_at >= today, Submission.task == task)
-    return max(0, terms.daily - (session.scalar(select(func.count()).where(*own)) or 0))
+    own = (Submission.user_id == user_id, Submission.created_at >= today, Submission.status != "failed")
+    used = sum(plain(name) == plain(task) for name in session.scalars(select(Submission.task).where(*own)))
+    return max(0, terms.daily - used)
 
 
 def shown_when(end: datetime) -> str:
