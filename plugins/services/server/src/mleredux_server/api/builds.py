@@ -12,7 +12,7 @@ from mleredux_server.api.logs import LOG, After, log_answer
 from mleredux_server.database.tables import BuildRow
 from mleredux_server.protocol.idempotency import claim_of
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.runs.builds import answer_of, build_is_over, make_build
+from mleredux_server.runs.builds import build_is_over, make_build
 from mleredux_server.runs.lookup import find, newest
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.builds import BuildAsked, BuildView
@@ -30,7 +30,7 @@ def create_build(body: BuildAsked, caller: Runner, request: Request, service: Cu
     """Build an agent's environment. The job resolves the reference; until then, `agent` is the reference as
     requested."""
     claim = claim_of(request, caller, body, first=service.database)
-    return answer_of(make_build(service, caller, body, claim)).response()
+    return make_build(service, caller, body, claim).response()
 
 
 @router.get("")

@@ -6,7 +6,6 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -119,7 +118,7 @@ class Masks:
         catalogue, values = self._service.catalogue, set[str]()
         for name in catalogue.entries("agents"):
             try:
-                values.update(_values(catalogue.agent(name).secrets))
+                values.update(os.environ[other] for other in catalogue.agent(name).secrets if other in os.environ)
             except MlereduxError:
                 continue  # a broken plugin passes nothing to agents
         offered = self._service.settings.agent_variables
@@ -131,10 +130,6 @@ def masks_of(request: Request) -> Masks:
     """Return the masks of the application that handles a request."""
     masks: Masks = request.app.state.masks
     return masks
-
-
-def _values(names: Iterable[str]) -> set[str]:
-    return {os.environ[name] for name in names if name in os.environ}
 
 
 def _may_be_secret(name: str, value: str, offered: bool) -> bool:

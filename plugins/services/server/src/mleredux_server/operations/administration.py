@@ -73,10 +73,8 @@ class Administration:
 
     def users(self) -> list[dict[str, Any]]:
         """Return all users by name."""
-        return [
-            as_view(UserView, row).model_dump(mode="json")
-            for row in self.session.scalars(select(User).order_by(User.name))
-        ]
+        rows = self.session.scalars(select(User).order_by(User.name))
+        return [as_view(UserView, row).model_dump(mode="json") for row in rows]
 
     def disable_user(self, name: str) -> dict[str, Any]:
         """Disable a user, and revoke their tokens."""

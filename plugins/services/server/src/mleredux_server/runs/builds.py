@@ -28,13 +28,8 @@ _FINAL = ("ready", "failed")
 _CONTEXT = Build(context=Path())
 
 
-def answer_of(view: BuildView) -> Answer:
-    """Return the response to a request for a build."""
-    return Answer(202, {"Location": f"/v1/builds/{view.id}"}, view.model_dump_json())
-
-
-def make_build(service: Service, caller: Caller, body: BuildAsked, claim: Claim) -> BuildView:
-    """Create a build of an agent's environment.
+def make_build(service: Service, caller: Caller, body: BuildAsked, claim: Claim) -> Answer:
+    """Create a build of an agent's environment; return the response to its request.
 
     Raises:
         Problem: This caller or project may not build it.
@@ -55,11 +50,11 @@ def make_build(service: Service, caller: Caller, body: BuildAsked, claim: Claim)
         write_atomically(folder / "request.json", json.dumps(request))
 
     def answer(build: BuildRow) -> Answer:
-        return answer_of(as_view(BuildView, build, user=caller.user_name))
+        view = as_view(BuildView, build, user=caller.user_name)
+        return Answer(202, {"Location": f"/v1/builds/{view.id}"}, view.model_dump_json())
 
     job = Job(kind="build")
-    make_job(service, caller, row, job, body.project, check=check, fill=fill, answer=answer, claim=claim)
-    return as_view(BuildView, row, user=caller.user_name)
+    return answer(make_job(service, caller, row, job, body.project, check=check, fill=fill, answer=answer, claim=claim))
 
 
 def build_is_over(service: Service, build_id: str) -> End | None:

@@ -109,17 +109,13 @@ class ServerSource:
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Cancel runs."""
-        self.caller.require("run")
-        for run_id in run_ids:
-            self._seen(run_id)
+        for run_id in self._changed(run_ids):
             known = cancel_runs(self.service, self.caller, [run_id], run_id)
             yield f"Asked {run_id} to stop." if known else f"{run_id} has already ended."
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Resume runs that did not fail because of their agent; request the others again."""
-        self.caller.require("run")
-        for run_id in run_ids:
-            self._seen(run_id)
+        for run_id in self._changed(run_ids):
             try:
                 answer = retry_run(self.service, self.caller, run_id)
                 yield f"{'Requested' if answer.status == 201 else 'Resumed'} {run_id} again."
@@ -139,10 +135,8 @@ class ServerSource:
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
         """Set a label of runs, or remove it if the value is empty."""
-        self.caller.require("run")
         change = checked(RunChange, _HINT, labels={name: value or None})
-        for run_id in run_ids:
-            self._seen(run_id)
+        for run_id in self._changed(run_ids):
             change_run(self.service, self.caller, run_id, change)
             yield f"{'Labeled' if value else 'Removed the label of'} {run_id}."
 
@@ -153,6 +147,12 @@ class ServerSource:
             "user": self.caller.user_name,
             "own_menu": [("/server", "Server", ["server"])],
         }
+
+    def _changed(self, run_ids: Iterable[str]) -> Iterator[str]:
+        self.caller.require("run")
+        for run_id in run_ids:
+            self._seen(run_id)
+            yield run_id
 
     def _seen(self, run_id: str) -> SeenRun:
         self.caller.require("read")
