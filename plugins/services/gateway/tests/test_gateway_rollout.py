@@ -78,6 +78,8 @@ def test_a_growing_conversation_becomes_steps_with_tools_and_their_results():
         ("1", "a.csv"),
         ("2", "/output"),
     ]
+    assert [step.extra["seconds"] for step in (looked, again)] == [0.5, 0.5], "from the answer until the next request"
+    assert looked.metrics.extra["seconds"] == 0.5 and trajectory.steps[-1].extra.get("seconds") is None
     assert again.reasoning_content == "Hm." and again.observation.results[0].content == "b.csv"
     assert looked.metrics.prompt_tokens == 100 and looked.metrics.cost_usd == 0.25
     assert trajectory.agent.tool_definitions[0]["function"]["name"] == "bash"

@@ -23,13 +23,14 @@ _SHORT = 20
 
 @dataclass
 class _Draft:
-    """A step that may still receive the results of its tool calls."""
+    """A step that may still receive the results of its tool calls; they took `seconds`, if there are any."""
 
     turn: Turn
     time: str
     call: dict[str, Any] | None = None
     copied: bool = False
     results: dict[str, str] = field(default_factory=dict)
+    seconds: float | None = None
 
 
 def write_trajectory(run: Run, agent: Agent) -> bool:
@@ -116,7 +117,7 @@ def _add_new(turns: list[Turn], call: dict[str, Any], drafts: list[_Draft], seen
         seen[turn.key] += 1
         if turn.role == "assistant" and _is_modified_reply(turn, drafts):
             continue
-        if turn.role == "tool" and _answer(turn, drafts):
+        if turn.role == "tool" and _answer(turn, drafts, call["time"]):
             continue
         drafts.append(_Draft(turn, call["time"], copied=turn.role == "assistant"))
 
@@ -137,12 +138,14 @@ def _is_modified_reply(turn: Turn, drafts: list[_Draft]) -> bool:
     return False
 
 
-def _answer(turn: Turn, drafts: list[_Draft]) -> bool:
+def _answer(turn: Turn, drafts: list[_Draft], time: str) -> bool:
     """Store a tool's result with its call; return False if there is no such call."""
     for draft in reversed(drafts):
         wanted = turn.answers
         if any(wanted in (action.id, action.name) for action in draft.turn.actions) and wanted not in draft.results:
             draft.results[str(wanted)] = turn.text
+            ran = datetime.fromisoformat(time) - datetime.fromisoformat(draft.time)
+            draft.seconds = max(0.0, ran.total_seconds())
             return True
     return False
 
@@ -177,7 +180,7 @@ def _step(number: int, draft: _Draft) -> atif.Step:
         metrics=_metrics(call) if call else None,
         is_copied_context=True if draft.copied else None,
         llm_call_count=1 if call else 0,
-        extra={"gateway_call": call["call"], "seconds": call.get("seconds")} if call else None,
+        extra={"gateway_call": call["call"], "seconds": draft.seconds} if call else None,
     )
 
 
@@ -187,7 +190,7 @@ def _metrics(call: dict[str, Any]) -> atif.Metrics:
         completion_tokens=call["completion_tokens"],
         cached_tokens=call["cached_tokens"],
         cost_usd=call["cost_usd"],
-        extra={"estimated": True} if call.get("estimated") else None,
+        extra={"seconds": call.get("seconds"), **({"estimated": True} if call.get("estimated") else {})},
     )
 
 
