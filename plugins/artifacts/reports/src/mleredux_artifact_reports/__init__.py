@@ -5,7 +5,7 @@
 | `rollouts` | `rollout.json`, with tokens and cost as measured by the gateway |
 | `reconstruct` | the outcome of a run; a rollout reconstructed from events, code and logs |
 | `steps`, `documents`, `files` | parts of the page: rollout, texts of plugins, logs and artifacts; safe reading |
-| `charts`, `view`, `page` | layout of charts; the content of the page; `report.html` |
+| `charts`, `timeline`, `view`, `page` | charts; the content of the page; `report.html` |
 | `shared` | functions for other pages about runs |
 | `curve_command`, `curves` | `mleredux runs plot`; scores over time as text, image or JSON |
 """

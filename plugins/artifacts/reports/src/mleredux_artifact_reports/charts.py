@@ -5,30 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 import statistics
-from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
-from functools import partial
 
-from mleredux.models import Sample
-from mleredux.models.formats import duration, megabytes, number, plain, round_duration
-from mleredux.plugin.artifact import Event, Report, VersionScore
+from mleredux.models.formats import duration, number
+from mleredux.plugin.artifact import Report, VersionScore
+
+from mleredux_artifact_reports.timeline import Mark
 
 _RUG = 240
-_TICKS = 400
-LINE_HEIGHT = 26
-_LINE_POINTS = 500
-_AXIS_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 43200, 86400)
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A named value on a scale. `kind` is a CSS class."""
-
-    kind: str
-    name: str
-    value: str
-    x: float
 
 
 @dataclass(frozen=True)
@@ -84,148 +68,6 @@ def scale_of(report: Report, leaderboard: list[float]) -> Scale | None:
         score=Mark("score", "This run", number(report.score), x(place)),
         beyond=beyond,
     )
-
-
-@dataclass(frozen=True)
-class Bar:
-    """The period of time spent in a state."""
-
-    x: float
-    width: float
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the timeline, for one state."""
-
-    state: str
-    bars: list[Bar]
-    duration: str
-
-
-@dataclass(frozen=True)
-class Tick:
-    """An event of the timeline. `kind` is a CSS class."""
-
-    kind: str
-    x: float
-    title: str
-
-
-@dataclass(frozen=True)
-class Line:
-    """A resource over time: a polygon, `x` in thousandths of the width, `y` in pixels of `LINE_HEIGHT`."""
-
-    name: str
-    corners: str
-    peak: str
-
-
-@dataclass(frozen=True)
-class Timeline:
-    """States, resources and events over the duration of a run."""
-
-    rows: list[Row]
-    lines: list[Line]
-    ticks: list[Tick]
-    axis: list[Mark]
-    total: str
-
-
-_MARKED = {
-    "submission": ("submission", "submission version {number}"),
-    "validation": ("validation", "validation: {message}"),
-    "notice": ("notice", "time notice"),
-    "limit": ("limit", "{limit} limit reached"),
-    "signal": ("limit", "{signal}"),
-    "retry": ("limit", "{stage} retried"),
-    "warning": ("limit", "{message}"),
-}
-
-
-def timeline_of(
-    events: list[Event], samples: list[Sample] | None = None, until: datetime | None = None
-) -> Timeline | None:
-    """Lay out a run's events, from its first state to its last event.
-
-    Args:
-        samples: The agent's resource usage since its start.
-        until: The current time, if the run is still active.
-    """
-    states = [event for event in events if event.type == "state"]
-    if not states:
-        return None
-    start = states[0].time
-    end = until or events[-1].time  # the stage that creates this page has not ended yet
-    total = max((end - start).total_seconds(), 1e-3)
-
-    def x(time: datetime) -> float:
-        return round(min(100.0, max(0.0, 100 * (time - start).total_seconds() / total)), 3)
-
-    spent: dict[str, list[tuple[datetime, datetime]]] = {}
-    for this, following in zip(states, [*states[1:], None], strict=True):
-        until = following.time if following else end
-        if until > this.time:
-            spent.setdefault(str(this.data.get("state")), []).append((this.time, until))
-    rows = [
-        Row(
-            state,
-            [Bar(x(begun), max(0.35, round(x(until) - x(begun), 3))) for begun, until in spans],
-            duration(sum(((until - begun) for begun, until in spans), timedelta()).total_seconds()),
-        )
-        for state, spans in spent.items()
-    ]
-    ticks = [
-        Tick(_MARKED[event.type][0], x(event.time), f"{duration((event.time - start).total_seconds())}: {_text(event)}")
-        for event in events
-        if event.type in _MARKED
-    ]
-    began = [event for event in events if event.type == "agent"]
-    offset = (began[0].time - start).total_seconds() if began else 0.0
-    lines = resource_lines(samples or [], offset, total)
-    return Timeline(rows, lines, ticks[:_TICKS], axis_of(total), duration(total))
-
-
-def resource_lines(samples: list[Sample], offset: float, total: float) -> list[Line]:
-    """Lay out CPUs, memory and GPUs over the run's duration, if they are known.
-
-    Args:
-        offset: Start of the agent, in seconds since the start of the run.
-        total: The run's duration in seconds.
-    """
-    cpus = [
-        (after.seconds, (after.cpu_seconds - before.cpu_seconds) / (after.seconds - before.seconds))
-        for before, after in itertools.pairwise(samples)
-        if after.cpu_seconds is not None and before.cpu_seconds is not None and after.seconds > before.seconds
-    ]
-    memory = [(sample.seconds, sample.memory_mb) for sample in samples if sample.memory_mb is not None]
-    gpus = [(sample.seconds, sample.gpu_percent) for sample in samples if sample.gpu_percent is not None]
-    forms: dict[str, Callable[[float], str]] = {"CPUs": partial(plain, digits=2), "memory": megabytes}
-    drawn = zip((*forms.items(), ("GPUs", "{:.0f} %".format)), (cpus, memory, gpus), strict=True)
-    return [_area(name, values, form, offset, total) for (name, form), values in drawn if len(values) > 1]
-
-
-def _area(
-    name: str, values: list[tuple[float, float]], form: Callable[[float], str], offset: float, total: float
-) -> Line:
-    values = values[:: max(1, len(values) // _LINE_POINTS)]
-    peak = max(value for _, value in values)
-
-    def x(seconds: float) -> float:
-        return round(min(1000.0, max(0.0, 1000 * (offset + seconds) / total)), 1)
-
-    top = [f"{x(seconds)},{LINE_HEIGHT - (LINE_HEIGHT - 2) * value / (peak or 1):.1f}" for seconds, value in values]
-    ends = f"{x(values[0][0])},{LINE_HEIGHT}", f"{x(values[-1][0])},{LINE_HEIGHT}"
-    return Line(name, " ".join([ends[0], *top, ends[1]]), f"≤ {form(peak)}")
-
-
-def axis_of(total: float) -> list[Mark]:
-    """Return about five round times from 0 to `total` seconds."""
-    step = next((step for step in _AXIS_STEPS if total / step <= 6), 86400 * math.ceil(total / 86400 / 6))
-    return [
-        Mark("axis", round_duration(i * step), "", round(100 * i * step / total, 3))
-        for i in range(int(total / step) + 1)
-    ]
 
 
 @dataclass(frozen=True)
@@ -333,8 +175,8 @@ def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_bett
         return None
     axis, sign = _Vertical(measured, {}, lower_is_better), -1 if lower_is_better else 1
     points: list[Point] = []
-    best: list[tuple[float, float, float, float]] = []
-    held: tuple[float, float] | None = None
+    kept: list[tuple[float, float]] = []
+    best = -math.inf
     for index, (step, value, buggy, title) in enumerate(values):
         x = round(3 + 94 * index / max(1, len(values) - 1), 3)
         if value is None or not math.isfinite(value):
@@ -343,16 +185,10 @@ def progress_of(values: list[tuple[int, float | None, bool, str]], lower_is_bett
             continue
         kind = "buggy" if buggy else "below" if axis.is_below(value) else "tried"
         points.append(Point(x, axis.y(value), kind, f"Step {step}: {number(value)}. {title}"))
-        if buggy:
-            continue
-        if held is None:
-            held = (x, value)
-        elif sign * value > sign * held[1]:
-            best += [(held[0], axis.y(held[1]), x, axis.y(held[1])), (x, axis.y(held[1]), x, axis.y(value))]
-            held = (x, value)
-    if held is not None:
-        best.append((held[0], axis.y(held[1]), 97, axis.y(held[1])))
-    return Progress(points, best, axis.levels, axis.height)
+        if not buggy and sign * value > best:
+            best = sign * value
+            kept.append((x, axis.y(value)))
+    return Progress(points, _stairs(kept, 97), axis.levels, axis.height)
 
 
 def curve_of(
@@ -373,8 +209,7 @@ def curve_of(
     lines = {name: getattr(report, f"{name}_threshold") for name in ("median", "bronze", "silver", "gold")}
     axis = _Vertical([*known, *own.values()], lines, report.is_lower_better)
     points: list[Point] = []
-    held: list[tuple[float, float, float, float]] = []
-    last: tuple[float, float] | None = None
+    kept: list[tuple[float, float]] = []
     for fact in scores:
         x = round(min(100.0, 100 * fact.seconds / total), 3)
         if fact.score is None or not math.isfinite(fact.score):
@@ -385,14 +220,12 @@ def curve_of(
             points.append(Point(x, axis.y(estimate), "own", sentence))
         y, kind = axis.y(fact.score), "below" if axis.is_below(fact.score) else "tried"
         points.append(Point(x, y, kind, f"Version {fact.number} after {duration(fact.seconds)}: {number(fact.score)}"))
-        if last is not None:
-            held += [(last[0], last[1], x, last[1]), (x, last[1], x, y)]
-        last = (x, y)
-    if last is not None:
-        held.append((*last, 100, last[1]))
-    return Progress(points, held, axis.levels, axis.height)
+        kept.append((x, y))
+    return Progress(points, _stairs(kept, 100), axis.levels, axis.height)
 
 
-def _text(event: Event) -> str:
-    data = {name: event.data.get(name, "") for name in ("number", "message", "limit", "signal", "stage")}
-    return _MARKED[event.type][1].format(**data)[:200]
+def _stairs(kept: list[tuple[float, float]], end: float) -> list[tuple[float, float, float, float]]:
+    """Return the lines of values that each hold until the next one, and the last one until the end."""
+    steps = itertools.pairwise(kept)
+    lines = [line for (x, y), (to, then) in steps for line in ((x, y, to, y), (to, y, to, then))]
+    return lines + [(x, y, end, y) for x, y in kept[-1:]]

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError, file_errors
 
+from mleredux_artifact_reports.timeline import unit_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -39,8 +41,7 @@ class Curve:
 
     def steps(self) -> tuple[list[float], list[float]]:
         """Return the score that counted at each time, up to the end: seconds and scores."""
-        seconds = [point[0] for point in self.points]
-        scores = [point[1] for point in self.points]
+        seconds, scores = zip(*self.points, strict=True)
         return [*seconds, max(self.end, seconds[-1])], [*scores, scores[-1]]
 
 
@@ -84,7 +85,7 @@ def draw_in_terminal(curves: Sequence[Curve], width: int = 90, height: int = 22)
     """Return the plot as text."""
     import plotext
 
-    unit, divisor = _unit(curves)
+    unit, divisor = unit_of(max(curve.end for curve in curves))
     plotext.clear_figure()
     plotext.theme("clear")
     plotext.plot_size(min(width, 120), height)
@@ -98,7 +99,7 @@ def draw_in_terminal(curves: Sequence[Curve], width: int = 90, height: int = 22)
     for curve in curves:
         xs, ys = _stairs(*curve.steps())
         plotext.plot([x / divisor for x in xs], ys, label=curve.label if named else None)
-    plotext.xlabel(f"{unit} of agent run time")
+    plotext.xlabel(f"{unit.capitalize()} of agent run time")
     plotext.title(_title(curves))
     drawing: str = plotext.build()
     return "\n".join(line.rstrip() for line in plotext.uncolorize(drawing).splitlines())
@@ -121,7 +122,7 @@ def draw(curves: Sequence[Curve]) -> Figure:
     """Plot the score that counted at each time, with a dot per version, and thresholds if all runs share a task."""
     from matplotlib.figure import Figure
 
-    unit, divisor = _unit(curves)
+    unit, divisor = unit_of(max(curve.end for curve in curves))
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
     for curve in curves:
@@ -129,11 +130,10 @@ def draw(curves: Sequence[Curve]) -> Figure:
         (line,) = axes.step([x / divisor for x in xs], ys, where="post", label=curve.label)
         axes.plot([x / divisor for x in xs[:-1]], ys[:-1], "o", markersize=4, color=line.get_color())
     if len({curve.task for curve in curves}) == 1:
-        report = curves[0].report
         for name, colour in _MEDALS.items():
-            if (value := getattr(report, f"{name}_threshold")) is not None:
+            if (value := getattr(curves[0].report, f"{name}_threshold")) is not None:
                 axes.axhline(value, color=colour, linewidth=1, linestyle="--", label=name, zorder=0)
-    axes.set_xlabel(f"{unit} of agent run time")
+    axes.set_xlabel(f"{unit.capitalize()} of agent run time")
     axes.set_ylabel(_metric(curves))
     axes.set_title(_title(curves))
     axes.set_xlim(left=0)
@@ -148,18 +148,8 @@ def _stairs(xs: list[float], ys: list[float]) -> tuple[list[float], list[float]]
     return [xs[0], *across], [ys[0], *up]
 
 
-def _unit(curves: Sequence[Curve]) -> tuple[str, float]:
-    longest = max(curve.end for curve in curves)
-    return ("Hours", 3600.0) if longest > 7200 else ("Minutes", 60.0) if longest > 180 else ("Seconds", 1.0)
-
-
 def _metric(curves: Sequence[Curve]) -> str:
-    names = sorted({f"{curve.report.metric}, {_better(curve.report)} is better" for curve in curves})
-    return " / ".join(names)
-
-
-def _better(report: Report) -> str:
-    return "lower" if report.is_lower_better else "higher"
+    return " / ".join(sorted({f"{curve.report.metric}, {curve.report.better} is better" for curve in curves}))
 
 
 def _title(curves: Sequence[Curve]) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from mleredux_rollout import (
 
 from mleredux_artifact_reports.files import excerpt
 from mleredux_artifact_reports.reconstruct import ending_of
+from mleredux_artifact_reports.timeline import unix_time
 
 _FIGURES = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
 
@@ -75,13 +75,9 @@ def _places(steps: Sequence[Step], own: list[int], calls: Sequence[Step]) -> lis
     reporting = [place for place in own if steps[place].metrics is not None]
     if len(reporting) == len(calls) or not own:
         return reporting
-    ends = sorted((time, place) for place in own if (time := _time(steps[place])) is not None)
+    ends = sorted((time, place) for place in own if (time := unix_time(steps[place].timestamp)) is not None)
     last = (0.0, own[-1])
-    return [[*ends, last][bisect_left(ends, (_time(call) or 0.0, 0))][1] for call in calls]
-
-
-def _time(step: Step) -> float | None:
-    return datetime.fromisoformat(step.timestamp).timestamp() if step.timestamp else None
+    return [[*ends, last][bisect_left(ends, (unix_time(call.timestamp) or 0.0, 0))][1] for call in calls]
 
 
 def _rest(llm: LlmUse, known: Metrics) -> Metrics:
@@ -256,7 +252,7 @@ def stored_versions(steps: Sequence[Step], submissions: Sequence[SubmissionFact]
     for step in steps:
         version = step_extra(step).submission_version
         if version is not None:
-            reported[version] = _unix_time(step.timestamp)
+            reported[version] = unix_time(step.timestamp)
     if set(reported) <= {fact.version for fact in submissions}:
         return {version: version for version in reported}
     versions: dict[int, int] = {}
@@ -268,13 +264,6 @@ def stored_versions(steps: Sequence[Step], submissions: Sequence[SubmissionFact]
         versions |= {before[-1]: fact.version} if before else {}
         after = stored
     return versions
-
-
-def _unix_time(text: str | None) -> float | None:
-    try:
-        return datetime.fromisoformat(text).timestamp() if text else None
-    except ValueError:
-        return None
 
 
 def _with_known_scores(trajectory: Trajectory, scores: dict[int, float], stored: dict[int, int]) -> Trajectory:

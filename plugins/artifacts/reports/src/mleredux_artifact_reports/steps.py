@@ -24,6 +24,7 @@ from mleredux_rollout import (
 from mleredux_artifact_reports.charts import Progress, progress_of
 from mleredux_artifact_reports.documents import highlighted
 from mleredux_artifact_reports.files import cut
+from mleredux_artifact_reports.timeline import Timeline, tools_of
 
 _FIRST, _LAST = 80, 120
 _PAGE_CHARACTERS = 3_000_000
@@ -97,6 +98,7 @@ class RolloutView:
     total: int
     totals: list[tuple[str, str]]
     progress: Progress | None
+    tools: Timeline
     metric: str
     validated: dict[int, tuple[str | None, float]]
 
@@ -147,6 +149,7 @@ def rollout_of(run: Run) -> RolloutView | None:
         total=len(steps),
         totals=_totals(trajectory),
         progress=progress_of(values[:2_000], lower),
+        tools=tools_of([(step.timestamp, (step.extra or {}).get("seconds"), _tools(step)) for step in steps]),
         metric=next((fact.metric_name for fact in measured if fact.metric_name), "validation metric")[:80],
         validated={
             fact.submission_version: (fact.metric_name, fact.validation_metric)
@@ -154,6 +157,10 @@ def rollout_of(run: Run) -> RolloutView | None:
             if fact.submission_version is not None and fact.validation_metric is not None
         },
     )
+
+
+def _tools(step: Step) -> list[str]:
+    return [call.function_name[:_SHORT] for call in step.tool_calls or ()]
 
 
 def step_view(step: Step) -> StepView:
@@ -190,7 +197,7 @@ def _first_line(step: Step) -> str:
     for line in text_of(step.message)[:2_000].splitlines():
         if words := line.strip().lstrip("#").strip():
             return words
-    return ", ".join(call.function_name for call in (step.tool_calls or [])[:3]) or "(no message)"
+    return ", ".join(_tools(step)[:3]) or "(no message)"
 
 
 def _call(call: ToolCall, results: list[ObservationResult], budget: _Budget) -> CallView:

@@ -28,21 +28,12 @@ from mleredux.plugin.command import current
 from mleredux.plugin.files import disk_usage
 from mleredux.plugin.task import Task, read_leaderboard
 
-from mleredux_artifact_reports.charts import (
-    Mark,
-    Progress,
-    Scale,
-    Tick,
-    Timeline,
-    axis_of,
-    curve_of,
-    scale_of,
-    timeline_of,
-)
+from mleredux_artifact_reports.charts import Progress, Scale, curve_of, scale_of
 from mleredux_artifact_reports.documents import Document, documents_of
 from mleredux_artifact_reports.files import ArtifactRow, LogView, artifacts_of, link_to, logs_of
 from mleredux_artifact_reports.reconstruct import Ending, ending_of
 from mleredux_artifact_reports.steps import RolloutView, rollout_of
+from mleredux_artifact_reports.timeline import Mark, Tick, Timeline, axis_of, timeline_of
 
 _SUBMISSIONS = 200
 _DRAWN = frozenset(

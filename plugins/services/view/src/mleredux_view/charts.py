@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from mleredux.models import Sample
 from mleredux.plugin.artifact import Report, VersionScore
+from mleredux_artifact_reports.shared import unit_of
 
 _WORSE = 3
 """Scores are drawn down to this far below the median, in units of the distance between gold and median."""
-_UNITS = ((7200.0, "hours", 3600.0), (180.0, "minutes", 60.0), (0.0, "seconds", 1.0))
 
 
 class Series(NamedTuple):
@@ -97,18 +96,3 @@ def memory_chart(samples: Sequence[Sample]) -> dict[str, Any] | None:
     unit, divisor = unit_of(known[-1][0])
     every = -(-len(known) // 1000)
     return chart([Series("memory in MB", [(x / divisor, y) for x, y in known[::every]])], f"{unit} of agent run time")
-
-
-def cpus(samples: Sequence[Sample]) -> list[tuple[float, float]]:
-    """Return the CPUs in use between samples, as pairs of a time in seconds and CPU seconds per second."""
-    known = [(sample.seconds, sample.cpu_seconds) for sample in samples if sample.cpu_seconds is not None]
-    return [
-        (after, max(0.0, (used - before_used) / (after - before)))
-        for (before, before_used), (after, used) in itertools.pairwise(known)
-        if after > before
-    ]
-
-
-def unit_of(longest: float) -> tuple[str, float]:
-    """Return a suitable unit for this number of seconds, and its length in seconds."""
-    return next((name, divisor) for least, name, divisor in _UNITS if longest >= least)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -72,12 +71,12 @@ def plugin_pages(registered: list[Registered]) -> list[Declared]:
 
 def menu() -> list[tuple[str, str, list[str]]]:
     """Return their menu entries: the value of `here` in their template, the title, and the parts of the URL."""
-    return [(page.path, page.menu, page.path.strip("/").split("/")) for page, _ in _pages() if page.menu]
+    return [(page.path, page.menu, page.path.strip("/").split("/")) for page in _pages() if page.menu]
 
 
 def selections() -> list[tuple[str, list[str]]]:
     """Return their buttons on the list of runs: the title, and the parts of the URL."""
-    return [(page.selection, page.path.strip("/").split("/")) for page, _ in _pages() if page.selection]
+    return [(page.selection, page.path.strip("/").split("/")) for page in _pages() if page.selection]
 
 
 def panels_of(visit: Visit, shown: Run | Task) -> list[Section]:
@@ -88,10 +87,8 @@ def panels_of(visit: Visit, shown: Run | Task) -> list[Section]:
     return [Section(title, html) for title, html in panels if html is not None]
 
 
-def _pages() -> Iterator[tuple[Page, Registered]]:
-    for registered in added():
-        if isinstance(registered.item, Page):
-            yield registered.item, registered
+def _pages() -> list[Page]:
+    return [registered.item for registered in added() if isinstance(registered.item, Page)]
 
 
 def _shown(registered: Registered, visit: Visit) -> Shown | Response:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.plugin.files import open_below
+from mleredux_artifact_reports.shared import Acted
 from mleredux_rollout import MAX_BYTES, Step
 from pydantic import ValidationError
 
@@ -39,6 +40,7 @@ class StepFile:
         tools, sources: Number of steps by the first tool that they call, and by source.
         errors: Number of steps that show an error.
         nodes: The first nodes of the search tree.
+        acted: When each step was taken, and the tools that it calls.
         complete: Whether all steps are indexed.
         prompt_tokens, completion_tokens, cost_usd: Usage and cost of all steps; None if no step states its cost.
     """
@@ -52,6 +54,7 @@ class StepFile:
         self.errors = self.prompt_tokens = self.completion_tokens = 0
         self.cost_usd: float | None = None
         self.nodes: list[Node] = []
+        self.acted: list[Acted] = []
         self._grown = threading.Condition()
         self.complete = False
         threading.Thread(target=self._index, daemon=True).start()
@@ -111,7 +114,9 @@ class StepFile:
     def _add(self, begin: int, step: dict[str, Any]) -> None:
         source, calls = step.get("source"), step.get("tool_calls") or []
         kind = _SOURCES.index(source) if source in _SOURCES else 3
-        tool = str(_dict(calls[0]).get("function_name"))[:100] if isinstance(calls, list) and calls else ""
+        names = [str(_dict(call).get("function_name"))[:100] for call in calls] if isinstance(calls, list) else []
+        tool, extra = names[0] if names else "", _dict(step.get("extra"))
+        self.acted.append((step.get("timestamp"), extra.get("seconds"), names))
         if _has_error(step):
             kind |= _HAS_ERROR
             self.errors += 1
@@ -119,7 +124,6 @@ class StepFile:
             self.tools[tool] += 1
         if source in _SOURCES:
             self.sources[str(source)] += 1
-        extra = _dict(step.get("extra"))
         if (name := extra.get("node_id")) and len(self.nodes) < MOST:
             metric = extra.get("validation_metric")
             value = float(metric) if isinstance(metric, int | float) and math.isfinite(metric) else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError
-from mleredux.plugin.artifact import CAUSES, Cause, Run
+from mleredux.plugin.artifact import CAUSES, Cause
 from mleredux.plugin.command import Record
 
 from mleredux_view.source import RunQuery, Source
@@ -69,7 +69,7 @@ def _grouped(visit: Visit, rows: Iterable[Record]) -> Iterable[Group]:
 def _primary(source: Source, row: Record) -> dict[str, Any] | None:
     """Return the primary failure of a run; if no plugin determines one, its cause, unless it ended well."""
     try:
-        findings = failures_of(source.run(row["id"]), str(row["updated_at"]))
+        findings = failures_of(source.run(row["id"]).path, str(row["updated_at"]))
     except MlereduxError:
         findings = ()
     if findings or row["status"] == "done":
@@ -79,13 +79,9 @@ def _primary(source: Source, row: Record) -> dict[str, Any] | None:
     return {"category": cause, "title": meaning, "line": (row["message"] or "")[:300], "where": ""}
 
 
-def failures_of(run: Run, changed: str) -> tuple[dict[str, Any], ...]:
-    """Return why a run fell short by the rules of mleredux-experiments, if installed; cached until the run changes."""
-    return _failures_of(run.path, changed)
-
-
 @lru_cache(maxsize=20_000)
-def _failures_of(path: Path, _changed: str) -> tuple[dict[str, Any], ...]:
+def failures_of(path: Path, _changed: str) -> tuple[dict[str, Any], ...]:
+    """Return why a run fell short by the rules of mleredux-experiments, if installed; cached until the run changes."""
     if find_spec("mleredux_experiments") is None:
         return ()
     from mleredux_experiments import shared

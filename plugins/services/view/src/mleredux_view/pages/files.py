@@ -62,13 +62,9 @@ def raw(visit: Visit) -> Response:
 
 
 def _own_name(path: str) -> bytes | None:
-    """Return the path of a file that may be shown, from its form in lists."""
-    return None if _hidden(path) else path_of_readable(path)
-
-
-def _hidden(path: str) -> bool:
-    """Return whether a path belongs to the store itself, such as its lock."""
-    return path.startswith(".")
+    """Return the path of a file that may be shown, from its form in lists; hidden ones, such as a lock, belong to the
+    store."""
+    return None if path.startswith(".") else path_of_readable(path)
 
 
 def _listed(run: Run) -> Iterator[Listed]:
@@ -87,7 +83,7 @@ def _listed(run: Run) -> Iterator[Listed]:
 def _listed_here(run: Run) -> Iterator[Listed]:
     own = sorted(entry.name for entry in run.path.iterdir() if entry.is_file() and not entry.is_symlink())
     for name in own:
-        if not _hidden(name):
+        if not name.startswith("."):
             yield Listed(name, size((run.path / name).stat().st_size), "")
     remaining = _FILES
     for folder in _FOLDERS:
@@ -105,6 +101,5 @@ def _listed_here(run: Run) -> Iterator[Listed]:
 def _grouped(listed: list[Listed]) -> dict[str, list[Listed]]:
     groups: dict[str, list[Listed]] = {}
     for file in listed:
-        folder = file.path.rpartition("/")[0]
-        groups.setdefault(folder, []).append(file)
+        groups.setdefault(file.path.rpartition("/")[0], []).append(file)
     return groups

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from mleredux.models.formats import counted
 from mleredux.plugin.artifact import Run
-from mleredux_artifact_reports.shared import StepView, step_view
+from mleredux_artifact_reports.shared import StepView, cpus, step_view, tools_of, unix_time
 from mleredux_rollout import Step
 
-from mleredux_view.charts import cpus
 from mleredux_view.pages.run import about
 from mleredux_view.stepfile import StepFile
 from mleredux_view.texts import money
@@ -43,7 +40,7 @@ def steps(visit: Visit) -> Shown:
     if trace is None:
         return Shown("steps.html.j2", values)
     wanted = _PER_PAGE * max(visit.count("page", 1), visit.count("step", 0) // _PER_PAGE + 1)
-    trace.wait(None if values["open"] or visit.static else wanted + 1)
+    trace.wait(None if values["open"] or visit.static or visit.text("whole") else wanted + 1)
     complete = trace.complete
     numbers = trace.numbers(**chosen) if values["open"] else range(len(trace))
     pages = max(1, -(-len(numbers) // _PER_PAGE))
@@ -58,6 +55,7 @@ def steps(visit: Visit) -> Shown:
          "complete": complete, "total": len(numbers), "all": len(trace),
          "page": at, "pages": pages, "per_page": _PER_PAGE,
          "tools": trace.tools.most_common(_TOOLS), "sources": trace.sources, "cost": money(trace.cost_usd),
+         "tools_drawn": tools_of(trace.acted[:]) if complete and at == 1 and not values["open"] else None,
          "tree": drawn(trace.nodes[:]), "to": _address(visit)},
     )  # fmt: skip
 
@@ -80,13 +78,11 @@ def _resources(run: Run) -> Callable[[Step], list[tuple[str, str]]]:
     times, in_use = [sample.seconds for sample in samples], dict(cpus(samples))
 
     def resources_of(step: Step) -> list[tuple[str, str]]:
-        with suppress(ValueError, OverflowError):
-            when = datetime.fromisoformat(step.timestamp or "")
-            after = (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() - (began or 0.0)
-            if times and times[0] <= after <= times[-1] + _SAMPLED:
-                sample = samples[bisect.bisect_right(times, after) - 1]
-                known = [("memory", f"{sample.memory_mb:,.0f} MB")] if sample.memory_mb is not None else []
-                return [*known, *([("CPUs", f"{in_use[sample.seconds]:.1f}")] if sample.seconds in in_use else [])]
+        after = (unix_time(step.timestamp) or 0.0) - (began or 0.0)
+        if times and times[0] <= after <= times[-1] + _SAMPLED:
+            sample = samples[bisect.bisect_right(times, after) - 1]
+            known = [("memory", f"{sample.memory_mb:,.0f} MB")] if sample.memory_mb is not None else []
+            return [*known, *([("CPUs", f"{in_use[sample.seconds]:.1f}")] if sample.seconds in in_use else [])]
         return []
 
     return resources_of

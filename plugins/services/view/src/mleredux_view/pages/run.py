@@ -21,7 +21,7 @@ def overview(visit: Visit) -> Shown:
     run = visit.run
     manifest = run.manifest
     content = page_of(run, manifest.artifacts if manifest else (), with_rollout=False)
-    error = next(iter(failures_of(run, str(len(run.events()))) if run.state.final else ()), None)
+    error = next(iter(failures_of(run.path, str(len(run.events()))) if run.state.final else ()), None)
     return Shown(
         "run.html.j2",
         {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mleredux.models.formats import duration, plain, score, size
-from mleredux.plugin.artifact import Run, SubmissionVersion, VersionScore
+from mleredux.plugin.artifact import Run, VersionScore
 
-from mleredux_view.diffs import FileDiff, diff_folders
+from mleredux_view.diffs import diff_folders
 from mleredux_view.pages.run import about
 from mleredux_view.visit import Shown, Visit, missing, page
 
@@ -52,12 +52,9 @@ def version(visit: Visit) -> Shown:
     return Shown(
         "version.html.j2",
         {**about(run, "versions"), "row": rows[chosen.number], "before": before and rows[before.number],
-         "files": _diff(before, chosen), "next": rows.get(chosen.number + 1), "previous": rows.get(chosen.number - 1)},
+         "files": diff_folders(before.code if before else None, chosen.code),
+         "next": rows.get(chosen.number + 1), "previous": rows.get(chosen.number - 1)},
     )  # fmt: skip
-
-
-def _diff(before: SubmissionVersion | None, after: SubmissionVersion) -> list[FileDiff]:
-    return diff_folders(before.code if before else None, after.code)
 
 
 def _rows(run: Run) -> list[Row]:
