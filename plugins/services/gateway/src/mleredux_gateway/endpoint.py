@@ -94,7 +94,7 @@ def open_replay(run: Run, mask: Mask) -> Replay | None:
         return None
     source = run.path.parent / run.spec.replay
     if not (source / FOLDER / CALLS).is_file():
-        hint = "Choose a run whose network was `gateway`."
+        hint = "Choose a run that called a language model, or omit --replay."
         raise SandboxError(f"Run {source.name} has no recorded calls to language models.", hint=hint)
     renamed = [(str(source), str(run.path)), (source.name, run.id)]
     return Replay(source.name, read_calls(source / FOLDER / CALLS), renamed, mask.text)
