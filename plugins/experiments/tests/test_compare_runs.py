@@ -45,6 +45,27 @@ def test_failures_are_zeros_and_broken_environments_are_left_out(add_run: AddRun
     assert found.bounds.low < found.difference < found.bounds.high
 
 
+@pytest.mark.parametrize(
+    ("state", "cause"),
+    [("cancelled", "cancelled"), ("failed", "environment_broke"), ("failed", "task_broken"), ("running", None)],
+)
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_a_task_without_a_result_does_not_complete_a_row(
+    add_run: AddRun, tmp_path: Path, state: str, cause: str | None, everywhere: bool
+) -> None:
+    """A row that only started runs of a task lacks it as much as a row without any, and has no precedence."""
+    add_run("a", "worst", 0, score=0.1)
+    add_run("b", "worst", 0, state=state, cause=cause)
+    add_run("a", "best", 0, medal="gold", score=0.95)
+    add_run("a", "whole", 0, score=0.6)
+    add_run("b", "whole", 0, **({"state": state, "cause": cause} if everywhere else {"score": 0.6}))
+    rows = leaderboard(load(tmp_path / "runs"), by="any_medal")
+    assert [row.name for row in rows if row.complete] == ([] if everywhere else ["whole"])
+    assert all(row.complete == (row.splits["all"]["any_medal"].missing == 0) for row in rows)
+    names = [row.name for row in rows]
+    assert names.index("best") < names.index("worst"), names
+
+
 def test_settings_are_not_mixed(add_run: AddRun, tmp_path: Path) -> None:
     for seed in range(2):
         add_run("a", "x", seed, score=0.9)

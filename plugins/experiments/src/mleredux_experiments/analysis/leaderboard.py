@@ -77,7 +77,7 @@ def leaderboard(results: Results, measures: Sequence[str] = PUBLISHED, by: str |
 def _standing(results: Results, arm: str, splits: dict[str, list[str]], measures: Sequence[str]) -> Standing:
     rows = results.arms[arm]
     own = results.keep(rows)
-    tried = {row.task for row in rows}
+    tried = {row.task for row in rows if row.counts}
     covers = tuple(split for split in splits if tried & set(splits[split]))
     tasks = {split: splits[split] for split in covers}
     if results.universe:
