@@ -89,3 +89,11 @@ def test_what_a_list_reports_is_an_error_if_it_is_strict(toy: Any, tmp_path: Pat
     with pytest.raises(MlereduxError) as error:
         grade_listed(lines, toy.data.path)
     assert error.value.message in reports[1]["message"]
+
+
+@pytest.mark.parametrize("name", ["gone.csv", "students/Ünal.csv"])
+def test_a_file_that_does_not_exist_is_named(toy: Any, tmp_path: Path, name: str) -> None:
+    [report] = grade_listed([Listed(competition_id="toy", submission_path=str(tmp_path / name))], toy.data.path)[
+        "competition_reports"
+    ]
+    assert (report["message"], report["submission_exists"]) == (f"{tmp_path / name} does not exist.", False)

@@ -282,7 +282,7 @@ def grade(
     if clashes := catalogue.clashes():  # note in the result that another program may have been meant to grade it
         task = task.model_copy(update={"note": " ".join(filter(None, (task.note, *clashes)))})
     if not isinstance(submission, Path):
-        message, exists = f"{task.submission.file} {submission.problem}.", isinstance(submission, Unusable)
+        message, exists = f"{path} {submission.problem}.", isinstance(submission, Unusable)
         return make_report(task, None, path=path, exists=exists, message=message, limit=limit, ledger=ledger)
     notes: list[str] = []
     if scored is None:
