@@ -97,3 +97,19 @@ def test_holes_of_an_agents_files_are_neither_searched_nor_exported(made_runs: A
     found = log_of(run, "logs/agent.log")
     assert found.search(b"epoch 19999", 1) == 20_000 and found.search(b"epoch 20000", 1) is None
     assert [line.data for line in found.read(19_999, 2)] == [b"epoch 19998", b"epoch 19999"]
+
+
+@pytest.mark.parametrize("file", ["run.json", "report.json", "events.jsonl"])
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff\xfe\x00"])
+def test_a_damaged_file_costs_a_report_of_all_runs_at_most_one_run(
+    make_run: Any, tmp_path: Path, file: str, content: bytes | None
+) -> None:
+    """A file whose content is None is a folder."""
+    for number in range(2):
+        damaged = tmp_path / "runs" / make_run(tmp_path / "runs", number)
+        if number:
+            (damaged / file).unlink(missing_ok=True)
+            (damaged / file).mkdir() if content is None else (damaged / file).write_bytes(content)
+    told = mleredux("report", "-o", str(tmp_path / "site"), "--runs-dir", str(tmp_path / "runs"))
+    assert (told.code, told.out.split(". ")[0]) == (0, "Wrote the pages of 2 runs"), told.err
+    assert damaged.name in (tmp_path / "site" / "index.html").read_text()

@@ -31,8 +31,6 @@ def command(runs: tuple[str, ...], folder: Path, runs_dir: str | None, data_dir:
 
     store = RunStore(runs_dir)
     paths = [Path(store.get(name).path).resolve() for name in runs] or [store.path / name for name in store.ids()]
-    if broken := [str(path) for path in paths if not (path / "run.json").is_file()]:
-        raise MlereduxError(f"{broken[0]} is not the directory of a run.", hint="See `mleredux runs`.")
     if not paths:
         raise MlereduxError(f"There are no runs in {store.path}.", hint="Choose another folder with --runs-dir.")
     with tempfile.TemporaryDirectory(prefix="mleredux-report-") as chosen:
