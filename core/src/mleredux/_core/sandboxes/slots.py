@@ -130,7 +130,7 @@ class Slots:
         if limits.memory_mb > self.has.memory_mb:
             lacking.append(f"{limits.memory_mb} MB memory of {self.has.memory_mb}")
         if limits.gpus > len(self.has.gpus):
-            why = None if os.environ.get(GPUS_VARIABLE) else gpu_uuids()[1]
+            why = "" if os.environ.get(GPUS_VARIABLE) else (gpu_uuids()[1] or "").rstrip(".")
             lacking.append(f"{counted(limits.gpus, 'GPU')} of {len(self.has.gpus)}{f' ({why})' if why else ''}")
         if lacking:
             raise SandboxError(
