@@ -276,7 +276,7 @@ class Evidence:
                     return range(self._start(at), len(lines))
                 consequence = at
             followed += bool(line.strip())
-            if followed > _FOLLOWED or (not self.row.cause and PATTERNS["resumed"].search(line)):
+            if followed > _FOLLOWED or ((self.killed_by or not self.row.cause) and PATTERNS["resumed"].search(line)):
                 break
         return range(consequence, len(lines))
 
