@@ -19,12 +19,21 @@ from mleredux_rollout import check_rollout
 from mleredux_testing.toys import TOY_PLUGIN
 
 PLUGIN = """
+from mleredux.errors import MlereduxError
 from mleredux.hookspecs import hookimpl
 from mleredux.models import Agent
 
+def configure(options):
+    if not options["greeting"]:
+        raise MlereduxError("Option greeting is missing.")
+    return greeter
+
+asker = Agent(id="asker", title="Asks until it may not", command=("python", "-c", {script!r}), network="gateway")
+greeter = asker.model_copy(update={{"id": "greeter", "options": {{"greeting": ""}}, "configure": configure}})
+
 @hookimpl
 def mleredux_register_agents():
-    yield Agent(id="asker", title="Asks until it may not", command=("python", "-c", {script!r}), network="gateway")
+    return [asker, greeter]
 """
 SCRIPT = """
 import json, os, pathlib, time, urllib.error, urllib.request
@@ -233,7 +242,8 @@ def test_without_an_upstream_the_run_ends_with_the_reason_before_the_agent_start
 
 STEPS = """
 import json, os, pathlib, urllib.request
-said = [{"role": "user", "content": "hello " + os.environ["MLEREDUX_OUTPUT_DIR"]}]
+greeting = json.loads(os.environ["MLEREDUX_OPTIONS"])["greeting"]
+said = [{"role": "user", "content": greeting + os.environ["MLEREDUX_OUTPUT_DIR"]}]
 for step in range(3):
     body = json.dumps({"model": "priced", "messages": said}).encode()
     headers = {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"}
@@ -254,13 +264,13 @@ pathlib.Path(os.environ["MLEREDUX_SUBMISSION"]).write_text(sample)
 
 def test_a_run_is_repeated_without_a_model(configured, upstream, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.modules[__name__], "SCRIPT", STEPS)
-    first = program(tmp_path, "toy", "--agent", "asker", "--seed", "5")
+    first = program(tmp_path, "toy", "--agent", "greeter", "-O", "greeting=hello ", "--seed", "5")
     record = json.loads(first.communicate(timeout=120)[0])
     assert record["status"] == "done", record
     asked = len(upstream.calls)
     for name in ("PLANTED_KEY", "MLEREDUX_GATEWAY_CONFIG"):
         monkeypatch.delenv(name)
-    told = json.loads(program(tmp_path, "toy", "--agent", "asker", "--replay", "last").communicate(timeout=120)[0])
+    told = json.loads(program(tmp_path, "toy", "--agent", "greeter", "--replay", "last").communicate(timeout=120)[0])
     llm = told["report"]["ledger"]["llm"]
     assert (told["status"], told["seed"], llm["repeated"], llm["differences"], llm["cost_usd"]) == ("done", 5, 3, [], 0)
     assert len(upstream.calls) == asked
@@ -275,7 +285,7 @@ def test_a_run_is_repeated_without_a_model(configured, upstream, tmp_path, monke
     assert record["report"]["ledger"]["llm"]["cost_usd"] > 0
     assert f"answers of language models were replayed from {record['id']}, so they cost nothing" in rollout.notes
     assert f"a replay: answered from {record['id']}" in (Path(told["path"]) / "report.html").read_text()
-    other = program(tmp_path, "toy", "--agent", "asker", "--replay", record["id"], "--seed", "6")
+    other = program(tmp_path, "toy", "--agent", "greeter", "--replay", record["id"], "--seed", "6")
     told = json.loads(other.communicate(timeout=120)[0])
     llm = told["report"]["ledger"]["llm"]
     assert told["cause"] == "agent_crashed" and llm["repeated"] == 1

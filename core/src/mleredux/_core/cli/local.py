@@ -116,8 +116,7 @@ class LocalBackend:
         data = DataStore(self._data_dir)
         how: dict[str, Any] = {"jobs": request.jobs, "base_image": request.base_image, "smoke": not request.watch}
         pipeline = self._pipeline(data, request.executor, request.store, **how)
-        plans = self._plan(request)
-        plans = self._repeated(request, plans) if request.replay else plans
+        plans = self._repeated(request) if request.replay else self._plan(request.runs)
         plans = failed_last(plans, self.store.rows()) if request.last_failed else plans
         plans = self._applicable(request.runs, data, plans)
         self._have_data(request, data, plans)
@@ -167,20 +166,24 @@ class LocalBackend:
         with cancelling(batch.pipeline.cancel):
             return [_view(run) for run in batch.pipeline.execute(batch.runs)]
 
-    def _plan(self, request: RunRequest) -> list[RunPlan]:
+    def _plan(self, runs: Request) -> list[RunPlan]:
         """Return all runs, validated before the first is created."""
         from mleredux._core.cli.consent import consent
         from mleredux._core.planning.plans import plan
 
-        if not request.runs.arms:
+        if not runs.arms:
             known = ", ".join(self._catalogue.entries("agents")) or "none"
             raise click.UsageError(f"Choose an agent with --agent; installed: {known}.")
-        return plan(request.runs, self._catalogue, granted=partial(consent, self._catalogue), own_machine=True)
+        return plan(runs, self._catalogue, granted=partial(consent, self._catalogue), own_machine=True)
 
-    def _repeated(self, request: RunRequest, plans: list[RunPlan]) -> list[RunPlan]:
-        """Return a run that repeats another with the same grants, unless the request specifies others."""
-        source = self.store.get(str(request.replay)).spec
-        [plan, *others] = plans
+    def _repeated(self, request: RunRequest) -> list[RunPlan]:
+        """Return a run that repeats another with the same options, unless the request specifies others; the agent may
+        require some of them."""
+        source, arms = self.store.get(str(request.replay)).spec, dict(request.runs.arms)
+        for name, arm in request.runs.arms.items():
+            if arm.agent == source.agent:
+                arms[name] = arm.model_copy(update={"options": source.options | arm.options})
+        [plan, *others] = self._plan(request.runs.model_copy(update={"arms": arms}))
         if others:
             raise click.UsageError("--replay repeats one run; specify one task, agent and seed.")
         for name in ("task", "agent"):
