@@ -124,7 +124,7 @@ def test_other_seeds_are_within_the_range() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["leakage@synthetic-micro-public-3", "eda@synthetic-micro-hard-public-4", "metric@synthetic-micro-3"]
+    "name", ["leakage@synthetic-micro-public-3", "eda@synthetic-micro-hard-public-4", "shift@synthetic-micro-public-3"]
 )
 def test_techniques_are_certified_by_their_documents(name: str, store: DataStore) -> None:
     found = certify(current().task(name), current(), store)
@@ -134,8 +134,11 @@ def test_techniques_are_certified_by_their_documents(name: str, store: DataStore
         fields["floor_and_ceiling"]["oracles"] == {"solution": 1} and fields["floor_and_ceiling"]["null_agents"] == 10
     )
     assert fields["wrong_submissions"] == {"ok": True, "refused": 10, "accepted": []}
-    assert len(fields["solutions"]["scores"]) >= 3 and len(fields["data_blind"]["agents"]) == 5
-    assert any(name.startswith("another choice") for name in fields["solutions"]["scores"])
+    accepted, independent = fields["solutions"]["scores"], ["the solution", "an analysis of the public files"]
+    assert fields["solutions"]["independent"] == independent[: 2 if fields["solutions"]["ok"] else 1]
+    assert fields["solutions"]["ok"] is (None if name.startswith("shift") else True)
+    assert {*independent, *accepted} == {*accepted, *fields["solutions"]["not_accepted"]}
+    assert any(name.startswith("another choice") for name in accepted) and len(fields["data_blind"]["agents"]) == 5
     assert contradictions(found, current(), store) == []
 
 
@@ -148,7 +151,7 @@ def leaves(value: Any, place: tuple[Any, ...] = ()) -> dict[tuple[Any, ...], Any
 
 
 @pytest.mark.parametrize("name", ["leakage@synthetic-micro-public-3", "shift@synthetic-micro-public-3"])
-def test_other_answers_differ_in_one_choice(name: str, store: DataStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_answers_differ_in_one_choice(name: str, store: DataStore) -> None:
     task = current().task(name)
     prepared = prepare(task, current(), store)
     assert task.solution is not None and task.submission.document is not None
@@ -161,8 +164,18 @@ def test_other_answers_differ_in_one_choice(name: str, store: DataStore, monkeyp
         ((place, choice),) = set(after.items()) - set(before.items())
         assert before.keys() == after.keys() and {before[place], choice}.isdisjoint(columns)
     assert len({json.dumps(other) for other in others}) > 1
+
+
+@pytest.mark.parametrize(("agent", "ok"), [("dummy", None), ("analyst", True)])
+def test_solutions_need_an_independent_analysis(
+    agent: str, ok: bool | None, store: DataStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Variants of the one solution are not enough, and an agent that analyzes nothing is not accepted."""
+    monkeypatch.setattr(documents, "ANALYST", agent)
     monkeypatch.setattr(documents, "_other_choices", lambda *_: ())
-    assert certify(task, current(), store)["fields"]["solutions"]["ok"] is None
+    solutions = certify(current().task("features@synthetic-micro-public-3"), current(), store)["fields"]["solutions"]
+    assert solutions["ok"] is ok and len(solutions["scores"]) == (3 if ok else 2), solutions
+    assert len(solutions["independent"]) == (2 if ok else 1)
 
 
 def test_techniques_that_cannot_decide_or_that_leak_are_not_sound(tmp_path: Path) -> None:

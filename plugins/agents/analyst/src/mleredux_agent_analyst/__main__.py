@@ -35,12 +35,8 @@ def main() -> int:
     document = analyse(tables)
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     write(task.submission, text)
-    trace.step(
-        "Answer with table statistics and rules of thumb.",
-        "write_submission",
-        {"path": task.submission.name},
-        text[:5_000],
-    )
+    answered = "Answer with table statistics and rules of thumb."
+    trace.step(answered, "write_submission", {"path": task.submission.name}, text[:5_000])
     if problem := task.validate():
         trace.step("Validate the document's format.", "validate", {}, problem)
     return 0

@@ -102,8 +102,7 @@ def _bins(values: Array, truth: Array, fit: Array, rows: int = 40) -> Array:
 def constant(metric: str, rows: Predictions) -> Any:
     """Return the best constant by a rule of thumb: the median, the mean, the class shares, or the largest class."""
     if not rows.names:
-        values = rows.target.astype(float)
         usual: dict[str, Any] = {"mae": np.median, "rmsle": lambda known: np.expm1(np.log1p(known).mean())}
-        return float(usual.get(metric, np.mean)(values))
+        return float(usual.get(metric, np.mean)(rows.target.astype(float)))
     shares = {name: float((rows.target.astype(str) == name).mean()) for name in rows.names}
     return {max(shares, key=lambda name: shares[name]): 1.0} if metric in LABELS else shares

@@ -62,7 +62,7 @@ def certify(task: Task, catalogue: Catalogue, store: DataStore) -> dict[str, Any
     prepared = prepare(task, catalogue, store)
     with tempfile.TemporaryDirectory(prefix="mleredux-certify-") as scratch:
         if task.kind == "technique":
-            measured = measure_documents(task, prepared, catalogue, Path(scratch))
+            measured = measure_documents(task, store, catalogue, Path(scratch))
         else:
             measured = _measured(measure(task, prepared, catalogue, Path(scratch)))
         fields = {**measured, **_generated(task, prepared, catalogue, DataStore(Path(scratch) / "again"))}

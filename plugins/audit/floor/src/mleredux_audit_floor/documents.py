@@ -1,7 +1,9 @@
 """The fields of a certificate that compare scores, for techniques: submissions are JSON documents.
 
 Null agents answer at random in the form of the document; they know the names of the columns or, if they are blind,
-nothing. The panel consists of solutions with some or all of their values falsified.
+nothing. The panel consists of solutions with some or all of their values falsified. Good solutions are of four kinds:
+the planted truth; the answer of an agent that analyzes the public files alone, and shares no code with the techniques;
+the truth in another order, with other types; and the truth with another choice. The first two are independent.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import mleredux
 from mleredux.errors import NotApplicable
 from mleredux.plugin.artifact import Report
-from mleredux.plugin.command import Catalogue
-from mleredux.plugin.host import Prepared
+from mleredux.plugin.command import Catalogue, DataStore
+from mleredux.plugin.host import Prepared, prepare
 from mleredux.plugin.task import Task
 
 from mleredux_audit_floor.measurement import fields_of, graded
@@ -25,11 +28,13 @@ from mleredux_audit_floor.measurement import fields_of, graded
 FLOOR, CLOSE = 0.4, 0.95
 """Maximum score of null agents, minimum share of the best score that good solutions reach."""
 NULLS, BLIND, ATTEMPTS = 10, 5, 50
+ANALYST, SOLUTION, ANALYSIS = "analyst", "the solution", "an analysis of the public files"
+"""The agent that analyzes the public files, and the names of the two independent solutions."""
 FALSIFIED = (0.1, 0.3, 1.0)
 """Shares of falsified values in the panel; each is drawn three times."""
 
 
-def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scratch: Path) -> dict[str, dict[str, Any]]:
+def measure_documents(task: Task, store: DataStore, catalogue: Catalogue, scratch: Path) -> dict[str, dict[str, Any]]:
     """Grade all documents, and return the fields.
 
     Raises:
@@ -37,11 +42,13 @@ def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scra
     """
     if task.solution is None or (form := task.submission.document) is None:
         raise NotApplicable(f"{task.id} can't be certified: its technique has no solution.", hint="Define `solution`.")
+    prepared = prepare(task, catalogue, store)
+    run = mleredux.run(task.id, ANALYST, sandbox="process", runs_dir=scratch, data_dir=store.path)
     began = time.process_time()
     content = task.solution(task, prepared.private)
     best, names = json.loads(content), json.loads((prepared.public / "question.json").read_bytes())["features"]
     groups = {
-        "good": {"the solution": best, "in reverse order, with rounded numbers": _changed(best)},
+        "good": {SOLUTION: best, "in reverse order, with other types": _changed(best)},
         "null": {f"random answers {seed}": _random(form, names, seed) for seed in range(NULLS)},
         "blind": {f"random answers without the data {seed}": _random(form, ["x", "y"], seed) for seed in range(BLIND)},
         "panel": {
@@ -63,17 +70,18 @@ def measure_documents(task: Task, prepared: Prepared, catalogue: Catalogue, scra
         path.parent.mkdir(parents=True)
         path.write_bytes(text)
     reports, _ = graded(task, paths, prepared.private, catalogue)
-    return _fields(reports, prepared, content, time.process_time() - began)
+    return _fields(reports, run.score or 0.0, prepared, content, time.process_time() - began)
 
 
 def _fields(
-    reports: dict[str, dict[str, Report]], prepared: Prepared, content: bytes, seconds: float
+    reports: dict[str, dict[str, Report]], analysis: float, prepared: Prepared, content: bytes, seconds: float
 ) -> dict[str, dict[str, Any]]:
     scores = {group: {name: item.score or 0.0 for name, item in named.items()} for group, named in reports.items()}
-    best = scores["good"]["the solution"]
+    best = scores["good"][SOLUTION]
     above = {name: score for name, score in {**scores["null"], **scores["blind"]}.items() if score > FLOOR}
-    accepted = {name: score for name, score in scores["other"].items() if score >= best}
-    alike = min(scores["good"].values()) >= CLOSE * best
+    others = {name: score for name, score in scores["other"].items() if score >= best}
+    tried = {**scores["good"], ANALYSIS: analysis, **others}
+    accepted = {name: score for name, score in tried.items() if score >= CLOSE * best}
     panel = scores["panel"].values()
     pairs = [careful > other for careful in scores["good"].values() for other in panel]
     hidden = (content, *(path.read_bytes() for path in prepared.private.glob("*.json")))
@@ -88,19 +96,25 @@ def _fields(
             "above_the_floor": above,
         },
         "data_blind": {"ok": not above.keys() & scores["blind"].keys(), "agents": list(scores["blind"])},
-        "solutions": {"ok": alike and (True if accepted else None), "scores": {**scores["good"], **accepted}},
+        "solutions": {
+            "ok": accepted.keys() >= scores["good"].keys() and (ANALYSIS in accepted or None),
+            "scores": accepted,
+            "independent": [name for name in (SOLUTION, ANALYSIS) if name in accepted],
+            "not_accepted": {name: score for name, score in tried.items() if name not in accepted},
+        },
         "difficulty": {"ok": None, "level": None, "p": round(sum(panel) / len(panel), 4), "calibrated": None},
         "leaks": {"ok": not leaks, "files_that_contain_answers": leaks},
     }  # fmt: skip
 
 
 def _changed(value: Any) -> Any:
-    """Return a document with its lists of objects in reverse order, and its numbers rounded to four digits."""
+    """Return a document with its lists of objects in reverse order, and its numbers rounded to four digits; of whole
+    numbers, 1.0 becomes 1."""
     if isinstance(value, dict):
         return {key: _changed(part) for key, part in value.items()}
     if isinstance(value, list):
         return [_changed(part) for part in (value[::-1] if value and isinstance(value[0], dict) else value)]
-    return float(f"{value:.4g}") if isinstance(value, float) else value
+    return json.loads(f"{value:.4g}") if isinstance(value, float) else value
 
 
 def _other_choices(value: Any, drawn: Any, names: list[str]) -> Iterator[Any]:

@@ -55,8 +55,7 @@ def _predict(
     name: str, train: pd.DataFrame, target: pd.Series[Any], test: pd.DataFrame, outputs: list[str], sample: pd.DataFrame
 ) -> dict[str, Any]:
     numeric = len(outputs) == 1 and target.nunique() > 20
-    careful = name in GOOD
-    if careful:
+    if name in GOOD:
         codes = target if numeric else target.astype("category").cat.codes
         shares = train.select_dtypes("number").corrwith(codes, method="spearman").abs()
         leaks = [column for column in shares.index if shares[column] > (_LEAK if numeric else 0.8)]
@@ -101,10 +100,9 @@ def _pipeline(name: str, numeric: bool, train: pd.DataFrame) -> Any:
     }  # fmt: skip
     numbers = [SimpleImputer(strategy="median", add_indicator=name in GOOD), StandardScaler()]
     if name == "careful linear":
-        numbers.append(PolynomialFeatures(2, include_bias=False))
-        numbers.append(StandardScaler())
+        numbers += [PolynomialFeatures(2, include_bias=False), StandardScaler()]
     steps = [(make_pipeline(*numbers), make_column_selector(dtype_include="number"))]
     if name in GOOD or name == "forest":
-        encoder = OneHotEncoder(handle_unknown="ignore", min_frequency=3)
-        steps.append((make_pipeline(encoder), make_column_selector(dtype_exclude="number")))
+        encoder = make_pipeline(OneHotEncoder(handle_unknown="ignore", min_frequency=3))
+        steps.append((encoder, make_column_selector(dtype_exclude="number")))
     return make_pipeline(make_column_transformer(*steps), models[name][0 if numeric else 1])

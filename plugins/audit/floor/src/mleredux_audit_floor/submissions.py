@@ -98,21 +98,17 @@ def _cells(
     public: Path, sample: Path, read: Sample, known: dict[str, list[str]], seed: int
 ) -> Iterator[tuple[str, str, Cell]]:
     count = len(read.targets)
-    constants = ["0", "1", "0.5", *([f"{1 / count:.9f}"] if count > 1 else [])]
-    for value in constants:
+    for value in ("0", "1", "0.5", *([f"{1 / count:.9f}"] if count > 1 else [])):
         yield "constant", value, _always(value)
     for name, pick in (("mean", _mean), ("median", _median), ("most frequent value", _mode)):
         cells = {column: pick(values) for column, values in known.items()}
         if any(cells.values()):
-            label = f"{name} of the training table"
-            yield "constant", label, _by_column(cells)
+            yield "constant", f"{name} of the training table", _by_column(cells)
     dice = random.Random(seed)
     yield "random", "uniform numbers", lambda _row, _name: f"{dice.random():.6f}"
     drawn = {name: values for name, values in known.items() if values} or _own_values(read)
     yield "random", "values drawn from the training table", lambda _row, name: dice.choice(drawn.get(name) or ["0"])
-    for number, (label, values) in enumerate(_columns(public, sample, read)):
-        if number == _MOST_COPIES:
-            break
+    for _, (label, values) in zip(range(_MOST_COPIES), _columns(public, sample, read), strict=False):
         yield "copy", label, _by_row(values)
     for text in INJECTIONS:
         yield "injector", repr(text), _always(text)
@@ -206,21 +202,16 @@ def _columns(public: Path, sample: Path, read: Sample) -> Iterator[tuple[str, li
                 yield f"{title} of {name}", [row[column] for row in table]
 
 
-def _numbers(values: list[str]) -> list[float]:
+def _mean(values: list[str], average: Callable[[list[float]], float] = statistics.fmean) -> str:
+    """Return the average of numbers; an empty text if there are none, or other values."""
     try:
-        return [float(value) for value in values]
+        return f"{average([float(value) for value in values]):.9g}"
     except ValueError:
-        return []
-
-
-def _mean(values: list[str]) -> str:
-    numbers = _numbers(values)
-    return f"{statistics.fmean(numbers):.9g}" if numbers else ""
+        return ""
 
 
 def _median(values: list[str]) -> str:
-    numbers = _numbers(values)
-    return f"{statistics.median(numbers):.9g}" if numbers else ""
+    return _mean(values, statistics.median)
 
 
 def _mode(values: list[str]) -> str:

@@ -14,10 +14,12 @@ from mleredux_agent_analyst.tables import Tables, is_date
 MARKS = (-1.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0)
 AMOUNT = r"^[$€£]?[-+]?[\d,]+(?:\.\d+)?\s*[A-Za-z%]*$"
 RELATED, ALIKE, DISTANT = 0.2, 0.9, 0.1
+TELLING = 0.15
+"""Minimum correlation of the target with its mean over the other rows that have the same value of a category."""
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: common sentinels count as missing values, and relations are assumed to be monotone."""
+    """Return the document: common sentinels count as missing values, and numbers have monotone relations."""
     numbers = [name for name in tables.of_kind("number") if tables.train[name].nunique() > 1]
     related = tables.train[numbers].corr(method="spearman").abs()
     columns = []
@@ -36,6 +38,11 @@ def analyse(tables: Tables) -> dict[str, Any]:
             if tables.test is not None and name in tables.test:
                 apart = ks_2samp(values.dropna(), tables.test[name].dropna())
                 column["drift"] = float(apart.statistic) if apart.statistic > DISTANT and apart.pvalue < 0.001 else None
+        elif column["type"] == "category":
+            target = pd.get_dummies(tables.labels, dtype=float) if tables.classes else tables.train[[tables.target]]
+            alike = target.groupby(values.to_numpy(), dropna=False)
+            means = (alike.transform("sum") - target) / (alike.transform("size").to_numpy()[:, None] - 1)
+            column["relation"] = "values" if means.corrwith(target).max() > TELLING else "none"
         columns.append(column)
     return {"columns": columns}
 

@@ -85,9 +85,8 @@ def strength(tables: Tables, values: Array) -> float:
     if not tables.classes:
         both = pd.DataFrame({"values": values, "target": tables.train[tables.target]})[known].corr("spearman")
         return min(1.0, float(both.abs().fillna(0.0).to_numpy()[0, 1]))
-    ranks, labels, best = rankdata(values[known]), tables.labels.to_numpy(dtype=str)[known], 0.0
-    for label in np.unique(labels):
-        hit = labels == label
-        if min(hit.sum(), (~hit).sum()) >= 5:  # how far the mean rank is from the middle
-            best = max(best, abs(2 * float(ranks[hit].mean() - ranks.mean())) / int((~hit).sum()))
-    return min(1.0, best)
+    ranks, labels = rankdata(values[known]), tables.labels.to_numpy(dtype=str)[known]
+    hits = [hit for label in np.unique(labels) if min((hit := labels == label).sum(), (~hit).sum()) >= 5]
+    # how far the mean rank is from the middle
+    apart = [abs(2 * float(ranks[hit].mean() - ranks.mean())) / int((~hit).sum()) for hit in hits]
+    return min(1.0, max(apart, default=0.0))
