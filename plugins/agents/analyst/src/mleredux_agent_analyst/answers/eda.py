@@ -41,7 +41,7 @@ def analyse(tables: Tables) -> dict[str, Any]:
         elif column["type"] == "category":
             target = pd.get_dummies(tables.labels, dtype=float) if tables.classes else tables.train[[tables.target]]
             alike = target.groupby(values.to_numpy(), dropna=False)
-            means = (alike.transform("sum") - target) / (alike.transform("size").to_numpy()[:, None] - 1)
+            means = (alike.transform("sum") - target).div(alike.transform("size") - 1, axis=0)
             column["relation"] = "values" if means.corrwith(target).max() > TELLING else "none"
         columns.append(column)
     return {"columns": columns}
