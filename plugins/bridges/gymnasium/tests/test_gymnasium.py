@@ -145,16 +145,28 @@ def test_what_does_not_exist_is_refused_in_a_sentence() -> None:
         TaskEnvironment("whine")
 
 
-@pytest.mark.parametrize("command", ["sleep 600", "kill -STOP $PPID; sleep 600"], ids=["heeds", "ignores"])
-def test_a_killed_program_leaves_no_agent_that_heeds_or_ignores_sigterm(places: dict[str, Any], command: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "text"),
+    [
+        (SHELL, "sleep 600"),
+        (SHELL, "kill -STOP $PPID; sleep 600"),
+        (SHELL, "setsid sh -c 'trap \"\" TERM INT HUP; sleep 600' & exec sleep 600"),
+        (PYTHON, "import subprocess; subprocess.run(['sleep', '600'])"),
+        (PYTHON, "import os; os.closerange(0, 99); os.fork() or os.setsid(); os.execvp('sleep', ['sleep', '600'])"),
+    ],
+    ids=["heeds", "ignores", "leaves its session", "code", "code without files"],
+)
+def test_a_killed_program_leaves_no_agent_that_heeds_or_ignores_sigterm(
+    places: dict[str, Any], kind: int, text: str
+) -> None:
     work = (
         "import sys, time; from mleredux_bridge_gymnasium.environment import TaskEnvironment\n"
         "places = {'runs_dir': sys.argv[1], 'data_dir': sys.argv[2], 'limits': {'grace': 1}}\n"
         "env = TaskEnvironment('wine', sandbox='process', **places)\n"
         "env.reset(seed=77); print(env.run.path, flush=True)\n"
-        "env.step({'kind': 0, 'text': sys.argv[3]})"
+        "env.step({'kind': int(sys.argv[3]), 'text': sys.argv[4]})"
     )
-    words = (sys.executable, "-c", work, str(places["runs_dir"]), str(places["data_dir"]), command)
+    words = (sys.executable, "-c", work, str(places["runs_dir"]), str(places["data_dir"]), str(kind), text)
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         program.stdout.readline()
