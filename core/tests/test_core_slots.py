@@ -76,12 +76,14 @@ def test_a_killed_holder_gives_its_slot_back(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _HOLD, str(tmp_path), "1", "dies", "600"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"held\n"
-    slots = Slots(tmp_path, HAS)
-    assert [slot.run for slot in slots.held()] == ["dies-0"]
+    vacated: list[str] = []
+    slots = Slots(tmp_path, HAS, vacate=lambda: vacated.append((tmp_path / ".slots.json").read_text()))
+    assert [slot.run for slot in slots.held()] == ["dies-0"] and not vacated
     process.kill()
     process.communicate()
     with slots.hold("next", limits(cpus=2, gpus=2), lambda: False) as slot:
         assert slot is not None and slot.gpus == ("0", "1")
+    assert ["dies-0" in ledger for ledger in vacated] == [True], "once, before the slot was given to the next run"
 
 
 def test_a_number_used_again_is_not_taken_for_the_holder(tmp_path: Path) -> None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mleredux._core.plugins import current
+from mleredux._core.sandboxes.slots import Slots
+from mleredux._core.store import Run
 from mleredux.errors import SandboxError
 from mleredux_containers import gpus
 from mleredux_containers.gpu_check import diagnose_gpus
+from mleredux_testing.launches import wait_for
 
 PROBE = """
 import json, os
@@ -225,3 +231,76 @@ def test_a_failure_is_the_same_sentence_before_the_start_in_every_sandbox(
         run(make_launch("true", gpu_ids=tuple(ids.split(","))))
     assert str(refused.value).startswith(sentence.format(folder=driver))
     assert "nvidia-ctk cdi generate" in (refused.value.hint or "")
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from mleredux_containers import gpus
+folder = Path(sys.argv.pop(1))
+gpus.DRIVER, gpus.NODES, gpus.FOLDERS = folder / "driver", folder / "dev", (folder / "cdi",)
+from mleredux._core.cli.root import root
+root(prog_name="mleredux")
+"""
+HOLDER = """
+import os, pathlib, time
+while True:
+    moment = pathlib.Path("/output/moment")
+    moment.with_suffix(".new").write_text(str(time.time()))
+    moment.with_suffix(".new").rename(moment)
+    time.sleep(0.02)
+"""
+NEXT = """
+import os, pathlib, shutil, time
+pathlib.Path("/output/began").write_text(f"{time.time()} {os.environ['CUDA_VISIBLE_DEVICES']}")
+shutil.copy("/task/data/sample_submission.csv", "/output/submission.csv")
+"""
+
+
+@pytest.mark.engines("docker", "podman", "apptainer")
+def test_a_slot_is_held_until_the_agent_of_a_killed_program_has_ended(
+    engine: str, driver: Path, tmp_path_factory: pytest.TempPathFactory, containers: Callable[[str], list[str]]
+) -> None:
+    """A second agent waits for the only device, never shares it, and one that needs two is refused."""
+    if engine != "podman":  # which looks names up in the machine's own specification
+        path = {"path": "/dev/nvidia0" if engine == "docker" else "/dev/fuse", "hostPath": "/dev/fuse"}
+        specify(driver, driver / "libcuda.so.550.54", {"GPU-a": path})
+    home = tmp_path_factory.mktemp("slots")
+    for name, code in (("holder", HOLDER), ("next", NEXT)):
+        (home / f"{name}.py").write_text(code)
+    runs, environment = (
+        home / "runs",
+        {**os.environ, "MLEREDUX_GPUS": "GPU-a", "MLEREDUX_PLUGINS": "mleredux_testing.toys"},
+    )
+    words = ["--sandbox", engine, "--runs-dir", str(runs), "--data-dir", str(home / "data"), "--cpus", "0.5", "--json"]
+
+    def start(agent: str, gpus: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", PROGRAM, str(driver), "run", "toy", "--agent", str(home / f"{agent}.py")]
+        return subprocess.Popen(
+            [*command, "--gpus", str(gpus), *words],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    first = start("holder", 1)
+    try:
+        [moment] = wait_for(lambda: list(runs.glob("*/output/moment")), 180)
+        [slot] = Slots(runs).held()
+        assert (slot.run, slot.gpus) == (moment.parents[1].name, ("GPU-a",))
+        refused = start("next", 2)
+        answer, said = refused.communicate(timeout=180)
+        assert refused.returncode and "requests more than this machine has: 2 GPUs of 1." in answer, said
+        second = start("next", 1)
+        assert wait_for(lambda: len(list(runs.glob("*/events.jsonl"))) == 3, 60)
+        assert second.poll() is None and len(Slots(runs).held()) == 1
+    finally:
+        first.kill()
+        first.communicate()
+    printed, said = second.communicate(timeout=240)
+    record = json.loads(printed)
+    assert record["status"] == "done", said
+    began, seen = (Run(Path(record["path"])).output_dir / "began").read_text().split()
+    assert float(began) > float(moment.read_text()) and seen in ("GPU-a", "0")
+    assert wait_for(lambda: not containers(slot.run), 60) and not Slots(runs).held()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from mleredux._core import forkserver
@@ -76,10 +77,9 @@ class Pipeline:
         if self.executor is not None:
             open_nodes(self.catalogue).execute(self, runs)
             return runs
-        sweep(self.store, self.catalogue, keep={run.id for run in runs})
+        slots = self.open_slots(run.id for run in runs)
         self.warm_up()
         forkserver.warm()
-        slots = Slots(self.store.path)
         with ThreadPoolExecutor(max_workers=max(1, self.jobs), thread_name_prefix="run") as pool:
             futures = [pool.submit(self._execute, run, slots) for run in runs]
             try:
@@ -91,6 +91,17 @@ class Pipeline:
         for future in futures:
             future.result()
         return runs
+
+    def open_slots(self, keep: Iterable[str] = ()) -> Slots:
+        """Return the slots of the machine, after ending the agents of killed programs, which is repeated before a slot
+        of such a program is given to another run.
+
+        Args:
+            keep: Ids of runs whose agents may continue, because the runs will be resumed.
+        """
+        clean = partial(sweep, self.store, self.catalogue, keep=set(keep))
+        clean()
+        return Slots(self.store.path, vacate=clean)
 
     def execute_run(self, run: Run, slots: Slots | None = None) -> bool:
         """Execute one run until it ends, in this thread and without sweeping, for programs that manage many runs.

@@ -91,7 +91,6 @@ def sweep(store: RunStore, catalogue: Catalogue, keep: set[str]) -> None:
             list(catalogue.sandbox(name).sweep(store.owner, alive))
         except SandboxError:  # if an engine does not respond now, it is swept at a later start
             unswept |= {row["id"] for row in store.rows() if row["sandbox"] == name}
-    for run_id in {row["id"] for row in unfinished} - unswept:
-        if not alive(run_id):
-            shutil.rmtree(socket_path(run_id, store.path / run_id / "output").parent, ignore_errors=True)
+    for run_id in {row["id"] for row in unfinished if not alive(row["id"])} - unswept:
+        shutil.rmtree(socket_path(run_id, store.path / run_id / "output").parent, ignore_errors=True)
     store.close_disks(lambda run_id: run_id in unswept or alive(run_id))

@@ -318,15 +318,13 @@ def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], o
     """
     from mleredux._core.data import DataStore
     from mleredux._core.pipeline import Pipeline
-    from mleredux._core.resume import sweep
-    from mleredux._core.sandboxes.slots import Slots
 
-    sweep(RunStore(runs), catalogue, keep=set())
     pipeline = Pipeline(RunStore(runs), catalogue, DataStore(data), bound=True)
     pipeline.warm_up()
+    slots = pipeline.open_slots()
     # Functions registered with `atexit` are called too late to start threads.
     threading._register_atexit(lambda: list(map(OpenSession.close, tuple(_open))))  # type: ignore[attr-defined]
-    return partial(pipeline.execute_run, slots=Slots(runs))
+    return partial(pipeline.execute_run, slots=slots)
 
 
 def open_session(

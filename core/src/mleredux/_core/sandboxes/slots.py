@@ -109,10 +109,11 @@ class Slots:
     Args:
         folder: The runs directory.
         has: The available resources; None: those of this machine.
+        vacate: Called before the slots of killed programs are given to others, to end what still uses them.
     """
 
-    def __init__(self, folder: Path, has: Machine | None = None) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, has: Machine | None = None, vacate: Callable[[], None] = lambda: None) -> None:
+        self.folder, self._vacate = folder, vacate
         self.has, self._fixed = has or machine(), has is not None
         self._known: tuple[bytes, list[Slot]] = b"", []  # the ledger as it was written last, and its slots
 
@@ -152,10 +153,8 @@ class Slots:
             poll: Seconds between attempts.
         """
         self.fit(limits)
-        slot = self._try(run_id, limits)
-        while slot is None and not stopped():
+        while (slot := self._try(run_id, limits)) is None and not stopped():
             time.sleep(poll)
-            slot = self._try(run_id, limits)
         try:
             yield slot
         finally:
@@ -201,7 +200,8 @@ class Slots:
                     hint="Delete it when no run is active.",
                 ) from error
             born = {pid: birth(pid) for pid in {slot.pid for slot in listed}}
-            held = [slot for slot in listed if born[slot.pid] == slot.started]
+            if (held := [slot for slot in listed if born[slot.pid] == slot.started]) != listed:
+                self._vacate()
             yield held
             if held != listed:
                 content = f"[{', '.join(map(_as_json, held))}]".encode()
