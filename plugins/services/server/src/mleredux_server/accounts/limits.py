@@ -59,25 +59,22 @@ class RateLimit:
         self.most, self.seconds, self._clock = most, seconds, clock
         self._empty_at: dict[str, float] = {}
 
-    def hit(self, key: str) -> Standing:
-        """Count a request, unless it exceeds the limit; refused requests are not counted."""
+    def hit(self, key: str, *, count: bool = True) -> Standing:
+        """Count a request, unless it exceeds the limit, and return the state of its key.
+
+        Args:
+            key: The key.
+            count: Whether to count it; refused requests never are.
+        """
         now, each = self._clock(), self.seconds / self.most
-        empty_at = max(self._empty_at.get(key, now), now)
-        wait = empty_at + each - now - self.seconds
-        if wait <= 1e-9:
+        full = max(self._empty_at.get(key, now) - now, 0.0)
+        wait = full + each - self.seconds
+        wait = wait if wait > 1e-9 else 0.0
+        if count and not wait:
             if len(self._empty_at) >= _MOST_KEYS:
                 self._tidy(now)
-            self._empty_at[key] = empty_at = empty_at + each
-        return self._standing(empty_at - now, max(wait, 0.0) if wait > 1e-9 else 0.0)
-
-    def peek(self, key: str) -> Standing:
-        """Return the state of a key without counting a request."""
-        now = self._clock()
-        full = max(self._empty_at.get(key, now) - now, 0.0)
-        wait = full + self.seconds / self.most - self.seconds
-        return self._standing(full, wait if wait > 1e-9 else 0.0)
-
-    def _standing(self, full: float, wait: float) -> Standing:
+            full += each
+            self._empty_at[key] = now + full
         remaining = math.floor((self.seconds - full) / self.seconds * self.most + 1e-6)
         return Standing(self.most, max(remaining, 0), full, wait)
 
@@ -122,7 +119,7 @@ class Limits:
         Raises:
             Problem: The address sent too many wrong tokens.
         """
-        _check(self.of_failures.peek(address_of(request)), _GUESSING)
+        _check(self.of_failures.hit(address_of(request), count=False), _GUESSING)
 
 
 def address_of(request: Request) -> str:

@@ -95,9 +95,7 @@ class Guard:
             _LOG.error("request failed", problem="internal", exc_info=error)
             if answering.started:
                 raise
-            await answering.send_problem(
-                Problem("internal", "Internal error.", hint="Report the request's id to the server administrator.")
-            )
+            await answering.send_problem(of_error(error))
 
     def _refused(self, scope: Scope) -> Problem | None:
         if len(scope["headers"]) > _MOST_HEADERS:
