@@ -57,7 +57,7 @@ def test_a_file_is_handed_in_and_its_grade_waited_for(there: StandIn) -> None:
 
 
 def test_a_grader_that_fails_is_no_score(there: StandIn) -> None:
-    failed = {"id": "s1", "status": "failed", "message": "The task's answers are damaged.", "report": None}
+    failed = {"id": "s1", "task": "digits", "status": "failed", "message": "The task's answers are damaged."}
     there.answers["POST /v1/submissions"] = answer(failed, 201)
     told = mleredux("grade", "mine.csv", "digits")
     assert told.code == 1 and told.err == "Error: The task's answers are damaged.\n"

@@ -75,13 +75,14 @@ def test_a_stream_of_something_else_is_an_error(fake: Any, run_of: RunOf, answer
 
 def test_events_so_far_are_pages(fake: Any, run_of: RunOf) -> None:
     def route(asked: Any) -> Any:
-        after = int(asked.query["after"][0])
+        after = int(asked.query.get("cursor", asked.query["after"])[0])
         items = [event for number, _, event in EVENTS if number > after][:5]
-        return fake.said({"items": items, "next": "more" if items[-1]["seq"] < 11 else None})
+        return fake.said({"items": items, "next": str(items[-1]["seq"]) if items[-1]["seq"] < 11 else None})
 
     run = run_of(status="running")
     fake.routes["GET /v1/runs/run-1/events"] = route
     assert [event.seq for event in run.events(follow=False)] == list(range(12))
+    assert [event.seq for event in run.events(after=4, follow=False)] == list(range(5, 12))
 
 
 @pytest.mark.parametrize("ranges", [True, False])

@@ -43,13 +43,9 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
                 yield event_of(message)
             await self.refresh()
             return
-        while True:
-            page = await self._http.json(calls.get(f"{self._path}/events", {"after": after, "limit": 500}))
-            for item in items_of(page, Event):
-                after = item.seq
-                yield item
-            if not page.get("next"):
-                return
+        path, newer = f"{self._path}/events", {"after": after}
+        async for event in AsyncPager(self._http, path, partial(parse, Event), newer, page_size=500):
+            yield event
 
     async def logs(self, name: str = "agent.log", *, follow: bool = False) -> AsyncIterator[str]:
         """Yield a log's text in pieces; print each with `print(text, end="")`.

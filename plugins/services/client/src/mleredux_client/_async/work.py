@@ -33,8 +33,10 @@ class AsyncSubmission(SubmissionFacts, AsyncResource[SubmissionRecord]):
             WorkFailed: There is no grade because of an error of the server or the task, not of the submission.
         """
         if self.record.report is None:
+            if self.message:
+                raise WorkFailed(self.message)
             hint = "Submissions that can't be scored have a report; this one failed for another reason."
-            raise WorkFailed(self.message or f"Submission {self.id} is {self.status} and has no report.", hint=hint)
+            raise WorkFailed(f"Submission {self.id} is {self.status} and has no report.", hint=hint)
         return self.record.report
 
     async def delete(self) -> None:

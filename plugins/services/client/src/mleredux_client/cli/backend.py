@@ -19,7 +19,7 @@ from mleredux.plugin.experiment import SET
 from mleredux.plugin.host import submitted
 
 from mleredux_client._sync.uploads import uploaded
-from mleredux_client.calls import act, create, known, segment, upload
+from mleredux_client.calls import act, create, known, segment
 from mleredux_client.cli.context import explained, service_option
 from mleredux_client.cli.records import record_of, row_of, view_of
 from mleredux_client.cli.service import Service
@@ -75,10 +75,9 @@ class ServerBackend:
         file = submitted(submission or "")
         if not isinstance(file, Path):
             return _not_sent(self.task(task, obfuscated=False), str(submission or ""), file)
-        document = self.service.graded(file, task, project)
-        message = _named(document.get("message"), str(submission))
-        own = {"submission_path": str(submission), "message": message}
-        return Report.model_validate({**document, **own}, extra="ignore")
+        report = self.service.grade(file, task, project=project)
+        message = _named(report.message, str(submission))
+        return report.model_copy(update={"submission_path": str(submission), "message": message})
 
     def grade_jsonl(self, listed: Path, *, output_dir: Path | None, project: str | None) -> tuple[Record, Path | None]:
         """Grade each line of a `submission.jsonl`, several concurrently."""
@@ -101,8 +100,8 @@ class ServerBackend:
         if not isinstance(file := submitted(submission), Path):
             self.task(task, obfuscated=False)
             return Verdict(valid=False, message=f"{submission} {file.problem}.")
-        verdict = self.service.json(upload("/v1/validations", submission, {"task": task}, creates=False))
-        return Verdict(valid=verdict["valid"], message=_named(verdict["message"], str(submission)))
+        verdict = self.service.validate(submission, task)
+        return verdict.model_copy(update={"message": _named(verdict.message, str(submission))})
 
     def create(self, request: RunRequest) -> Batch:
         """Request one run, or an experiment of several."""

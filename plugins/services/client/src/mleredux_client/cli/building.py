@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,12 +10,10 @@ from mleredux.plugin.command import EXIT_ENVIRONMENT_BROKE, json_option, print_j
 
 from mleredux_client.calls import create, known
 from mleredux_client.cli.context import ServerCommand, server, service_option
+from mleredux_client.errors import WorkFailed
 
 if TYPE_CHECKING:
     from mleredux_client.cli.service import Service
-
-_ENDED = ("ready", "failed")
-_POLL_SECONDS = 1.0
 
 
 @click.command(cls=ServerCommand, place="server")
@@ -65,18 +63,16 @@ def build(ctx: click.Context, /, agent: str, options: tuple[str, ...], as_json: 
 
 def _wait(remote: Service, record: dict[str, Any], *, follow: bool, quiet: bool) -> dict[str, Any]:
     """Wait for a build and return it; meanwhile, print its log or its states to stderr."""
-    from mleredux_client.answers import log_text_of  # slow to import
+    from mleredux_client._sync.work import Build  # slow to import
+    from mleredux_client.answers import log_text_of
 
-    path = f"/v1/builds/{record['id']}"
-    state = None
-    if follow:
-        for message in remote.events(f"{path}/log"):
-            write_log(log_text_of(message).encode())
-    while True:
-        record = remote.get(path)
-        if record["status"] in _ENDED:
-            return record
-        if record["status"] != state and not quiet:
-            state = record["status"]
-            click.echo(f"{record['id']} · {state}", err=True)
-        time.sleep(_POLL_SECONDS)
+    def tell(build: Build, state: str) -> None:
+        if not (quiet or build.finished):
+            click.echo(f"{build.id} · {state}", err=True)
+
+    build = Build._of(remote.http, record)
+    for message in remote.events(f"/v1/builds/{build.id}/log") if follow else ():
+        write_log(log_text_of(message).encode())
+    with suppress(WorkFailed):
+        build.wait(progress=tell)
+    return build.record.model_dump(mode="json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +12,14 @@ from mleredux.models import Artifact
 
 from mleredux_client import calls
 from mleredux_client._sync.artifacts import ArtifactFile
+from mleredux_client._sync.grades import Grades
 from mleredux_client._sync.http import Http
 from mleredux_client._sync.pages import Pager
 from mleredux_client._sync.streams import follow, read_bytes
 from mleredux_client.answers import parse
 from mleredux_client.calls import Call
 from mleredux_client.cli.servers import TOKEN_VARIABLE, clean_url, token_of
-from mleredux_client.errors import NotFound, WorkFailed
+from mleredux_client.errors import NotFound
 from mleredux_client.events import Message
 from mleredux_client.files import target_of
 from mleredux_client.models.run import FINAL
@@ -29,7 +29,6 @@ from mleredux_client.settings import DEFAULT_TIMEOUT, Settings
 
 _LOOKED_AT = 2000
 """Number of newest runs that are searched for a part of an id."""
-_GRADE_WAIT = 30
 _SHORT = RetryPolicy(retries=3)
 """Retries for three or four seconds at most, since users are waiting."""
 _LONG = RetryPolicy(retries=60)
@@ -37,7 +36,7 @@ _LONG = RetryPolicy(retries=60)
 _AT_ONCE = 4
 
 
-class Service:
+class Service(Grades):
     """One server and one token.
 
     Args:
@@ -48,7 +47,8 @@ class Service:
     def __init__(self, url: str, token: str) -> None:
         self.url = url
         self._settings = Settings(url, token)
-        self.http = self._open(_SHORT)
+        self.http = self._http = self._open(_SHORT)
+        self.project = None
 
     @cached_property
     def _streams(self) -> Http:
@@ -111,22 +111,6 @@ class Service:
         for info in infos:
             target_of(folder, info.path)
         each(lambda info: ArtifactFile(self.http, run_id, info.path, info).download(folder), infos, _AT_ONCE)
-
-    def graded(self, submission: Path, task: str, project: str | None) -> dict[str, Any]:
-        """Submit a file, and wait for its report.
-
-        Raises:
-            WorkFailed: The grader failed, not the submission.
-        """
-        form = {"task": task, "project": project}
-        submitted = self.json(calls.upload("/v1/submissions", submission, form, prefer_wait=_GRADE_WAIT))
-        while submitted["status"] in ("queued", "grading"):
-            time.sleep(1)
-            submitted = self.get(f"/v1/submissions/{submitted['id']}")
-        if submitted.get("report") is None:
-            raise WorkFailed(submitted.get("message") or f"Submission {submitted['id']} was not graded.")
-        report: dict[str, Any] = submitted["report"]
-        return report
 
     def cancel(self, runs: Iterable[dict[str, Any]], experiment: str | None) -> None:
         """Request cancellation of an experiment, or of those runs that have not ended."""
