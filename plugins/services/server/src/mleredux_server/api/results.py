@@ -10,7 +10,6 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from mleredux.plugin.artifact import SCORES_FILE, TIMELINE_FILE, Report, read_timeline
 from mleredux_rollout import Trajectory
-from pydantic import TypeAdapter, ValidationError
 
 from mleredux_server.accounts.security import Reader
 from mleredux_server.files.access import open_inside
@@ -49,8 +48,8 @@ def get_scores(run_id: str, caller: Reader, service: Current) -> Scores:
             raise _missing(run, "scores")
         return Scores(items=[])
     try:
-        return Scores(items=TypeAdapter(Scores).validate_python({"items": json.loads(data)}).items)
-    except (ValueError, ValidationError) as error:
+        return Scores.model_validate({"items": json.loads(data)})
+    except ValueError as error:
         raise Problem("conflict", f"{SCORES_FILE} of run {run.id} is damaged.") from error
 
 
