@@ -15,7 +15,6 @@ from mleredux_server.scheduler.decision import (
     PREEMPTED,
     TURN,
     WORKER,
-    Allowance,
     Decision,
     Demand,
     Running,
@@ -23,6 +22,7 @@ from mleredux_server.scheduler.decision import (
     World,
     decide,
 )
+from mleredux_server.schemas.accounts import Quota
 
 USERS, PROJECTS = ("ada", "bob", "cyd"), ("p1", "p2", "p3")
 ROUNDING = 1e-6
@@ -36,7 +36,7 @@ demands = st.builds(
 names = st.tuples(st.sampled_from(USERS), st.sampled_from(PROJECTS))
 limits = st.one_of(st.none(), st.integers(0, 4))
 allowances = st.builds(
-    Allowance, runs=limits, cpus=limits, gpus=limits, memory_mb=st.none(), weight=st.sampled_from([1.0, 2.0])
+    Quota, concurrent_runs=limits, cpus=limits, gpus=limits, memory_mb=st.none(), weight=st.sampled_from([1.0, 2.0])
 )
 
 
@@ -83,11 +83,11 @@ def after(waiting: list[Waiting], running: list[Running], decision: Decision) ->
 
 def may_start(run: Waiting, running: list[Running], world: World, started: int) -> bool:
     """Return whether machine, quota and workers have room for one more."""
-    allowed = world.projects.get(run.project, Allowance())
+    allowed = world.projects.get(run.project, Quota())
     same = [other for other in running if other.project == run.project]
     mine = held(same).plus(run.demand)
     within = (
-        (allowed.runs is None or len(same) < allowed.runs)
+        (allowed.concurrent_runs is None or len(same) < allowed.concurrent_runs)
         and (allowed.cpus is None or mine.cpus <= allowed.cpus + ROUNDING)
         and (allowed.gpus is None or mine.gpus <= allowed.gpus + ROUNDING)
     )
@@ -106,9 +106,9 @@ def test_machine_quotas_and_workers_are_never_exceeded(
     assert len(decision.start) == len(set(decision.start)) <= world.workers
     assert not decision.start or held(then).plus(world.held_by_others).fits(world.machine)
     for project in {run.project for run in then if run.id in decision.start}:
-        allowed = world.projects.get(project, Allowance())
+        allowed = world.projects.get(project, Quota())
         mine = [run for run in then if run.project == project]
-        assert allowed.runs is None or len(mine) <= allowed.runs
+        assert allowed.concurrent_runs is None or len(mine) <= allowed.concurrent_runs
         assert allowed.cpus is None or held(mine).cpus <= allowed.cpus + ROUNDING
         assert allowed.gpus is None or held(mine).gpus <= allowed.gpus + ROUNDING
 
@@ -200,7 +200,7 @@ def test_a_project_of_twice_the_weight_gets_twice_the_share() -> None:
         for user, project in (("ada", "p1"), ("bob", "p2"))
         for number in range(30)
     ]
-    projects = {"p2": Allowance(weight=2.0)}
+    projects = {"p2": Quota(weight=2.0)}
     decision = decide(waiting, [], World(machine=Demand(12.0), workers=99, now=100.0, projects=projects))
     assert Counter(name[:3] for name in decision.start) == {"ada": 4, "bob": 8}
 
@@ -268,7 +268,7 @@ def test_small_runs_overtake_a_large_one_only_outside_its_reservation() -> None:
         ),
         pytest.param(World(Demand(2.0), 0, 9.0), Demand(1.0), WORKER, id="worker"),
         pytest.param(
-            World(Demand(2.0), 2, 9.0, projects={"p1": Allowance(runs=0)}),
+            World(Demand(2.0), 2, 9.0, projects={"p1": Quota(concurrent_runs=0)}),
             Demand(1.0),
             "the project's 0 concurrent runs",
             id="quota",

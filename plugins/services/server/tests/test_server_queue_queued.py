@@ -13,7 +13,8 @@ from mleredux_server.database import Database
 from mleredux_server.database.tables import Job, Project, RunRow, User, now
 from mleredux_server.scheduler import backlog as queued
 from mleredux_server.scheduler.backlog import Queued, held_back, queued_runs, write_reasons
-from mleredux_server.scheduler.decision import NOTHING, TURN, Allowance, Demand, World, decide
+from mleredux_server.scheduler.decision import NOTHING, TURN, Demand, World, decide
+from mleredux_server.schemas.accounts import Quota
 from sqlalchemy import event, insert, select
 
 BEGAN = now()
@@ -100,7 +101,7 @@ def test_runs_that_have_to_wait_never_hide_one_that_can_start(
         everything = [Queued(*row, 0.0) for row in session.execute(select(*(getattr(Job, name) for name in FIELDS)))]
         read = queued_runs(session, by_sandbox=True)
         held = held_back(session, everything, {"bad": "it is broken"})
-    quotas = {project: Allowance(runs=chance.choice([None, 0, 2])) for project in projects}
+    quotas = {project: Quota(concurrent_runs=chance.choice([None, 0, 2])) for project in projects}
     world = World(Demand(8, 8000, chance.choice([0, 1])), chance.choice([1, 4]), now=100.0, projects=quotas)
 
     def starts(runs: list[Queued]) -> list[str]:

@@ -20,7 +20,11 @@ from typing import NamedTuple
 
 from mleredux.models.formats import plain
 
+from mleredux_server.schemas.accounts import Quota
+
 _ROUNDING = 1e-6
+_NO_LIMITS = Quota()
+"""The quota of a project that is not listed: it limits no active runs."""
 PATIENCE = 30.0
 TURN = "its turn"
 PREEMPTED = "preemptible runs to stop"
@@ -94,17 +98,6 @@ class Running:
 
 
 @dataclass(frozen=True)
-class Allowance:
-    """Limits on the total of a project's active runs; None: no limit."""
-
-    runs: int | None = None
-    cpus: float | None = None
-    memory_mb: float | None = None
-    gpus: float | None = None
-    weight: float = 1.0
-
-
-@dataclass(frozen=True)
 class World:
     """The input of a decision.
 
@@ -112,7 +105,7 @@ class World:
         machine: Total resources.
         held_by_others: Resources not held by this server's runs.
         workers: Number of free workers.
-        projects: Limits by project; a missing project has no limits.
+        projects: Quotas by project; a missing project has no limits.
         history: Each user's share of the machine in the past, which decays; see `mleredux_server.scheduler.history`.
         served: Time when each user's latest run started, in seconds.
         now: Current time, in seconds.
@@ -124,7 +117,7 @@ class World:
     workers: int
     now: float
     held_by_others: Demand = NOTHING
-    projects: Mapping[str, Allowance] = field(default_factory=dict)
+    projects: Mapping[str, Quota] = field(default_factory=dict)
     served: Mapping[str, float] = field(default_factory=dict)
     history: Mapping[str, float] = field(default_factory=dict)
     patience: float = PATIENCE
@@ -249,14 +242,14 @@ class _Round:
         self.used[run.project] = self.used.get(run.project, Demand()).plus(run.demand)
         if run.preemptible:
             return
-        weight = self.world.projects.get(run.project, Allowance()).weight
+        weight = self.world.projects.get(run.project, _NO_LIMITS).weight
         weighted = Demand(*(value / weight for value in run.demand))
         self.shares[run.user] = self.shares.get(run.user, Demand()).plus(weighted)
 
     def _over_quota(self, run: Waiting) -> str | None:
-        allowed = self.world.projects.get(run.project, Allowance())
-        if allowed.runs is not None and self.runs.get(run.project, 0) >= allowed.runs:
-            return f"the project's {allowed.runs} concurrent runs"
+        allowed = self.world.projects.get(run.project, _NO_LIMITS)
+        if allowed.concurrent_runs is not None and self.runs.get(run.project, 0) >= allowed.concurrent_runs:
+            return f"the project's {allowed.concurrent_runs} concurrent runs"
         after = self.used.get(run.project, Demand()).plus(run.demand)
         for value, most, unit in (
             (after.cpus, allowed.cpus, "CPUs"),

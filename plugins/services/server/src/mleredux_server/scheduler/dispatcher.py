@@ -19,7 +19,7 @@ from mleredux_server.database.tables import Job, Project, RunRow, now
 from mleredux_server.operations.health import space_shortage
 from mleredux_server.runs.creation import remove_partial
 from mleredux_server.scheduler.backlog import held_back, queued_runs, write_reasons
-from mleredux_server.scheduler.decision import NOTHING, Allowance, Demand, Running, World, decide
+from mleredux_server.scheduler.decision import NOTHING, Demand, Running, World, decide
 from mleredux_server.scheduler.forecast import Input
 from mleredux_server.scheduler.history import History
 from mleredux_server.scheduler.jobs import Jobs, Started
@@ -240,7 +240,7 @@ class Dispatcher:
             workers=(self._remote or self._pool).size["run"] - len(started),
             now=now().timestamp(),
             held_by_others=NOTHING if self._remote else self._held_by_others({job.id for job in started}),
-            projects={name: _allowance(quota) for name, quota in quotas.items()},
+            projects=quotas,
             served=self._served,
             history=self._history.shares(),
         )
@@ -332,7 +332,3 @@ class Dispatcher:
         return Demand(
             sum(slot.cpus for slot in held), sum(slot.memory_mb for slot in held), sum(len(slot.gpus) for slot in held)
         )
-
-
-def _allowance(quota: Quota) -> Allowance:
-    return Allowance(quota.concurrent_runs, quota.cpus, quota.memory_mb, quota.gpus, quota.weight)
