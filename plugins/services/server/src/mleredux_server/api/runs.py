@@ -18,7 +18,7 @@ from mleredux_server.runs.references import pin_agent
 from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.runs.views import run_made
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.schemas.runs import QueuePlace, RunDetail, RunRequest, RunView
+from mleredux_server.schemas.runs import RunDetail, RunRequest, RunView
 from mleredux_server.service import Current, Service
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -47,8 +47,7 @@ def list_runs(caller: Reader, service: Current, wanted: Annotated[Wanted, Depend
 def get_run(run_id: str, caller: Reader, service: Current) -> RunDetail:
     """Get a run, with its report once there is one."""
     view = run_shown(service, caller, run_id)
-    place = service.forecasts.of(run_id) if view.waiting_for is not None else None
-    queue = QueuePlace(position=place.position, starts_in=place.seconds) if place else None
+    queue = service.forecasts.of(run_id) if view.waiting_for is not None else None
     return RunDetail(**view.model_dump(), report=_report(service, view.id), queue=queue)
 
 

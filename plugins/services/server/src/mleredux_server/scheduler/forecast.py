@@ -7,7 +7,6 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import NamedTuple
 
 from sqlalchemy import select
 
@@ -15,6 +14,7 @@ from mleredux_server.database import Database, batches
 from mleredux_server.database.tables import RunRow
 from mleredux_server.runs.summary import ENDED
 from mleredux_server.scheduler.decision import Running, Waiting, World, decide
+from mleredux_server.schemas.runs import QueuePlace
 
 MOST_STEPS = 200
 """Maximum number of ends of runs that are simulated."""
@@ -22,18 +22,6 @@ _LEAVING = 1.0
 """Seconds until a stopped run has released its resources."""
 _FRESH_SECONDS = 10.0
 _MOST_PAST = 5000
-
-
-class Forecast(NamedTuple):
-    """A queued run's place in the queue.
-
-    Attributes:
-        position: 1 for the run that is expected to start next.
-        seconds: Seconds until it starts; None if that is too far in the future to estimate, or it never fits.
-    """
-
-    position: int
-    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -59,9 +47,9 @@ class Forecasts:
         self.seen: Input | None = None
         self._made_of: Input | None = None
         self._lock = threading.Lock()
-        self._known: tuple[float, dict[str, Forecast]] = (0.0, {})
+        self._known: tuple[float, dict[str, QueuePlace]] = (0.0, {})
 
-    def of(self, run_id: str) -> Forecast | None:
+    def of(self, run_id: str) -> QueuePlace | None:
         """Return a run's place in the queue; None if it is not queued."""
         with self._lock:
             (until, known), seen = self._known, self.seen
@@ -95,7 +83,7 @@ class Forecasts:
         return durations
 
 
-def forecast(seen: Input, durations: Mapping[str, float]) -> dict[str, Forecast]:
+def forecast(seen: Input, durations: Mapping[str, float]) -> dict[str, QueuePlace]:
     """Simulate the decisions.
 
     Args:
@@ -108,14 +96,14 @@ def forecast(seen: Input, durations: Mapping[str, float]) -> dict[str, Forecast]
     left = {run_id: durations.get(run_id, 3600.0) for run_id in [*queued, *running]}
     ends = {run.id: max(now + 1, run.since + left[run.id]) for run in seen.running}
     free, served = seen.world.workers, dict(seen.world.served)
-    forecasts: dict[str, Forecast] = {}
+    forecasts: dict[str, QueuePlace] = {}
     for _ in range(MOST_STEPS):
         world = replace(seen.world, now=now, workers=free, served=served)
         decision = decide(list(waiting.values()), list(running.values()), world)
         for run_id in decision.start:
             run = waiting.pop(run_id)
             if run_id in queued:
-                forecasts.setdefault(run_id, Forecast(len(forecasts) + 1, now - begun))
+                forecasts.setdefault(run_id, QueuePlace(position=len(forecasts) + 1, starts_in=now - begun))
             running[run_id] = Running(run.id, run.user, run.project, run.demand, now, run.preemptible)
             served[run.user] = now
             free -= 1
@@ -134,5 +122,5 @@ def forecast(seen: Input, durations: Mapping[str, float]) -> dict[str, Forecast]
                 waiting[gone.id] = Waiting(gone.id, gone.user, gone.project, gone.demand, now, preemptible=True)
     rest = [run for run in seen.waiting if run.id not in forecasts]
     rest = sorted(rest, key=lambda run: (-run.priority, run.since, run.id))
-    forecasts |= {run.id: Forecast(len(forecasts) + number, None) for number, run in enumerate(rest, 1)}
-    return forecasts
+    later = enumerate(rest, len(forecasts) + 1)
+    return forecasts | {run.id: QueuePlace(position=place, starts_in=None) for place, run in later}
