@@ -55,7 +55,7 @@ def command(
 
     steps: list[dict[str, Any]] = []
 
-    def report(step: str, message: str, ok: bool = True) -> None:
+    def show(step: str, message: str, ok: bool = True) -> None:
         steps.append({"step": step, "ok": ok, "message": message})
         if not as_json:
             mark = click.style("ok  " if ok else "FAIL", fg="green" if ok else "red")
@@ -64,16 +64,16 @@ def command(
 
     agent = agent_of(place if place.startswith(SCHEME) else SCHEME + place)
     for line in (str(agent.reference), *agent.remarks):
-        report("source", line)
-    report("manifest", f"agent {agent.id}, version {agent.version}, network {agent.network}")
+        show("source", line)
+    show("manifest", f"agent {agent.id}, version {agent.version}, network {agent.network}")
     catalogue = current()
     for line in statement(agent, protected_variables(catalogue))[1:]:
-        report("requests", " ".join(line.split()))
+        show("requests", " ".join(line.split()))
     code = 0
     if not static:
         allowed, network = consent(catalogue, agent, granted(**grants), network, shown=not as_json)
         code = _build_and_run(
-            catalogue, agent, {"grants": allowed, "network": network, "sandbox": sandbox}, base_image, logs, report
+            catalogue, agent, {"grants": allowed, "network": network, "sandbox": sandbox}, base_image, logs, show
         )
     if as_json:
         click.echo(
@@ -83,7 +83,7 @@ def command(
 
 
 def _build_and_run(
-    catalogue: Catalogue, agent: Agent, options: dict[str, Any], base_image: str | None, logs: Path | None, report: Any
+    catalogue: Catalogue, agent: Agent, options: dict[str, Any], base_image: str | None, logs: Path | None, show: Any
 ) -> int:
     """Build and smoke-run the agent in a separate store; return the exit code."""
     from mleredux.models import CAUSES, Smoke
@@ -113,19 +113,19 @@ def _build_and_run(
             shutil.copytree(run.logs_dir, logs, dirs_exist_ok=True)
         failed = 3 if run.cause is None or CAUSES[run.cause].counts else EXIT_ENVIRONMENT_BROKE
         if State.BUILDING not in run.log.state.finished:
-            report("build", run.message or "the image could not be built", ok=False)
+            show("build", run.message or "the image could not be built", ok=False)
             return failed
-        report("build", f"sandbox {run.spec.sandbox}, environment {run.use.image}")
+        show("build", f"sandbox {run.spec.sandbox}, environment {run.use.image}")
         report = run.report
         if report is None or not report.valid_submission:
             why = run.message or (report.message if report else None) or "it produced nothing that can be scored"
             lines = "".join(f"\n     | {line}" for line in last_lines(run))
-            report("smoke run", f"{smoke.task}: {why}{lines}", ok=False)
+            show("smoke run", f"{smoke.task}: {why}{lines}", ok=False)
             return failed
         seconds, counts = time.monotonic() - started, ""
         if agent.smoke is not None:
             note_passed(agent, str(run.use.image))
             counts = "; the next runs of this version in this environment need no smoke run"
         score = f"{report.metric} {plain(report.score or 0.0, 6)}"
-        report("smoke run", f"{smoke.task}: {score}, {seconds:.0f} s with building{counts}")
+        show("smoke run", f"{smoke.task}: {score}, {seconds:.0f} s with building{counts}")
         return 0

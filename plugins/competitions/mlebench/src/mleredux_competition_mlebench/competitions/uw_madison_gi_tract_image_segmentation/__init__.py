@@ -40,14 +40,14 @@ def prepare(w: Workspace) -> None:
     is_test = (scans["case"] + "_" + scans["day"]).isin(moved)
     train, test = rows[~is_test], rows[is_test].rename(columns={"segmentation": "predicted"})
 
-    def goes_to_test(path: str) -> bool | None:
+    def in_test(path: str) -> bool | None:
         """Return whether a file or folder goes to the test set; None if it belongs to no case."""
         case, _, rest = path.partition("/")
         return (case in test_cases or rest.partition("/")[0] in moved) if case in cases else None
 
     for part, wanted in (("train", False), ("test", True)):
-        members = [Member(name, name) for name in tree.files if goes_to_test(name) is wanted]
-        w.public(part, Files(tree, members, [name for name in tree.folders if goes_to_test(name) is wanted]))
+        members = [Member(name, name) for name in tree.files if in_test(name) is wanted]
+        w.public(part, Files(tree, members, [name for name in tree.folders if in_test(name) is wanted]))
     w.public("train.csv", train)
     w.public("test.csv", test[["id", "class"]])
     w.public("sample_submission.csv", test[["id", "class"]].assign(predicted="1 1 5 2"))
