@@ -67,7 +67,7 @@ def run_confined(
     known_answers: Iterable[str] = (),
     private: Iterable[Path] = (),
     load: Mapping[str, Any] | None = None,
-    exchange: Callable[[BinaryIO, BinaryIO], None] | None = None,
+    talk: Callable[[BinaryIO, BinaryIO], None] | None = None,
 ) -> Confined:
     """Run this interpreter with its packages, confined, in a folder with the inputs.
 
@@ -85,7 +85,7 @@ def run_confined(
         private: Folders that are empty for the program, if they are next to the interpreter's files. The same applies
             to all data, runs and caches of mleredux there, and to packages of other environments.
         load: Requests to send if the program is a service; the file `load.json` is returned (module `load`).
-        exchange: Called with the ends of two pipes, to read from and to write to. The program has the other ends, whose
+        talk: Called with the ends of two pipes, to read from and to write to. The program has the other ends, whose
             descriptors are added to its arguments in the same order. The pipes are closed when it returns.
 
     Raises:
@@ -97,7 +97,7 @@ def run_confined(
             (folder / part).mkdir()
         for path, content in inputs.items():
             (folder / "inputs" / path).write_bytes(content)
-        pipes = [*os.pipe(), *os.pipe()] if exchange is not None else []
+        pipes = [*os.pipe(), *os.pipe()] if talk is not None else []
         theirs, ours = pipes[::3], pipes[1:3]
         readable = _readable()
         request = {
@@ -142,7 +142,7 @@ def run_confined(
         with control_group(memory_mb + disk_mb, _PROCESSES + 1) as group:
             request["group"] = None if group is None else asdict(group)
             (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-            log = _executed(folder, seconds + _GRACE_SECONDS, theirs, ours, exchange, group)
+            log = _executed(folder, seconds + _GRACE_SECONDS, theirs, ours, talk, group)
         report_file = folder / "report.json"
         reported = report_file.read_bytes() if report_file.exists() else b""
         report: dict[str, Any] = json.loads(reported or b'{"code": null, "limit": "time"}')
@@ -176,7 +176,7 @@ def _executed(
     seconds: float,
     theirs: Sequence[int],
     ours: Sequence[int],
-    exchange: Callable[[BinaryIO, BinaryIO], None] | None,
+    talk: Callable[[BinaryIO, BinaryIO], None] | None,
     group: ControlGroup | None,
 ) -> str:
     """Run the child, and return the end of its log."""
@@ -196,14 +196,14 @@ def _executed(
         for pipe in theirs:
             os.close(pipe)
         try:
-            if exchange is not None:
+            if talk is not None:
                 tell, read_end = ours
                 with (
                     contextlib.suppress(BrokenPipeError),
                     os.fdopen(read_end, "rb") as replies,
                     os.fdopen(tell, "wb") as requests,
                 ):
-                    exchange(replies, requests)
+                    talk(replies, requests)
             child.wait(seconds)
         except subprocess.TimeoutExpired:
             pass

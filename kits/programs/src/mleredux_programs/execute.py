@@ -242,7 +242,7 @@ def _act(
                 return
             returns.append([row[place], repr(float(total))])
 
-    confined = run_confined(arguments, files, [], exchange=exchange, **limits)
+    confined = run_confined(arguments, files, [], talk=exchange, **limits)
     if invalid:
         raise InvalidSubmission(f"{task.submission.file} chose an action that is not valid{_for(inputs)}.")
     if len(returns) < len(inputs.rows):

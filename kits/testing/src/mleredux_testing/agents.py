@@ -52,7 +52,7 @@ def check_agent(
     installed = catalogue or current()
     catalogue = Catalogue(block=installed.block, load=dict.fromkeys((*installed.load, TOY_PLUGIN)))
     findings = Findings(f"Agent {agent if isinstance(agent, str) else agent.id}")
-    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.checking("agent"):
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("agent"):
         # Found in another catalogue, which caches it; this catalogue gets the agent as it will be run.
         checked = installed.agent(agent) if isinstance(agent, str) else agent
         known = catalogue.entries("agents")
@@ -83,7 +83,7 @@ def _without_isolation(agent: Agent) -> Agent:
 def _check_declaration(findings: Findings, agent: Agent) -> None:
     findings.expect("title", agent.title.strip(), "it has no title.")
     findings.expect("command", agent.command and all(agent.command), "its command is empty.")
-    with findings.checking("options"):
+    with findings.looking_at("options"):
         json.dumps(agent.options)
         findings.good("options")
     revealed = sorted(set(agent.secrets) & set(agent.env))

@@ -90,7 +90,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
         NotConforming: With all problems.
     """
     findings = Findings(f"Executor {executor if isinstance(executor, str) else executor.id}")
-    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.checking("executor"):
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("executor"):
         checked = current().executor(executor) if isinstance(executor, str) else executor
         place = (tmp or Path(folder)) / ODD_NAME
         place.mkdir(parents=True)
@@ -100,7 +100,7 @@ def check_executor(executor: Executor | str, tmp: Path | None = None, *, seconds
             with mock.patch.dict(os.environ, variables), contextlib.ExitStack() as stack:
                 stack.callback(_stop_all, bench)
                 for check in (_check_nodes, _check_jobs, _check_cancel, _check_orphan, _check_threads):
-                    with findings.checking(check.__name__.removeprefix("_check_")):
+                    with findings.looking_at(check.__name__.removeprefix("_check_")):
                         check(bench)
     return findings.close()
 

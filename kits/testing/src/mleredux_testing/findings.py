@@ -66,7 +66,7 @@ class Findings:
         return bool(condition)
 
     @contextlib.contextmanager
-    def checking(self, name: str) -> Iterator[None]:
+    def looking_at(self, name: str) -> Iterator[None]:
         """Convert an exception in the block to a finding, so that the next check still runs."""
         try:
             yield

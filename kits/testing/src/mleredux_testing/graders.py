@@ -52,7 +52,7 @@ def check_grader(
     """
     catalogue = catalogue or current()
     findings = Findings(f"Grader {grader if isinstance(grader, str) else grader.id}")
-    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.checking("grader"):
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("grader"):
         checked = catalogue.grader(grader) if isinstance(grader, str) else grader
         findings.expect("title", checked.title.strip(), "it has no title.")
         place = tmp or Path(folder)
@@ -120,7 +120,7 @@ def _check_with(findings: Findings, trial: _Trial, value: float) -> None:
         f"the answers themselves score {value}; its declaration says {trial.grader.perfect}.",
     )
     findings.expect("number", math.isfinite(value), f"the answers themselves score {value}.")
-    with findings.checking("same each time"):
+    with findings.looking_at("same each time"):
         again = trial.grade(trial.best).value
         findings.expect("same each time", again == value, f"the same file scores {value}, then {again}.")
     header, rows = trial.table

@@ -111,7 +111,7 @@ def check_order(findings: Findings, good: Path, form: Form, grade: Grade, folder
         findings.good("row order", "not checked: rows are not identified by fixed ids")
         return
     header, rows = read_csv(good)
-    with findings.checking("row order"):
+    with findings.looking_at("row order"):
         straight = grade(good).value
         turned = grade(write_csv(folder / "turned.csv", (header, rows[::-1]))).value
         findings.expect(

@@ -57,7 +57,7 @@ def check_plugin(name: str) -> Findings:
             'Install its package; its entry point belongs in [project.entry-points.mleredux] as `NAME = "module"`.',
         )
         return findings.close()
-    with findings.checking("loads"):
+    with findings.looking_at("loads"):
         loaded = catalogue.load_plugin(plugin)
         if not findings.expect("loads", loaded, " ".join(plugin.errors) or f"its state is {plugin.state}."):
             return findings.close()
@@ -91,7 +91,7 @@ def _check_registered(findings: Findings, catalogue: Catalogue, plugin: Plugin) 
             findings.expect(
                 f"id of {entry.id}", re.fullmatch(pattern, entry.id), f"{entry.id!r} does not match {pattern}."
             )
-            with findings.checking(f"{kind}: {entry.id}"):
+            with findings.looking_at(f"{kind}: {entry.id}"):
                 catalogue.get(kind, entry.id)
     for message in plugin.errors:
         findings.bad("declarations", message)
@@ -115,17 +115,17 @@ def _check_producers(findings: Findings, plugin: Plugin) -> None:
 
 def _check_pages(findings: Findings, plugin: Plugin) -> None:
     """Check that the functions and templates of a plugin's pages, panels and actions exist."""
-    with findings.checking("pages"):
+    with findings.looking_at("pages"):
         for item in getattr(plugin.object, _PAGES)():
             name = getattr(item, "title", None) or item.path
-            with findings.checking(f"function of {name}"):
+            with findings.looking_at(f"function of {name}"):
                 function = resolve_name(item.function)
                 findings.expect(f"function of {name}", callable(function), f"{item.function} is not a function.")
             if template := getattr(item, "template", None):
                 path = files(item.function.partition(":")[0].partition(".")[0]) / "templates" / template
                 rule = "Put it into the folder `templates` of the function's package, which must be part of the wheel."
                 if findings.expect(f"template of {name}", path.is_file(), f"{path} does not exist.", rule):
-                    with findings.checking(f"template of {name}"), suppress(ImportError):
+                    with findings.looking_at(f"template of {name}"), suppress(ImportError):
                         import_module("jinja2").Environment().parse(path.read_text(encoding="utf-8"))
 
 

@@ -42,7 +42,7 @@ def check_sandbox(
         NotConforming: With all problems.
     """
     findings = Findings(f"Sandbox {sandbox if isinstance(sandbox, str) else sandbox.id}")
-    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.checking("sandbox"):
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("sandbox"):
         checked = current().sandbox(sandbox) if isinstance(sandbox, str) else sandbox
         place = (tmp or Path(folder)) / ODD_NAME
         place.mkdir(parents=True)
@@ -51,7 +51,7 @@ def check_sandbox(
         with Bench(checked, place, base_image, build_limit) as bench:
             _check_build(findings, bench)
             for check in (_check_probe, _check_terminate, _check_kill, _check_attach, _check_sweep, _check_limits):
-                with findings.checking(check.__name__.removeprefix("_check_")):
+                with findings.looking_at(check.__name__.removeprefix("_check_")):
                     check(findings, bench)
     return findings.close()
 

@@ -60,12 +60,12 @@ def check_task(
     with (
         contextlib.ExitStack() as stack,
         tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder,
-        findings.checking("task"),
+        findings.looking_at("task"),
     ):
         stack.callback(set_current, before)
         checked = catalogue.task(task) if isinstance(task, str) else task
         _grader(checked, catalogue)  # without it, nothing else can be checked
-        with findings.checking("declaration"):
+        with findings.looking_at("declaration"):
             _check_declaration(findings, checked, catalogue)
         data = DataStore((tmp or Path(folder)) / "data")
         prepared = _check_preparation(findings, checked, catalogue, data, raw)
@@ -206,7 +206,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
         findings.good("submission", "not checked: there is no sample of a table")
         return
     sample = prepared.public / task.submission.sample
-    with findings.checking("answers in public files"):
+    with findings.looking_at("answers in public files"):
         leaked = list(leaks(task, prepared.public, prepared.private / task.answers, schema))
         for leak in leaked:
             findings.bad("answers in public files", leak, "Leave the test rows' targets out of every public file.")
@@ -214,13 +214,13 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
             findings.good("answers in public files")
     _check_sample(findings, task, schema, sample, grade)
     best = answers_as_submission(task, prepared, folder / "best.csv")
-    with findings.checking("answers as submission"):
+    with findings.looking_at("answers as submission"):
         _check_perfect(findings, task, _grader(task, catalogue), best, grade)
     form = form_of(schema, ids_fixed=task.submission.ids_fixed)
     check_order(findings, best or sample, form, grade, folder)
     check_refusals(findings, sample, form, grade, folder)
     if task.id.partition("+")[0] in catalogue.entries("tasks"):
-        with findings.checking("graded in a child process"):
+        with findings.looking_at("graded in a child process"):
             report = grade_stage(task, best or sample, prepared.private, catalogue)
             findings.expect("graded in a child process", report.valid_submission, report.message or "")
 
@@ -230,7 +230,7 @@ def _check_sample(
 ) -> None:
     verdict = validate(schema, sample, task=task)
     findings.expect("sample is well-formed", verdict.valid, verdict.message)
-    with findings.checking("sample can be graded"):
+    with findings.looking_at("sample can be graded"):
         grade(sample)
         findings.good("sample can be graded")
 
@@ -291,7 +291,7 @@ def check_programs(
             archive.writestr("main.py", _SPY)
     else:
         spy.write_text(_SPY, encoding="utf-8")
-    with findings.checking("program that prints its inputs"):
+    with findings.looking_at("program that prints its inputs"):
         message = ""
         try:
             grade(spy)

@@ -35,13 +35,13 @@ def check_technique(technique: Technique | str, tmp: Path | None = None, *, base
     """
     catalogue = Catalogue(load=[TOY_PLUGIN])
     findings = Findings(f"Technique {technique if isinstance(technique, str) else technique.id}")
-    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.checking("technique"):
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, findings.looking_at("technique"):
         checked = catalogue.technique(technique) if isinstance(technique, str) else technique
         findings.expect("title", checked.title.strip(), "it has no title.")
         _check_refusal(findings, checked, catalogue.task(base))
         for variant in (None, *(re.sub(r"[A-Z]+", "1", name) for name in checked.variants)):
             name = f"{checked.id}{f'+{variant}' if variant else ''}@{base}"
-            with findings.checking(name):
+            with findings.looking_at(name):
                 try:
                     task = checked.derive(catalogue.task(base), variant)
                     _check_task(findings, name, task, catalogue, DataStore((tmp or Path(folder)) / "data"))

@@ -129,6 +129,9 @@ class Progress:
             text = f" {run.task} · {run.agent}{seed} · {message}"
             self._console.print(Text.assemble((line, "dim"), text), soft_wrap=True)
 
+    tell = update
+    """The former name of `update`, until 0.4."""
+
     def submitted(self, run_id: str, state: str) -> None:
         """Update the state of a displayed run's submission: `v3 valid`, later its score."""
         self._runs[run_id].submission = safe(state)
