@@ -201,7 +201,7 @@ def _execute(ctx: click.Context, execution: Execution, jobs: int, as_json: bool,
     total, done, lock = len(execution.planned), Counter[str](), threading.Lock()
     done["ended"] = execution.status()["ended"]
 
-    def show(run: Run, message: str) -> None:
+    def print_end(run: Run, message: str) -> None:
         if not run.state.final or message != str(run.state):
             return
         with lock:
@@ -213,7 +213,7 @@ def _execute(ctx: click.Context, execution: Execution, jobs: int, as_json: bool,
             click.echo(f"{line}{score}{medal}", err=True)
 
     if not as_json:
-        execution.progress = show
+        execution.progress = print_end
     with cancelling(execution.stop.set):
         execution.run(jobs=jobs, broken=broken)
     record = execution.status()
