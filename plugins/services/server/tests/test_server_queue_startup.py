@@ -7,8 +7,9 @@ import shutil
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,6 +31,7 @@ from mleredux_server.scheduler.tally import Tally
 from mleredux_server.schemas.runs import KeptRequest, RunRequest
 from mleredux_server.service import Service
 from mleredux_server.settings import Settings
+from mleredux_server.work.run import sweep as sweep_attempts
 from sqlalchemy import event, select, update
 
 ASKED = RunRequest(task="toy", agent="toy-nearest", sandbox="process", labels={"of": "me"}, priority=7)
@@ -305,3 +307,23 @@ def test_the_clean_up_at_the_start_is_repeated_until_the_database_responds(
     sweeping.start()
     sweeping.join(60)
     assert not sweeping.is_alive() and failed == 3 and not left.exists()
+
+
+@pytest.mark.parametrize("place", ["at the start", "after a worker", "after an attempt"])
+def test_a_sandbox_may_sweep_lazily(service: Service, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    run, swept = new(service), list[str]()
+
+    def lazy(_owner: str, alive: Callable[[str], bool]) -> Iterator[str]:
+        for run_id in (run.id, "left"):
+            if not alive(run_id):
+                swept.append(run_id)
+                yield run_id
+
+    monkeypatch.setattr(service.catalogue.sandbox(run.spec.sandbox), "sweep", lazy)
+    if place == "at the start":
+        sweep(service)
+    elif place == "after a worker":
+        Jobs(service, Tally(), lambda _sandbox: None)._sweep(run)
+    else:
+        sweep_attempts(SimpleNamespace(catalogue=service.catalogue, store=service.store), run)  # type: ignore[arg-type]
+    assert swept == (["left"] if place == "at the start" else [run.id])

@@ -285,7 +285,7 @@ class Jobs:
         """Clean up leftovers of a job's workers in the sandbox."""
         service = self._service
         try:
-            service.catalogue.sandbox(run.spec.sandbox).sweep(service.store.owner, lambda other: other != run.id)
+            list(service.catalogue.sandbox(run.spec.sandbox).sweep(service.store.owner, lambda other: other != run.id))
             service.store.close_disks(lambda other: other != run.id)
         except MlereduxError as error:
             _LOG.warning("a sandbox can't be cleaned up", run=run.id, reason=str(error))

@@ -78,7 +78,7 @@ def sweep_sandbox(service: Service, name: str) -> None:
     Raises:
         MlereduxError: The sandbox does not work now.
     """
-    service.catalogue.sandbox(name).sweep(service.store.owner, _is_unfinished(service))
+    list(service.catalogue.sandbox(name).sweep(service.store.owner, _is_unfinished(service)))  # it may be a generator
 
 
 def _is_unfinished(service: Service) -> Callable[[str], bool]:

@@ -39,7 +39,7 @@ def work(context: WorkContext) -> dict[str, Any]:
 def sweep(context: WorkContext, run: Run) -> None:
     """Stop processes of an earlier attempt, since an attempt that is cancelled early does not check for them."""
     try:
-        context.catalogue.sandbox(run.spec.sandbox).sweep(context.store.owner, lambda other: other != run.id)
+        list(context.catalogue.sandbox(run.spec.sandbox).sweep(context.store.owner, lambda other: other != run.id))
     except SandboxError:
         return  # if an engine does not respond now, it is cleaned up when the server starts
 
