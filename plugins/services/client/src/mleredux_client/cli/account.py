@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
-from mleredux.plugin.command import CommandGroup, Duration, Megabytes, json_option, print_json, print_table
+from mleredux.plugin.command import CommandGroup, Duration, Megabytes, print_json, print_table
 
 from mleredux_client.calls import Call, create, known, segment
-from mleredux_client.cli.context import service
+from mleredux_client.cli.context import add_list, service, with_json
 from mleredux_client.cli.webhooks import webhook
 
 if TYPE_CHECKING:
@@ -22,21 +21,6 @@ _USED = {"concurrent_runs": "running_runs"}
 _name = click.argument("name")
 _there = service
 """An alias, since `service` is also an option."""
-
-
-def _output_command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a decorator for commands with output: they get the context first, and `--json` last."""
-    return json_option(click.pass_context(function))
-
-
-def _lists(group: click.Group, kind: str, columns: tuple[str, ...], sentence: str) -> None:
-    """Give a group its command `list`."""
-
-    @group.command("list", help=sentence)
-    @_output_command
-    def listing(ctx: click.Context, as_json: bool) -> None:
-        rows = list(service(ctx).pages(f"/v1/{kind}s", {}))
-        print_table(rows, columns, as_json=as_json)
 
 
 class _AccountGroup(click.Group):
@@ -70,7 +54,7 @@ def token() -> None:
 @click.option("--project", metavar="NAME", help="Limit the token to this project.")
 @click.option("--expires-in", type=Duration(), help="Lifetime: 12h, 30d.")
 @click.option("--user", metavar="NAME", help="Owner of the token; for administrators.")
-@_output_command
+@with_json
 def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **fields: Any) -> None:
     """Create a token and print it; it is not shown again."""
     remote = service(ctx)
@@ -91,7 +75,7 @@ def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_j
     click.echo(f"Scopes: {', '.join(token['scopes'])}; {until}. The token is not shown again.", err=True)
 
 
-_lists(
+add_list(
     token,
     "token",
     ("id", "name", "user", "scopes", "expires_at", "last_used_at"),
@@ -120,7 +104,7 @@ def secret() -> None:
 @click.option(
     "--from", "source", type=click.File(encoding="utf-8"), help="File with the value, or `-` for standard input."
 )
-@_output_command
+@with_json
 def set_secret(ctx: click.Context, name: str, project: str | None, source: TextIO | None, as_json: bool) -> None:
     """Create or replace a secret, e.g. HF_TOKEN; it can't be read back.
 
@@ -138,7 +122,7 @@ def set_secret(ctx: click.Context, name: str, project: str | None, source: TextI
 
 @secret.command("list")
 @click.option("--project", metavar="NAME", help="List the secrets of this project.  [default: yours]")
-@_output_command
+@with_json
 def list_secrets(ctx: click.Context, project: str | None, as_json: bool) -> None:
     """List secrets, without their values."""
     rows = list(service(ctx).pages("/v1/secrets", {"project": project}))
@@ -164,7 +148,7 @@ def user() -> None:
 @_name
 @click.option("--admin", is_flag=True, help="Grant all permissions.")
 @click.option("--service", metavar="PROJECT", help="Create a service account, for a program, in this project.")
-@_output_command
+@with_json
 def create_user(ctx: click.Context, name: str, admin: bool, service: str | None, as_json: bool) -> None:
     """Create a user with their own project; `token create --user` creates their first token."""
     body = {"name": name, "admin": admin, "service": service is not None or None, "project": service}
@@ -173,7 +157,7 @@ def create_user(ctx: click.Context, name: str, admin: bool, service: str | None,
     _print(user, f"{user['id']} is {user['name']}. {further}", as_json)
 
 
-_lists(user, "user", ("id", "name", "admin"), "List users.")
+add_list(user, "user", ("id", "name", "admin"), "List users.")
 
 
 @user.command("delete")
@@ -199,19 +183,19 @@ def project() -> None:
 
 @project.command("create")
 @_name
-@_output_command
+@with_json
 def create_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Create a project."""
     project = service(ctx).json(create("/v1/projects", {"name": name}))
     _print(project, f"{project['id']} is {project['name']}. Use it: `mleredux run … --project {name}`.", as_json)
 
 
-_lists(project, "project", ("id", "name", "role", "created_at"), "List projects that you can see.")
+add_list(project, "project", ("id", "name", "role", "created_at"), "List projects that you can see.")
 
 
 @project.command("show")
 @_name
-@_output_command
+@with_json
 def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
     """Show a project's usage and quota."""
     remote = service(ctx)
@@ -238,7 +222,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 )
 @click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Share relative to other projects.")
 @click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Remove this limit.")
-@_output_command
+@with_json
 def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:
     """Change the given limits of a project's quota (for administrators)."""
     chosen = {key: list(value) if isinstance(value, tuple) else value for key, value in limits.items()}
@@ -273,7 +257,7 @@ def remove_member(ctx: click.Context, name: str, user: str) -> None:
 
 
 @account.command()
-@_output_command
+@with_json
 def usage(ctx: click.Context, as_json: bool) -> None:
     """Show the usage and quota of your projects."""
     projects = service(ctx).get("/v1/me")["projects"]

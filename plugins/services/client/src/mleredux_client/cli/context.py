@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 from mleredux import errors
 from mleredux.errors import MlereduxError
-from mleredux.plugin.command import SERVER_VARIABLE, backend, server_of
+from mleredux.plugin.command import SERVER_VARIABLE, backend, json_option, print_table, server_of
 
 from mleredux_client.cli.servers import TOKEN_VARIABLE
 from mleredux_client.errors import MlereduxApiError, NotFound, Unauthenticated
@@ -40,6 +41,21 @@ def server(ctx: click.Context) -> ServerBackend:
 def service(ctx: click.Context) -> Service:
     """Return the server of the current command line."""
     return server(ctx).service
+
+
+def with_json(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add `--json` to a command, which gets the context as its first argument."""
+    return json_option(click.pass_context(function))
+
+
+def add_list(group: click.Group, kind: str, columns: tuple[str, ...], sentence: str) -> None:
+    """Add the command `list` to a group: it prints the resources `/v1/KINDs`."""
+
+    @group.command("list", help=sentence)
+    @with_json
+    def listing(ctx: click.Context, as_json: bool) -> None:
+        rows = list(service(ctx).pages(f"/v1/{kind}s", {}))
+        print_table(rows, columns, as_json=as_json)
 
 
 def service_option(named: str) -> str:

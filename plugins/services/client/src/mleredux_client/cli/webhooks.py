@@ -6,7 +6,7 @@ import click
 from mleredux.plugin.command import json_option, print_json, print_table
 
 from mleredux_client.calls import create, known, segment
-from mleredux_client.cli.context import service
+from mleredux_client.cli.context import add_list, service
 
 _EVENTS = ("run.ended", "experiment.ended")
 _id = click.argument("webhook_id", metavar="ID")
@@ -33,13 +33,7 @@ def create_webhook(ctx: click.Context, url: str, events: tuple[str, ...], projec
     click.echo(f"It is not shown again. Try it: `mleredux account webhook test {hook['id']}`.", err=True)
 
 
-@webhook.command("list")
-@json_option
-@click.pass_context
-def list_webhooks(ctx: click.Context, as_json: bool) -> None:
-    """List webhooks of your projects."""
-    rows = list(service(ctx).pages("/v1/webhooks", {}))
-    print_table(rows, ("id", "project", "url", "events", "disabled_at"), as_json=as_json)
+add_list(webhook, "webhook", ("id", "project", "url", "events", "disabled_at"), "List webhooks of your projects.")
 
 
 @webhook.command("test")
