@@ -257,6 +257,36 @@ def sign(files: dict[str, bytes], predicate: dict[str, Any]) -> None:
     files |= {ENVELOPE: json.dumps(envelope.to_dict()).encode(), KEY: public_pem(key)}
 
 
+def twice(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [*runs, runs[0]]
+
+
+def renamed(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [*runs, {**runs[0], "id": f"{runs[0]['id']}-again"}]
+
+
+def exchanged(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    first, second = (run["submission"] for run in runs[:2])
+    return [{**run, "submission": other} for run, other in zip(runs, (second, first), strict=False)]
+
+
+def none(_runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return []
+
+
+@pytest.mark.parametrize("inflate", [twice, renamed, exchanged, none], ids=lambda inflate: inflate.__name__)
+@pytest.mark.attack
+def test_each_run_counts_once_and_by_its_own_submission(place: Path, inflate: Callable[[Any], Any]) -> None:
+    def edit(files: dict[str, bytes]) -> None:
+        predicate = json.loads(base64.b64decode(json.loads(files[ENVELOPE])["payload"]))["predicate"]
+        sign(files, {**predicate, "runs": inflate(predicate["runs"])})
+
+    code, found = verify(place, changed(place, f"{inflate.__name__}.zip", edit), "--answers", str(place / "data"))
+    sentences = [*found["problems"], *(problem for run in found["runs"] for problem in run["problems"])]
+    assert code == 3 and not found["verified"]
+    assert any("no run, or the same run twice" in one or "submission is that of another" in one for one in sentences)
+
+
 CONTROLS = "\x1b[2Jx\x1b]0;t\x07\x9b31m\r\n\u202e"
 
 

@@ -12,6 +12,7 @@ from mleredux.plugin.command import catalogue, json_option, print_facts, print_j
 if TYPE_CHECKING:
     from mleredux_audit_bundle.verification import Verification
 
+_AGAIN = {None: "not graded", True: "same", False: "different"}
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -59,8 +60,7 @@ def verify(ctx: click.Context, file: Path, answers: Path | None, keys: tuple[Pat
     from mleredux_audit_bundle.verification import verify_bundle
 
     trusted = [public_key(path.read_bytes(), str(path)) for path in keys] or None
-    plugins = catalogue(ctx) if answers is not None else None
-    done = verify_bundle(file, keys=trusted, answers=answers, catalogue=plugins)
+    done = verify_bundle(file, keys=trusted, answers=answers, catalogue=catalogue(ctx) if answers else None)
     if as_json:
         print_json({"verified": done.verified, **asdict(done)})
     else:
@@ -71,19 +71,13 @@ def verify(ctx: click.Context, file: Path, answers: Path | None, keys: tuple[Pat
 def _show(done: Verification, *, regraded: bool) -> None:
     trust = {None: "valid (pass --key to require a signer)", True: "valid, by a given key", False: "not by a given key"}
     print_facts({"signature": trust[done.trusted] if done.key else "invalid", "key": done.key, "made": done.created_at})
-    rows = [{**asdict(run), "again": _again(run.reproduced)} for run in done.runs]
+    rows = [{**asdict(run), "again": _AGAIN[run.reproduced]} for run in done.runs]
     here = ("again", "score", "medal", "percentile") if regraded else ()
     if rows:
         print_table(rows, ("id", "task", *here, "claimed_score", "claimed_medal", "agent"), give_way=("id", "agent"))
         recomputed = " except again, score, medal and percentile" if regraded else ""
         click.echo(f"All values{recomputed} are the signer's claims.")
-    for run in done.runs:
-        for sentence in (*run.problems, *run.notes):
-            click.echo(safe(f"{run.id}: {sentence}"))
-    for sentence in done.problems:
+    of_runs = [f"{run.id}: {sentence}" for run in done.runs for sentence in (*run.problems, *run.notes)]
+    for sentence in (*of_runs, *done.problems):
         click.echo(safe(sentence))
     click.echo("verified" if done.verified else "not verified")
-
-
-def _again(reproduced: bool | None) -> str:
-    return {None: "not graded", True: "same", False: "different"}[reproduced]

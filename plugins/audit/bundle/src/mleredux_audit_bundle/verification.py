@@ -175,6 +175,9 @@ def _verify(
         return done
     _check_files(archive, statement, done)
     done.created_at = statement.predicate.created_at
+    ids = [claim.id for claim in statement.predicate.runs]
+    if len(set(ids)) != max(1, len(ids)):
+        done.problems.append("The statement lists no run, or the same run twice.")
     for claim in statement.predicate.runs:
         checked = _check_run(archive, claim)
         if answers is not None and catalogue is not None and not done.problems:
@@ -237,8 +240,10 @@ def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verifica
 
 def _check_run(archive: zipfile.ZipFile, claim: _RunClaim) -> RunCheck:
     claimed = claim.claimed()
-    score, medal = (claimed.score, claimed.medal) if claimed is not None else (None, None)
-    checked = RunCheck(claim.id, claim.task, claim.agent, claim.status, score, medal)
+    results = (getattr(claimed, name, None) for name in ("score", "medal"))
+    checked = RunCheck(claim.id, claim.task, claim.agent, claim.status, *results)
+    if claim.submission is not None and not claim.submission.name.startswith(f"runs/{claim.id}/"):
+        checked.problems.append("Its submission is that of another run.")
     name = f"runs/{claim.id}/report.json"
     if name in archive.namelist():
         try:
@@ -308,9 +313,8 @@ def _unpacked(archive: zipfile.ZipFile, name: str) -> Iterator[Path]:
 
 
 def _same(value: Any, other: Any) -> bool:
-    if isinstance(value, float) and isinstance(other, float | int) and not isinstance(other, bool):
-        return math.isclose(value, other, rel_tol=1e-12)
-    return bool(value == other)
+    numbers = isinstance(value, float) and isinstance(other, float | int) and not isinstance(other, bool)
+    return bool(math.isclose(value, other, rel_tol=1e-12) if numbers else value == other)
 
 
 def _text(archive: zipfile.ZipFile, name: str) -> bytes:
