@@ -240,8 +240,8 @@ def _check_files(archive: zipfile.ZipFile, statement: _Statement, done: Verifica
 
 def _check_run(archive: zipfile.ZipFile, claim: _RunClaim) -> RunCheck:
     claimed = claim.claimed()
-    results = (getattr(claimed, name, None) for name in ("score", "medal"))
-    checked = RunCheck(claim.id, claim.task, claim.agent, claim.status, *results)
+    score, medal = (getattr(claimed, name, None) for name in ("score", "medal"))
+    checked = RunCheck(claim.id, claim.task, claim.agent, claim.status, score, medal)
     if claim.submission is not None and not claim.submission.name.startswith(f"runs/{claim.id}/"):
         checked.problems.append("Its submission is that of another run.")
     name = f"runs/{claim.id}/report.json"
