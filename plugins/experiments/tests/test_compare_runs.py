@@ -72,6 +72,7 @@ def test_settings_are_not_mixed(add_run: AddRun, tmp_path: Path) -> None:
         add_run("a", "y", seed, score=0.9, limits={"time_limit": 120.0, "cpus": 1.0})
         add_run("a", "z", seed, score=0.9, options={"depth": seed})
         add_run("a", "w", seed, score=0.9, version=str(seed))
+        add_run("a", "v", seed, score=0.9, limits={"retries": {"agent_crashed": seed}})
     results = load(tmp_path / "runs")
     with pytest.raises(MlereduxError, match=r"different limits: time_limit 1 min \(x\) and 2 min \(y\)"):
         compare(results, "x", "y")
@@ -79,7 +80,9 @@ def test_settings_are_not_mixed(add_run: AddRun, tmp_path: Path) -> None:
         compare(results, "x", "z")
     assert compare(results, "x", "z[depth=1]").tasks[0].runs == (2, 1)
     names = {one.name: one.runs for one in leaderboard(results.where(["task_version=1"]))}
-    assert names == {"x": 2, "y": 2, "z[depth=0]": 1, "z[depth=1]": 1, "w": 1}
+    retried = {"v[retries.agent_crashed=0]": 1, "v[retries.agent_crashed=1]": 1}
+    assert all(len(results.arm(name)) == 1 for name in retried)
+    assert names == {"x": 2, "y": 2, "z[depth=0]": 1, "z[depth=1]": 1, "w": 1, **retried}
     with pytest.raises(MlereduxError, match="different versions of the task: 0, 1"):
         leaderboard(results.where(["arm=w"]))
     assert leaderboard(results.where(["arm=w", "task_version=0"]))[0].runs == 1
