@@ -69,9 +69,7 @@ def by_settings(results: Results) -> Results:
         setups = [dict(flat(row.setup)) for row in every if row.counts]
         keys = dict.fromkeys(key for setup in setups for key in setup)
         differing = [key for key in keys if len({text_of(setup.get(key)) for setup in setups}) > 1]
-        short = {
-            key: key.removeprefix("limits.") if ".retries." in key else key.rpartition(".")[2] for key in differing
-        }
+        short = {key: key.removeprefix("limits.") if "retries." in key else key.rpartition(".")[2] for key in differing}
         labels = {key: own if [*short.values()].count(own) == 1 else key for key, own in short.items()}
         settings = [[f"{label}={text_of(setup.get(key))}" for key, label in labels.items()] for setup in setups]
         names = [f"{arm}[{','.join(own)}]" for own in settings]
