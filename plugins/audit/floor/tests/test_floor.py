@@ -74,6 +74,10 @@ def test_a_sound_task_has_a_floor_below_its_median(tmp_path: Path) -> None:
     assert rows["null"]["scored"] == rows["injector"]["scored"] == 0
     assert rows["injector"]["tried"] == len(INJECTIONS)
     assert rows["constant"]["score"] == pytest.approx(1.0986, abs=1e-4)
+    shown = CliRunner().invoke(root, ["audit", "floor", "wine", "--data-dir", str(tmp_path)]).stdout.splitlines()
+    [constant] = [line.split() for line in shown if line.startswith("constant")]
+    best = rows["constant"]
+    assert constant[1:4] == [f"{best['score']:.5f}", f"{best['percentile']:.0f}", "%"], "as in lists of runs"
 
 
 EASY = "gold=1, silver=2, bronze=3, median=50"

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from mleredux.models.formats import score
 from mleredux.plugin.command import catalogue, json_option, print_facts, print_json, print_table, runs_dir_option, safe
 
 if TYPE_CHECKING:
-    from mleredux_audit_bundle.verification import Verification
+    from mleredux_audit_bundle.verification import RunCheck, Verification
 
 _AGAIN = {None: "not graded", True: "same", False: "different"}
 _FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -71,7 +72,7 @@ def verify(ctx: click.Context, file: Path, answers: Path | None, keys: tuple[Pat
 def _show(done: Verification, *, regraded: bool) -> None:
     trust = {None: "valid (pass --key to require a signer)", True: "valid, by a given key", False: "not by a given key"}
     print_facts({"signature": trust[done.trusted] if done.key else "invalid", "key": done.key, "made": done.created_at})
-    rows = [{**asdict(run), "again": _AGAIN[run.reproduced]} for run in done.runs]
+    rows = [{**asdict(run), "again": _AGAIN[run.reproduced], **_figures(run)} for run in done.runs]
     here = ("again", "score", "medal", "percentile") if regraded else ()
     if rows:
         print_table(rows, ("id", "task", *here, "claimed_score", "claimed_medal", "agent"), give_way=("id", "agent"))
@@ -81,3 +82,9 @@ def _show(done: Verification, *, regraded: bool) -> None:
     for sentence in (*of_runs, *done.problems):
         click.echo(safe(sentence))
     click.echo("verified" if done.verified else "not verified")
+
+
+def _figures(run: RunCheck) -> dict[str, str | None]:
+    scores = {"score": run.score, "claimed_score": run.claimed_score}
+    figures = {name: None if value is None else score(value) for name, value in scores.items()}
+    return {**figures, "percentile": None if run.percentile is None else f"{run.percentile:.0f} %"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import click
-from mleredux.models.formats import plain
+from mleredux.models.formats import plain, score
 from mleredux.plugin.command import catalogue, data_dir_option, echo, json_option, print_json, print_table
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def _show(floor: Floor) -> None:
     median = "" if floor.median is None else f", median {plain(floor.median, 6)}"
     click.echo(f"{floor.task} ({floor.metric}{median})")
     rows = [
-        {"agent": row.kind, "score": row.score, "percentile": row.percentile, "medal": row.medal,
+        {"agent": row.kind, "score": None if row.score is None else score(row.score), "medal": row.medal,
+         "percentile": None if row.percentile is None else f"{row.percentile:.0f} %",
          "valid": f"{row.scored} of {row.tried}", "best": row.best}
         for row in floor.rows
     ]  # fmt: skip
