@@ -124,6 +124,23 @@ def test_a_scenario_made_from_a_run_answers_alike(opened: Any, tmp_path: Path) -
     assert json.dumps(heard)
 
 
+@pytest.mark.parametrize("name", ["client_metadata", "metadata", "store", "stream", "user"])
+def test_what_differs_between_any_two_runs_is_replaced_in_answers(name: str) -> None:
+    def asked(number: int) -> Any:
+        place = (
+            f"/tmp/mleredux-0-links/{number:016x}/home at 127.0.0.1:{8000 + number} of run-{number} in /runs/{number}"
+        )
+        return {"model": "m", "messages": user(place), name: number}
+
+    def answered(number: int) -> Any:
+        return {"content": f"cd /tmp/mleredux-0-links/{number:016x}; ls /runs/{number}; curl localhost:99"}
+
+    calls = [{"call": 1, "kind": "chat", "status": 200, "request": asked(1), "response": answered(1)}]
+    replay = Replay("run-1", calls, [("/runs/1", "/runs/2"), ("run-1", "run-2")], str)
+    call = replay.answer("chat", asked(2))
+    assert isinstance(call, dict) and call["response"] == answered(2), replay.differences
+
+
 def test_a_call_whose_answer_was_not_recorded_is_a_difference() -> None:
     asked = {"model": "m", "messages": user("hello")}
     calls = [{"call": 4, "kind": "chat", "status": 200, "request": asked, "response": None}]

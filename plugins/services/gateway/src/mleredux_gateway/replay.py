@@ -1,7 +1,8 @@
 """Replay answers from the record of an earlier run instead of calling language models: offline, free and deterministic.
 
 A request receives the answer to the first request with the same content that was not replayed yet. Differences between
-any two runs (their ids and folders, ports of this machine) and fields that do not affect answers are ignored.
+any two runs (their ids and folders, ports of this machine) and fields that do not affect answers are ignored; answers
+with the recorded run's folders get those of this run.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ from typing import Any
 
 from mleredux_llm_protocols import Kind
 
-IGNORED = ("metadata", "prompt_cache_key", "safety_identifier", "store", "stream", "stream_options", "user")
-_PORT = re.compile(r"(127\.0\.0\.1|localhost):\d+")
+IGNORED = ("prompt_cache_key", "safety_identifier", "store", "stream", "stream_options", "user")
+_PLACES = re.compile(r"(?:127\.0\.0\.1|localhost):\d+|/tmp/mleredux-\d+-links/[0-9a-f]{16}")
+"""Ports of this machine, and links to folders of runs."""
 _SHOWN = 120
 
 
@@ -40,10 +42,11 @@ class Replay:
         mask: Callable[[str], str],
     ) -> None:
         self.source, self.repeated, self.differences = source, 0, list[str]()
-        self._renamed, self._mask, self._number = renamed, mask, 0
+        self._mask, self._number = mask, 0
         answered = [call for call in calls if isinstance(call.get("request"), dict) and call.get("status")]
-        self._calls = [self._with_new_names(call) for call in sorted(answered, key=lambda call: int(call["call"]))]
-        self._forms = [self._form(call["request"]) for call in self._calls]
+        self._calls = [_replaced(call, renamed) for call in sorted(answered, key=lambda call: int(call["call"]))]
+        self._texts = [_compared(call["request"]) for call in self._calls]
+        self._forms = [_PLACES.sub("PLACE", text) for text in self._texts]
         self._left = list(range(len(self._calls)))
 
     @property
@@ -59,11 +62,13 @@ class Replay:
     def answer(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any] | str:
         """Return the recorded call with the same request, or a sentence on why there is none."""
         self._number += 1
-        form = self._form(json.loads(self._mask(json.dumps(body))))
+        text = _compared(json.loads(self._mask(json.dumps(body))))
+        form = _PLACES.sub("PLACE", text)
         for number in self._left:
             if self._forms[number] == form and self._calls[number].get("kind") == kind:
                 self._left.remove(number)
-                return self._repeated(self._calls[number])
+                places = zip(_PLACES.findall(self._texts[number]), _PLACES.findall(text), strict=True)
+                return self._repeated(_replaced(self._calls[number], places))
         nearest = next((number for number in self._left if self._calls[number].get("kind") == kind), None)
         if nearest is None:
             sentence = f"Call {self._number} has no counterpart: all calls of {self.source} were repeated."
@@ -83,18 +88,18 @@ class Replay:
         self.repeated += 1
         return call
 
-    def _with_new_names(self, call: dict[str, Any]) -> dict[str, Any]:
-        text = json.dumps(call)
-        for before, now in self._renamed:
-            text = text.replace(json.dumps(before)[1:-1], json.dumps(now)[1:-1])
-        document: dict[str, Any] = json.loads(text)
-        return document
 
-    @staticmethod
-    def _form(body: dict[str, Any]) -> str:
-        """Return the content of a request that is compared."""
-        kept = {name: value for name, value in body.items() if name not in IGNORED}
-        return _PORT.sub(r"\1:PORT", json.dumps(kept, sort_keys=True))
+def _replaced(call: dict[str, Any], replacements: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    text = json.dumps(call)
+    for before, now in replacements:
+        text = text.replace(json.dumps(before)[1:-1], json.dumps(now)[1:-1])
+    return dict(json.loads(text))
+
+
+def _compared(body: dict[str, Any]) -> str:
+    """Return the content of a request that is compared: without metadata of any kind."""
+    kept = {name: value for name, value in body.items() if name not in IGNORED and "metadata" not in name}
+    return json.dumps(kept, sort_keys=True)
 
 
 def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
