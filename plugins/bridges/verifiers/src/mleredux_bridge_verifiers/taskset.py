@@ -34,8 +34,8 @@ class MlereduxTaskConfig(vf.TaskConfig):
     """The reward of a run without a valid submission; None means 0. It is required for `score`."""
     sandbox: str | None = None
     """Id of a sandbox; None for the best available sandbox."""
-    time_limit: float | None = None
-    """Time limit in seconds; None for the default of one hour."""
+    time_limit: float | str | None = None
+    """Time limit in seconds, or `30m`, `2h`; None for the default of one hour."""
     concurrent: int | None = None
     """Number of rollouts at once that share this machine equally; None: each takes one CPU and 4 GB."""
     runs_dir: str | None = None
