@@ -141,6 +141,20 @@ def test_what_differs_between_any_two_runs_is_replaced_in_answers(name: str) -> 
     assert isinstance(call, dict) and call["response"] == answered(2), replay.differences
 
 
+def test_ids_of_items_are_ignored_unless_they_are_references() -> None:
+    def asked(number: int, kind: str) -> Any:
+        items = [{"type": "message", "id": f"msg_{number}", "content": "hello"}, {"type": kind, "id": f"out_{number}"}]
+        return {"model": "m", "input": items}
+
+    calls = [
+        {"call": 1, "kind": "responses", "status": 200, "request": asked(1, kind), "response": {}}
+        for kind in ("function_call_output", "item_reference")
+    ]
+    replay = Replay("run-1", calls, (), str)
+    assert isinstance(replay.answer("responses", asked(2, "function_call_output")), dict)
+    assert "at input[1].id" in str(replay.answer("responses", asked(2, "item_reference")))
+
+
 def test_a_call_whose_answer_was_not_recorded_is_a_difference() -> None:
     asked = {"model": "m", "messages": user("hello")}
     calls = [{"call": 4, "kind": "chat", "status": 200, "request": asked, "response": None}]

@@ -15,7 +15,7 @@ from typing import Any
 from mleredux_llm_protocols import Kind
 
 IGNORED = ("prompt_cache_key", "safety_identifier", "store", "stream", "stream_options", "user")
-_PLACES = re.compile(r"(?:127\.0\.0\.1|localhost):\d+|/tmp/mleredux-\d+-links/[0-9a-f]{16}")
+_PLACES = re.compile(r"(?:127\.0\.0\.1|localhost):\d+|mleredux-\d+-links/[0-9a-f]{16}")
 """Ports of this machine, and links to folders of runs."""
 _SHOWN = 120
 
@@ -97,8 +97,11 @@ def _replaced(call: dict[str, Any], replacements: Iterable[tuple[str, str]]) -> 
 
 
 def _compared(body: dict[str, Any]) -> str:
-    """Return the content of a request that is compared: without metadata of any kind."""
+    """Return the content of a request that is compared: without metadata, and the ids that clients give to items."""
     kept = {name: value for name, value in body.items() if name not in IGNORED and "metadata" not in name}
+    if isinstance(items := kept.get("input"), list):
+        named = [isinstance(item, dict) and item.get("type") != "item_reference" for item in items]
+        kept["input"] = [{**item, "id": None} if own else item for item, own in zip(items, named, strict=True)]
     return json.dumps(kept, sort_keys=True)
 
 
