@@ -189,10 +189,8 @@ def artifacts_of(config: dict[str, Any]) -> list[str]:
     """
     paths = [entry["source"] if isinstance(entry, dict) else entry for entry in config.get("artifacts", ())]
     for path in paths:
-        if not re.fullmatch(r"/[\w./-]+", str(path)) or ".." in str(path):
-            raise MlereduxError(
-                f"The artifact {path!r} is not a plain, absolute path.", hint="Fix it in the task.toml."
-            )
+        if not re.fullmatch(r"/[\w./-]+", path) or ".." in path:
+            raise MlereduxError(f"The artifact {path!r} is not a plain, absolute path.", hint="Fix the task.toml.")
     return [*paths, "/logs/artifacts"]
 
 

@@ -70,9 +70,8 @@ class Replay:
                 places = zip(_PLACES.findall(self._texts[number]), _PLACES.findall(text), strict=True)
                 return self._repeated(_replaced(self._calls[number], places))
         nearest = next((number for number in self._left if self._calls[number].get("kind") == kind), None)
-        if nearest is None:
-            sentence = f"Call {self._number} has no counterpart: all calls of {self.source} were repeated."
-        else:
+        sentence = f"Call {self._number} has no counterpart: all calls of {self.source} were repeated."
+        if nearest is not None:
             place, before, now = difference(json.loads(self._forms[nearest]), json.loads(form))
             sentence = (
                 f"Call {self._number} differs from call {self._calls[nearest]['call']} of {self.source} at {place}: "
