@@ -24,8 +24,10 @@ from mleredux_experiments.results.sources import load
 Side = Literal["good", "bad"]
 Values = Mapping[str, Sequence[float]]
 """Values of the runs of one commit, by task."""
-_LEAST_SPREAD = 0.5
-"""The standard deviation assumed for deterministic agents, as a fraction of the difference between GOOD and BAD."""
+_LEAST_SPREAD, _WEIGHT = 0.5, 0.92
+"""The standard deviation assumed for deterministic agents, as a fraction of the difference between GOOD and BAD; and
+the weight of evidence from shares, because the runs by which the ends were found to differ overestimate the difference.
+"""
 
 
 def log_ratio(values: Values, good: Values, bad: Values) -> float:
@@ -35,7 +37,7 @@ def log_ratio(values: Values, good: Values, bad: Values) -> float:
     noninformative priors. With n runs in total, each task contributes (n − 2)/2 · log(S_good/S_bad) + ½
     log(k_good/k_bad), where S is the sum of squares about the means and k the product of the numbers of runs, after the
     runs are added to that end. So a few runs of the ends do not give strong evidence. On tasks with two values, such as
-    medals, each end has an unknown share of the higher one, under Jeffreys' prior.
+    medals, each end has an unknown share of the higher one, under Jeffreys' prior, and evidence has a smaller weight.
     """
     from scipy.special import betaln
 
@@ -48,7 +50,7 @@ def log_ratio(values: Values, good: Values, bad: Values) -> float:
             high = [np.array([(end == distinct[1]).sum(), (end == distinct[0]).sum()]) + 0.5 for end in (g, b)]
             own = np.array([(x == distinct[1]).sum(), (x == distinct[0]).sum()])
             chances = [betaln(*(end + own)) - betaln(*end) for end in high]
-            total += float(chances[1] - chances[0])
+            total += _WEIGHT * float(chances[1] - chances[0])
             continue
         sums = [
             sum(float(((group - group.mean()) ** 2).sum()) for group in ends) + (_LEAST_SPREAD * gap) ** 2
