@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from mleredux._core.cli.backend import RunView
 from mleredux._core.cli.commands.runs import print_runs
 from mleredux._core.cli.output import print_facts, print_table
-from mleredux._core.cli.run_table import closing_table
+from mleredux._core.cli.run_table import print_results
 from mleredux.models import Report
 from mleredux.models.formats import Shown, counted, facts, number, plain, score, text
 
@@ -63,7 +63,7 @@ def test_a_field_of_the_report_is_declared_once_and_shown_everywhere(
     monkeypatch.setenv("COLUMNS", "200")
     report = Richer(**GRADED, carbon=3.14, secret="not shown")
     for runs in ([view(report)], [view(report), view(Report(**GRADED), seed=1)]):
-        closing_table(runs)
+        print_results(runs)
         told = capsys.readouterr().out
         assert "carbon" in told and "3.1 g" in told and "0.98765 (accuracy)" in told and "silver" in told
         assert "not shown" not in told
@@ -80,7 +80,7 @@ def test_tables_fit_the_terminal_and_keep_what_matters(
     row = {"id": ID, "task": "spaceship-titanic", "agent": AGENT, "status": "failed", "score": 0.98765, "medal": None}
     print_runs([{**row, "seed": 1, "percentile": 61.2, "seconds": 75.0}])
     listed = capsys.readouterr().out
-    closing_table([view(Report(**GRADED)), view(None, status="failed", seed=1)])
+    print_results([view(Report(**GRADED)), view(None, status="failed", seed=1)])
     table = capsys.readouterr().out
     for told in (listed, table):
         assert max(len(line) for line in told.splitlines() if ": runs/" not in line) <= width
@@ -97,7 +97,7 @@ def test_paths_of_runs_are_never_broken(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     run = replace(view(Report(**GRADED)), artifacts=f"{folder}/{ID}", page=f"{folder}/{ID}/report.html")
-    closing_table([run] * count)
+    print_results([run] * count)
     shown = capsys.readouterr().out
     assert shown.count(run.artifacts) == 2 and (count > 1 or str(run.page) in shown), shown
 

@@ -23,6 +23,8 @@ METHODS = {"executors": {"give": "submit", "news": "poll", "stop": "cancel", "pu
 """Former names of methods of registered objects, with the present ones, by kind."""
 NAMES = {
     "mleredux.plugin.agent.lent": "mleredux.plugin.agent.provided_secrets",
+    "mleredux.plugin.command.closing_table": "mleredux.plugin.command.print_results",
+    "mleredux.plugin.command.see_through": "mleredux.plugin.command.follow_runs",
     "mleredux.plugin.executor.Ticket": "mleredux.plugin.executor.JobSpec",
     "mleredux.plugin.host.Elsewhere": "mleredux_executor_nodes.shared.RemoteRuns",
     "mleredux.plugin.host.ask_child": "mleredux.plugin.host.score_in_child",

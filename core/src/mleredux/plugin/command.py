@@ -15,7 +15,7 @@ A command is a click command, registered under its name::
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mleredux._core.cli.backend import Backend as Backend
 from mleredux._core.cli.backend import Batch as Batch
@@ -23,9 +23,9 @@ from mleredux._core.cli.backend import Record as Record
 from mleredux._core.cli.backend import RunPage as RunPage
 from mleredux._core.cli.backend import RunRequest as RunRequest
 from mleredux._core.cli.backend import RunView as RunView
+from mleredux._core.cli.commands.run import follow_runs as follow_runs
 from mleredux._core.cli.commands.run import read_labels as read_labels
 from mleredux._core.cli.commands.run import read_options as read_options
-from mleredux._core.cli.commands.run import see_through as see_through
 from mleredux._core.cli.consent import consent as consent
 from mleredux._core.cli.consent import grant_options as grant_options
 from mleredux._core.cli.consent import granted as granted
@@ -49,6 +49,7 @@ from mleredux._core.cli.output import print_json as print_json
 from mleredux._core.cli.output import print_table as print_table
 from mleredux._core.cli.output import safe as safe
 from mleredux._core.cli.output import write_log as write_log
+from mleredux._core.moved import NAMES, moved
 from mleredux._core.plugins import Catalogue as Catalogue
 from mleredux._core.plugins import current as current
 from mleredux.models import units as _units
@@ -56,14 +57,19 @@ from mleredux.models.imports import on_first_use as _on_first_use
 
 if TYPE_CHECKING:
     from mleredux._core.cli.run_progress import Progress as Progress
-    from mleredux._core.cli.run_table import closing_table as closing_table
+    from mleredux._core.cli.run_table import print_results as print_results
     from mleredux._core.data.datastore import DataStore as DataStore
 
 _SLOW = {
     "mleredux._core.cli.run_progress": "Progress",
-    "mleredux._core.cli.run_table": "closing_table",
+    "mleredux._core.cli.run_table": "print_results",
     "mleredux._core.data.datastore": "DataStore",
 }
-__getattr__ = _on_first_use(__name__, _SLOW)[0]
+_find = _on_first_use(__name__, _SLOW)[0]
+
+
+def __getattr__(name: str) -> Any:
+    return (moved(__name__, __name__, depth=3) if f"{__name__}.{name}" in NAMES else _find)(name)
+
 
 read_duration = _units.seconds

@@ -64,12 +64,7 @@ class Progress:
     """
 
     def __init__(
-        self,
-        *,
-        follow: bool,
-        quiet: bool,
-        console: Console | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        self, *, follow: bool, quiet: bool, console: Console | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.following, self._quiet, self._clock = follow, quiet, clock
         self._runs: dict[str, _Shown] = {}

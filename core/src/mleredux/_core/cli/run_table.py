@@ -32,7 +32,7 @@ _FOLDED = ("task", "agent")
 """Columns that are shortened if space is limited."""
 
 
-def closing_table(runs: Sequence[RunView]) -> None:
+def print_results(runs: Sequence[RunView]) -> None:
     """Print the table of results: name-value lines for one run, one row per run for several."""
     from rich.console import Console
     from rich.table import Table

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 from mleredux import MlereduxError, Run
-from mleredux.plugin.command import DataStore, backend, catalogue, closing_table
+from mleredux.plugin.command import DataStore, backend, catalogue, print_results
 from mleredux.plugin.host import Pipeline
 
 
@@ -31,7 +31,7 @@ def command(ctx: click.Context, runs: tuple[str, ...]) -> None:
         run.release()
         Pipeline(store, catalogue(ctx), DataStore(run.spec.data_dir)).execute([run])
     if held:
-        closing_table([there.view(there.find(run.id)) for run in held])
+        print_results([there.view(there.find(run.id)) for run in held])
     else:
         click.echo("No run is due.")
 

@@ -18,10 +18,10 @@ from mleredux.plugin.command import (
     Megabytes,
     RunRequest,
     backend,
-    closing_table,
     data_dir_option,
     json_option,
     print_json,
+    print_results,
     read_options,
     runs_dir_option,
 )
@@ -208,7 +208,7 @@ def follow(there: Any, run: Run) -> None:
     if run.held:
         click.echo(f"Your work is saved in {run.path}. {_when(run).capitalize()}.")
     else:
-        closing_table([there.view(run.id)])
+        print_results([there.view(run.id)])
 
 
 def _when(run: Run) -> str:

@@ -24,8 +24,8 @@ from mleredux.plugin.command import (
     RunRequest,
     RunView,
     catalogue,
-    closing_table,
     echo,
+    print_results,
     safe,
 )
 from mleredux.plugin.experiment import agent_reference
@@ -162,7 +162,7 @@ def command(
                 code = max(exit_code(view.record) for view in ended)
                 if any(view.record["cause"] == "cancelled" for view in ended):
                     break
-                closing_table(ended)
+                print_results(ended)
                 _show(console, there, ended, previous, before, texts)
                 _discard(there, plugins, previous, ended)
                 before, previous = texts, ended

@@ -14,10 +14,10 @@ from mleredux.plugin.command import (
     RunRequest,
     backend,
     current,
+    follow_runs,
     print_facts,
     print_json,
     print_table,
-    see_through,
 )
 from mleredux.plugin.experiment import Plan
 
@@ -72,7 +72,7 @@ def run_there(ctx: click.Context, plan: Plan, project: str | None, as_json: bool
     batch = remote.create(RunRequest(runs=plan.request, plan=plan, project=project))
     if not as_json:
         click.echo(batch.note, err=True)
-    see_through(ctx, remote, batch, several=True, follow=False, as_json=as_json)
+    follow_runs(ctx, remote, batch, several=True, follow=False, as_json=as_json)
 
 
 def act_there(ctx: click.Context, experiment: str, action: str, body: Mapping[str, Any] | None, as_json: bool) -> None:

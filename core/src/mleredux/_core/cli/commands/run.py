@@ -137,7 +137,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
         return
     if batch.note and not parameters["as_json"]:
         click.echo(batch.note, err=True)
-    see_through(ctx, there, batch, several=several, **{name: parameters[name] for name in _WATCHING})
+    follow_runs(ctx, there, batch, several=several, **{name: parameters[name] for name in _WATCHING})
 
 
 def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
@@ -176,7 +176,7 @@ def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
     )
 
 
-def see_through(
+def follow_runs(
     ctx: click.Context,
     there: Backend,
     batch: Batch,
@@ -199,7 +199,7 @@ def see_through(
         durations: The number of slowest stages to list; 0 means all of them.
     """
     from mleredux._core.cli.run_progress import Progress
-    from mleredux._core.cli.run_table import closing_table, print_durations, write_junit
+    from mleredux._core.cli.run_table import print_durations, print_results, write_junit
 
     with Progress(follow=follow, quiet=as_json) as progress:
         ended = there.finish(batch, progress, cancel_on_interrupt=cancel_on_interrupt)
@@ -208,7 +208,7 @@ def see_through(
         ctx.exit(EXIT_CANCELLED)
     records = [view.record for view in ended]
     codes = [exit_code(record) for record in records]
-    print_json(records if several else records[0]) if as_json else closing_table(ended)
+    print_json(records if several else records[0]) if as_json else print_results(ended)
     if junit_xml is not None:
         write_junit(junit_xml, ended, codes)
     if durations is not None:

@@ -185,7 +185,7 @@ def _print_csv(rows: list[dict[str, Any]]) -> None:
 @click.pass_context
 def show(ctx: click.Context, run: str, as_json: bool) -> None:
     """Show a run, given its id, part of an id, or `last`."""
-    from mleredux._core.cli.run_table import closing_table
+    from mleredux._core.cli.run_table import print_results
 
     there = _backend(ctx)
     run_id = there.find(run)
@@ -193,7 +193,7 @@ def show(ctx: click.Context, run: str, as_json: bool) -> None:
     if as_json:
         print_json(view.record)
         return
-    closing_table([view])
+    print_results([view])
     for event in there.events(run_id):
         facts = "  ".join(f"{key}={cut(str(value), 100)}" for key, value in event.data.items() if value is not None)
         click.echo(safe(f"{event.time:%H:%M:%S}  {event.type.ljust(10)}  {facts}"))

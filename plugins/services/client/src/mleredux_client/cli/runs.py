@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from mleredux.plugin.command import json_option, print_json, read_labels, see_through
+from mleredux.plugin.command import follow_runs, json_option, print_json, read_labels
 
 from mleredux_client.calls import Call, create, known, segment
 from mleredux_client.cli.context import ServerCommand, server, service
@@ -31,7 +31,7 @@ def wait(ctx: click.Context, runs: tuple[str, ...], experiment: str | None, foll
     else:
         records = [remote.service.run(name) for name in dict.fromkeys(runs)]
     several = experiment is not None or len(runs) > 1
-    see_through(ctx, remote, remote.batch(records, experiment), several=several, follow=follow, as_json=as_json)
+    follow_runs(ctx, remote, remote.batch(records, experiment), several=several, follow=follow, as_json=as_json)
 
 
 @click.command(cls=ServerCommand, place="server")
