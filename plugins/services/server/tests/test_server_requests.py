@@ -84,6 +84,19 @@ def test_a_change_with_the_current_tag_is_made(local: LocalServer, http: httpx.C
     assert http.delete(run).status_code == 404
 
 
+def test_a_resource_without_a_state_of_its_own_is_changed_with_the_tag_of_the_one_above(
+    local: LocalServer, http: httpx.Client
+) -> None:
+    local.user("mia")
+    http.put("/v1/secrets/SECRET", json={"value": "1234567890"})
+    secret = ("/v1/secrets/SECRET", "/v1/secrets", {"value": "0987654321"})
+    for there, above, body in (("/v1/projects/admin/members/mia", "/v1/projects/admin", {"role": "member"}), secret):
+        for method, json in (("PUT", body), ("DELETE", None)):
+            for tag, expected in (('"old"', {412}), (http.get(above).headers["ETag"], {200, 204})):
+                answered = http.request(method, there, json=json, headers={"If-Match": tag})
+                assert answered.status_code in expected, (method, there, answered.text)
+
+
 def test_of_concurrent_changes_with_one_tag_one_is_made(local: LocalServer, http: httpx.Client) -> None:
     with local.service.database.reading() as session:
         project = session.scalars(select(Project).where(Project.name == "admin")).one().id
@@ -170,6 +183,8 @@ def test_head_is_get_without_a_body_everywhere(
         assert (head.status_code, head.content) == (got.status_code, b""), path
         assert head.headers.get("ETag") == got.headers.get("ETag"), path
         assert head.headers["Content-Type"] == got.headers["Content-Type"], path
+    counted = re.findall(r'requests?_\w*count{[^}]*method="HEAD"[^}]*}', http.get("/metrics").text)
+    assert any('route="/v1/runs/{run_id}"' in labels for labels in counted), counted
     run = local.make_run()
     (run.logs_dir / "agent.log").write_text("line\n" * 20)
     whole = http.head(f"/v1/runs/{run.id}/logs/agent.log", headers={"Range": "bytes=0-3"})

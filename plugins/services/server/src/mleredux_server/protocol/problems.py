@@ -113,8 +113,6 @@ def of_error(error: Exception) -> Problem:
             return Problem("unavailable", error.message, hint=error.hint)
         case MlereduxError():
             return Problem("invalid", error.message, hint=error.hint)
-        case RequestValidationError():
-            return invalid(error.errors())
         case HTTPException():
             slug = {401: "unauthenticated", 404: "not-found", 405: "method-not-allowed", 413: "too-large"}
             return Problem(slug.get(error.status_code, "invalid"), f"{error.detail}.", headers=error.headers)

@@ -64,7 +64,7 @@ class Heads:
             await send(message)
             await send({"type": "http.response.body", "body": b""})
 
-        await _get(self.app, scope, first)
+        scope["route"] = await _get(self.app, scope, first)  # for the log and the metrics
 
 
 class Preconditions:
@@ -106,9 +106,9 @@ class Preconditions:
             async def first(message: Message, start: dict[str, Any] = start) -> None:
                 start.update(message)
 
-            await _get(self.app, {**scope, "path": path, "raw_path": path.encode(), "query_string": b""}, first)
+            route = await _get(self.app, {**scope, "path": path, "raw_path": path.encode(), "query_string": b""}, first)
             above = path.rpartition("/")[0]
-            if start["status"] == 405 and above != "/v1":
+            if (start["status"] == 405 or route is None) and above != "/v1":
                 path = above
                 continue
             if start["status"] >= 500:
@@ -120,8 +120,8 @@ class Preconditions:
             return Problem("precondition-failed", "The resource has changed since you fetched it.", hint=hint)
 
 
-async def _get(app: ASGIApp, scope: Scope, first: Callable[[Message], Any]) -> None:
-    """Get a whole resource; call `first` with the start of the response, and ignore the rest.
+async def _get(app: ASGIApp, scope: Scope, first: Callable[[Message], Any]) -> Any:
+    """Get a whole resource, and return its route; call `first` with the start of the response, and ignore the rest.
 
     The response ends on its own after the client's disconnect, even if it is a stream.
     """
@@ -141,4 +141,6 @@ async def _get(app: ASGIApp, scope: Scope, first: Callable[[Message], Any]) -> N
             await first(message)
             ended.set()
 
-    await app({**scope, "method": "GET", "headers": headers}, receive, send)
+    getting = {**scope, "method": "GET", "headers": headers}
+    await app(getting, receive, send)
+    return getting.get("route")
