@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -50,4 +51,18 @@ def test_ids_that_occur_on_both_sides_by_accident_are_no_leak(make_toy: Any, tmp
     toy.train["id"] = range(len(toy.train))
     for frame in (toy.test, toy.answers, toy.sample):
         frame["id"] = range(len(frame))
+    assert toy.audit().findings == ()
+
+
+def test_times_and_tables_that_rows_refer_to_are_no_texts(make_toy: Any, tmp_path: Path) -> None:
+    """A test row that begins when a training row does is no copy of it, and both may have the same license."""
+    toy = make_toy(tmp_path, rows=120)
+    for frame in (toy.train, toy.test):
+        frame["began"] = [f"2020-09-{1 + n % 28:02d}T03:{n % 60:02d}:48.{n:03d}Z" for n in range(len(frame))]
+    fields = ("url", "id", "name")
+    toy.public.mkdir(parents=True)
+    for name, order in (("test", fields), ("val", fields[::-1])):
+        rows = [{"url": f"https://licenses.example/number/{n}", "id": n, "name": f"L{n}"} for n in range(6)]
+        licenses = [{field: row[field] for field in order} for row in rows]
+        (toy.public / f"{name}.json").write_text(json.dumps({"info": {"year": 2020}, "licenses": licenses}))
     assert toy.audit().findings == ()

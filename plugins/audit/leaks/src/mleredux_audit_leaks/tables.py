@@ -164,13 +164,10 @@ def read_tables(file: PublicFile, limit: int = LARGEST_TABLE) -> Iterator[Table]
     elif suffix == ".npy" or (suffix == ".npz" and file.size <= limit):
         yield from _arrays(file, suffix, limit)
     elif suffix == ".nmea":
-        fixes = list(positions(file.read(limit)))
-        if fixes:
+        if fixes := list(positions(file.read(limit))):
             yield Table(file.name, _texts(pd.DataFrame(fixes)), file.size > limit)
-    elif suffix in (".tfrec", ".tfrecord", ".tfrecords"):
-        rows = list(examples(file.read(limit)))
-        if rows:
-            yield Table(file.name, _texts(pd.DataFrame(rows)), file.size > limit)
+    elif suffix in (".tfrec", ".tfrecord", ".tfrecords") and (rows := list(examples(file.read(limit)))):
+        yield Table(file.name, _texts(pd.DataFrame(rows)), file.size > limit)
 
 
 def _separated(file: PublicFile, suffix: str, limit: int) -> pd.DataFrame | None:

@@ -37,8 +37,7 @@ def check_groups(truth: Truth, joined: list[Joined], known: list[Known], seed: i
             for name, train, test in _candidates(truth, source, frame):
                 if name in reported or len(test) < 8:
                     continue
-                finding = _judge(source, name, train, test, rows, where, seed)
-                if finding:
+                if finding := _judge(source, name, train, test, rows, where, seed):
                     reported.add(name)
                     yield finding
 
@@ -111,8 +110,7 @@ def _judge(
     codes = pd.factorize(pd.concat([train, test]).astype(str))[0].astype(np.int64)
     known, tested = codes[: len(train)], codes[len(train) :]
     tested = np.where(blank | ~np.isin(tested, known), -1, tested)
-    shared = float((tested >= 0).mean())
-    if shared < 0.05:
+    if (shared := float((tested >= 0).mean())) < 0.05:
         return None
     truths = source.target.labels.take(rows)
     judged = judge(lambda y: skill(truths, transfer(known, y, tested)), source.labels, least=LEAST, seed=seed)

@@ -39,8 +39,7 @@ def check_windows(truth: Truth, joined: list[Joined], known: list[Known], seed: 
                 tested, mine = _matrix(test.table, chosen), _matrix(base.table, chosen)
                 if tested is None or mine is None or tested.shape[1] != mine.shape[1]:
                     continue
-                finding = _overlap(truth, test, base, tested, mine, seed)
-                if finding:
+                if finding := _overlap(truth, test, base, tested, mine, seed):
                     yield finding
                     break
 
