@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+from mleredux._core.cli.root import root
 from mleredux._core.store import RunStore
 from mleredux.errors import MlereduxError
 from mleredux.models import Limits, RunPlan
@@ -79,3 +81,17 @@ def test_the_name_of_a_folder_hides_no_run(store: RunStore, name: str) -> None:
     assert store.rebuild() == len(list(store.ids())) == 1 + (name in ("a copy", "-rf"))
     store.delete(store.locate(folder.name))
     assert not folder.exists() and [row["id"] for row in store.rows()] == [good.id]
+
+
+@pytest.mark.parametrize("content", [None, b"", b'{"seq": 0, "type": "state"', b"[" * 100_000, b"\0" * 100])
+@pytest.mark.parametrize("command", ["show", "cancel", "delete"])
+def test_a_run_without_an_event_is_shown_cancelled_and_deleted(
+    store: RunStore, command: str, content: bytes | None
+) -> None:
+    run = store.create(PLAN, NOWHERE)
+    (run.path / "events.jsonl").unlink()
+    if content is not None:
+        (run.path / "events.jsonl").write_bytes(content)
+    more = ["--yes"] if command == "delete" else []
+    ended = CliRunner().invoke(root, ["runs", command, run.id, *more], env={"MLEREDUX_RUNS_DIR": str(store.path)})
+    assert ended.exit_code == 0, (ended.output, ended.exception)

@@ -370,7 +370,7 @@ def _view(run: Run) -> RunView:
         status=status,
         report=run.report,
         message=message,
-        seconds=(events[-1].time - (run.log.state.began or events[0].time)).total_seconds(),
+        seconds=(events[-1].time - (run.log.state.began or events[0].time)).total_seconds() if events else 0.0,
         artifacts=_short(run.path),
         record=run.record(),
         waiting_for=run.log.state.waiting_for,
