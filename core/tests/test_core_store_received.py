@@ -95,3 +95,14 @@ def test_a_run_without_an_event_is_shown_cancelled_and_deleted(
     more = ["--yes"] if command == "delete" else []
     ended = CliRunner().invoke(root, ["runs", command, run.id, *more], env={"MLEREDUX_RUNS_DIR": str(store.path)})
     assert ended.exit_code == 0, (ended.output, ended.exception)
+
+
+@pytest.mark.parametrize("spoil", [Path.mkdir, lambda path: path.write_text("[" * 100_000)], ids=["folder", "deep"])
+@pytest.mark.parametrize("name", [".ticket", ".hold"])
+def test_a_damaged_note_beside_a_run_stops_no_command(
+    store: RunStore, name: str, spoil: Callable[[Path], object]
+) -> None:
+    run = store.create(PLAN, NOWHERE)
+    spoil(run.path / name)
+    assert store.get(run.id).held == (name == ".hold"), "a run is not graded before it is released"
+    assert store.get(run.id).ticket == {} and store.get(run.id).status == "queued"

@@ -16,7 +16,7 @@ from typing import IO, Any
 
 from mleredux.errors import MlereduxError
 
-MAX_DOCUMENT = 128 << 20
+MAX_DOCUMENT = 64 << 20
 """The maximum size of a document of a run, which may come from another user, in bytes."""
 
 
@@ -106,7 +106,7 @@ def read_record(path: Path, missing: tuple[type[OSError], ...] = (OSError,)) -> 
         missing: The errors of reading that mean that there is no file; others are raised.
     """
     record = None
-    with suppress(*missing, ValueError):
+    with suppress(*missing, ValueError, RecursionError):
         record = json.loads(path.read_bytes())
     return record if isinstance(record, dict) else {}
 

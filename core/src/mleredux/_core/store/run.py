@@ -226,7 +226,7 @@ class Run:
             return datetime.fromisoformat((self.path / _HOLD_FILE).read_text(encoding="utf-8"))
         except FileNotFoundError:
             return None
-        except ValueError:
+        except (OSError, ValueError):
             return datetime.max.replace(tzinfo=UTC)
 
     @property
