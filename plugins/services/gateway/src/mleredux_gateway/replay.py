@@ -45,8 +45,7 @@ class Replay:
         self._mask, self._number = mask, 0
         answered = [call for call in calls if isinstance(call.get("request"), dict) and call.get("status")]
         self._calls = [_replaced(call, renamed) for call in sorted(answered, key=lambda call: int(call["call"]))]
-        self._texts = [_compared(call["request"]) for call in self._calls]
-        self._forms = [_PLACES.sub("PLACE", text) for text in self._texts]
+        self._forms = [_compared(call["request"]) for call in self._calls]
         self._left = list(range(len(self._calls)))
 
     @property
@@ -62,17 +61,15 @@ class Replay:
     def answer(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any] | str:
         """Return the recorded call with the same request, or a sentence on why there is none."""
         self._number += 1
-        text = _compared(json.loads(self._mask(json.dumps(body))))
-        form = _PLACES.sub("PLACE", text)
+        form, places = _compared(json.loads(self._mask(json.dumps(body))))
         for number in self._left:
-            if self._forms[number] == form and self._calls[number].get("kind") == kind:
+            if self._forms[number][0] == form and self._calls[number].get("kind") == kind:
                 self._left.remove(number)
-                places = zip(_PLACES.findall(self._texts[number]), _PLACES.findall(text), strict=True)
-                return self._repeated(_replaced(self._calls[number], places))
+                return self._repeated(_replaced(self._calls[number], zip(self._forms[number][1], places, strict=True)))
         nearest = next((number for number in self._left if self._calls[number].get("kind") == kind), None)
         sentence = f"Call {self._number} has no counterpart: all calls of {self.source} were repeated."
         if nearest is not None:
-            place, before, now = difference(json.loads(self._forms[nearest]), json.loads(form))
+            place, before, now = difference(json.loads(self._forms[nearest][0]), json.loads(form))
             sentence = (
                 f"Call {self._number} differs from call {self._calls[nearest]['call']} of {self.source} at {place}: "
                 f"it was {before}, and is now {now}."
@@ -95,13 +92,15 @@ def _replaced(call: dict[str, Any], replacements: Iterable[tuple[str, str]]) -> 
     return dict(json.loads(text))
 
 
-def _compared(body: dict[str, Any]) -> str:
-    """Return the content of a request that is compared: without metadata, and the ids that clients give to items."""
+def _compared(body: dict[str, Any]) -> tuple[str, list[str]]:
+    """Return the content of a request that is compared, without metadata, ids that clients give to items, and places;
+    and these places, in order."""
     kept = {name: value for name, value in body.items() if name not in IGNORED and "metadata" not in name}
     if isinstance(items := kept.get("input"), list):
         named = [isinstance(item, dict) and item.get("type") != "item_reference" for item in items]
         kept["input"] = [{**item, "id": None} if own else item for item, own in zip(items, named, strict=True)]
-    return json.dumps(kept, sort_keys=True)
+    text = json.dumps(kept, sort_keys=True)
+    return _PLACES.sub("PLACE", text), _PLACES.findall(text)
 
 
 def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
