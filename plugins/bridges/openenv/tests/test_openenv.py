@@ -8,15 +8,21 @@ import json
 import os
 import re
 import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import mleredux
+import psutil
 import pytest
 from mleredux import Run
+from mleredux.plugin.artifact import RunStore
 from mleredux.plugin.command import current
 from mleredux_agents import rule_of, solution_of
+from mleredux_testing.launches import wait_for
 from mleredux_testing.pytest_plugin import validator
 
 WORK = r"""
@@ -56,6 +62,22 @@ def asked(command: list[str | Path], programs: Path) -> Any:
     return json.loads(ended.stdout)
 
 
+@contextmanager
+def serving(programs: Path, home: Path, *tasks: str, **env: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server's URL and its process."""
+    places = ["--runs-dir", str(home / "runs"), "--data-dir", str(home / "data"), "--sandbox", "process"]
+    environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", **env}
+    words = [programs / "mleredux", "openenv", *tasks, "--port", "0", *places]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        try:
+            assert server.stdout is not None
+            address = re.search(r"http://\S+:\d+", server.stdout.readline())
+            assert address is not None
+            yield address[0], server
+        finally:
+            server.terminate()
+
+
 def _refuses_pages_of_other_sites(url: str) -> None:
     place = urlsplit(url)
     upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13"}
@@ -79,20 +101,10 @@ def test_its_validator_accepts_the_manifest(programs: Path) -> None:
 
 
 def test_its_client_gets_our_score_and_its_validator_accepts_the_server(programs: Path, tmp_path: Path) -> None:
-    places = ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"), "--sandbox", "process"]
-    words = [programs / "mleredux", "openenv", "wine", "--port", "0", *places]
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    server = subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PATH": path})
-    try:
-        assert server.stdout is not None
-        found = re.search(r"http://\S+:\d+", server.stdout.readline())
-        assert found is not None
-        _refuses_pages_of_other_sites(found[0])
-        report = asked([programs / "openenv", "validate", "--url", found[0], "--json"], programs)
-        told = asked([programs / "python", "-c", WORK, found[0]], programs)
-    finally:
-        server.terminate()
-        server.wait()
+    with serving(programs, tmp_path, "wine") as (url, _):
+        _refuses_pages_of_other_sites(url)
+        report = asked([programs / "openenv", "validate", "--url", url, "--json"], programs)
+        told = asked([programs / "python", "-c", WORK, url], programs)
     assert report["passed"], report
     task, _, ran, valid = told["valid"]
     sample = tmp_path / "data" / "wine" / "prepared" / "public" / "sample_submission.csv"
@@ -144,27 +156,78 @@ def test_the_solution_of_every_kind_of_task_has_the_best_reward_and_nothing_none
             header, *lines = content.splitlines(keepends=True)
             content = header + b"".join(reversed(lines))
         solutions[task.id] = task.submission.file, base64.b64encode(content).decode()
-    places = ["--runs-dir", str(tmp_path / "runs"), "--data-dir", str(tmp_path / "data"), "--sandbox", "process"]
-    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    server = subprocess.Popen(
-        [programs / "mleredux", "openenv", *KINDS, "--port", "0", *places],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PATH": path},
-    )
-    try:
-        assert server.stdout is not None
-        found = re.search(r"http://\S+:\d+", server.stdout.readline())
-        assert found is not None
-        rewards = subprocess.run(
-            [programs / "python", "-c", CONTROLS, found[0]],
-            input=json.dumps(solutions),
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        report = asked([programs / "openenv", "validate", "--url", found[0], "--json"], programs)
-    finally:
-        server.terminate()
-        server.wait()
+    with serving(programs, tmp_path, *KINDS) as (url, _):
+        words = [programs / "python", "-c", CONTROLS, url]
+        rewards = subprocess.run(words, input=json.dumps(solutions), capture_output=True, text=True, check=True)
+        report = asked([programs / "openenv", "validate", "--url", url, "--json"], programs)
     assert json.loads(rewards.stdout) == {task: {"gold": 1, "noop": 0} for task in KINDS} and report["passed"], report
+
+
+PLAYER = r"""
+import sys
+from openenv.core.generic_client import GenericEnvClient
+
+with GenericEnvClient(base_url=sys.argv[1], message_timeout_s=300).sync() as client:
+    client.reset(seed=5)
+    client.step({"kind": "shell", "text": "echo kept > kept.txt"})
+    client.step({"kind": "shell", "text": sys.argv[2]})
+"""
+
+
+def family(number: int) -> list[tuple[str, psutil.Process]]:
+    """The names of the processes below a process."""
+    names = []
+    for process in psutil.Process(number).children(True):
+        with suppress(psutil.Error):  # it ended in the meantime
+            names.append((process.name(), process))
+    return names
+
+
+@pytest.mark.parametrize(
+    ("killed", "command"),
+    [
+        ("server", "sleep 600"),
+        ("server", "setsid sh -c 'trap \"\" TERM INT HUP; sleep 600' & kill -STOP $PPID; sleep 600"),
+        ("client", "setsid sleep 600 & sleep 5"),
+    ],
+    ids=["server", "server whose agent ignores signals", "client"],
+)
+def test_an_episode_whose_server_or_client_is_killed_loses_and_leaves_nothing(
+    programs: Path, tmp_path: Path, killed: str, command: str
+) -> None:
+    """No process, and after the next run no file, mount or socket; what the agent wrote and the events are kept.
+
+    A command whose client was killed ends first: only then does OpenEnv notice.
+    """
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    store = RunStore(tmp_path / "runs")
+    played = [programs / "python", "-c", PLAYER]
+    with (
+        serving(programs, tmp_path, "wine", TMPDIR=str(temporary)) as (url, server),
+        subprocess.Popen([*played, url, command], stderr=subprocess.DEVNULL) as client,
+    ):
+        assert wait_for(lambda: "sleep" in [name for name, _ in family(server.pid)], 300)
+        below = [process for name, process in family(server.pid) if killed == "server" or name == "sleep"]
+        (server if killed == "server" else client).kill()
+        if killed == "client":
+            assert wait_for(lambda: {row["status"] for row in store.rows()} == {"cancelled"}, 300)
+            told = asked([programs / "python", "-c", WORK, url], programs)
+            assert told["valid"][-1]["valid"], "the server serves others"
+        client.kill()
+    _, left = psutil.wait_procs(below, 60)
+    assert not left
+    (number,) = [run_id for run_id in store.ids() if Run(store.path / run_id).spec.seed == 5]
+    run = Run(store.path / number)
+    assert (run.output_dir / "kept.txt").read_text() == "kept\n"
+    events = [event.seq for event in run.events()]
+    assert events == list(range(events[0], events[0] + len(events)))
+    words = ("run", "wine", "--agent", "dummy", "--sandbox", "process", "--runs-dir", str(store.path))
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    data = ("--data-dir", str(tmp_path / "data"))
+    subprocess.run([sys.executable, "-m", "mleredux", *words, *data], check=True, capture_output=True, env=environment)
+    status = {row["id"]: row["status"] for row in store.rows()}[number]
+    assert status == ("interrupted" if killed == "server" else "cancelled")
+    assert not list(temporary.iterdir())
+    assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
+    assert not [path for path in (*Path("/dev/shm").iterdir(), *Path("/tmp").iterdir()) if number in path.name]
