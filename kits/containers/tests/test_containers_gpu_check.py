@@ -133,6 +133,13 @@ def test_an_error_in_what_an_agent_sees_is_one_sentence(
         ({"CUDA_VISIBLE_DEVICES": "-1"}, "echo GPU-1", "CUDA_VISIBLE_DEVICES='-1' hides all of them"),
         ({}, "true", "nvidia-smi lists none"),
         ({}, "echo Driver/library version mismatch; exit 18", "nvidia-smi fails (Driver/library version mismatch)"),
+        ({}, "echo No devices were found; exit 6", "nvidia-smi fails (No devices were found)"),
+        ({}, "kill -SEGV $$", "nvidia-smi fails (exit code -11)"),
+        (
+            {},
+            "echo GPU-1; echo Unable to determine the handle of 1E:00.0; exit 15",
+            "fails (Unable to determine the handle",
+        ),
         ({"PATH": "/usr/bin:/bin"}, None, "nvidia-smi is not installed"),
     ],
 )
