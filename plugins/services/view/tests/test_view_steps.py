@@ -15,7 +15,7 @@ def test_steps_are_filtered_and_searched_in_pages(watched: Any) -> None:
     page.locator("#run-tools", has_text="2,999 calls of 3 tools.").wait_for()
     watched.open(f"/runs/{watched.site.ids['long']}/steps")
     assert page.locator("details.step").count() == 50
-    assert page.locator("#tools", has_text="2,999 calls of 3 tools.").locator(".lanes .tool").count() == 3
+    assert page.locator("#tools", has_text="2,999 calls of 3 tools.").locator(".name.tool").count() == 3
     page.keyboard.press("n")
     page.wait_for_url(re.compile("page=2"))
     page.locator("details.step .n", has_text="51").first.wait_for()
