@@ -66,7 +66,7 @@ def _wait(remote: Service, record: dict[str, Any], *, follow: bool, quiet: bool)
     from mleredux_client._sync.work import Build  # slow to import
     from mleredux_client.answers import log_text_of
 
-    def tell(build: Build, state: str) -> None:
+    def show_state(build: Build, state: str) -> None:
         if not (quiet or build.finished):
             click.echo(f"{build.id} · {state}", err=True)
 
@@ -74,5 +74,5 @@ def _wait(remote: Service, record: dict[str, Any], *, follow: bool, quiet: bool)
     for message in remote.events(f"/v1/builds/{build.id}/log") if follow else ():
         write_log(log_text_of(message).encode())
     with suppress(WorkFailed):
-        build.wait(progress=tell)
+        build.wait(progress=show_state)
     return build.record.model_dump(mode="json")
