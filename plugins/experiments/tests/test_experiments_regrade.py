@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import mleredux
@@ -40,3 +41,22 @@ def test_a_run_without_a_report_is_not_graded(tmp_path: Path) -> None:
     (run.path / "report.json").unlink()
     with pytest.raises(MlereduxError, match="has no report"):
         regrade(run, current())
+
+
+BAD = ("", "{", "{}", "[1]", "[[]]", "[" * 100_000)
+
+
+@pytest.mark.attack
+def test_earlier_grades_that_can_not_be_read_are_named(tmp_path: Path) -> None:
+    run = mleredux.run("wine", "dummy", sandbox="process", runs_dir=tmp_path)
+    grades, report = run.path / "grades.json", (run.path / "report.json").read_bytes()
+    for spoil in (
+        grades.mkdir,
+        lambda: os.mkfifo(grades),
+        *(lambda text=text: grades.write_text(text) for text in BAD),
+    ):
+        spoil()
+        with pytest.raises(MlereduxError, match=r"grades\.json is (damaged|a folder|not a regular file)"):
+            regrade(run, current())
+        assert (run.path / "report.json").read_bytes() == report
+        grades.rmdir() if grades.is_dir() else grades.unlink()

@@ -22,10 +22,11 @@ from mleredux._core.stages.produce import add_artifact, produce
 from mleredux._core.stages.run_agent import agent_started
 from mleredux._core.stages.steps import judge
 from mleredux._core.store import Run, RunStore
-from mleredux._core.store.files import write_atomically
+from mleredux._core.store.files import damaged, read_bounded, write_atomically
 from mleredux._core.store.run import GRADES_FILE
 from mleredux.errors import MlereduxError
 from mleredux.models import Report, Task
+from pydantic import TypeAdapter
 
 
 def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tuple[Report, Report]:
@@ -134,7 +135,12 @@ def _keep(run: Run, catalogue: Catalogue, task: Task, old: Report, new: Report, 
     grader = catalogue.entries("graders").get(str(task.metric.grader))
     if grader is not None and grader.plugin.distribution and grader.plugin.version:
         now[grader.plugin.distribution] = grader.plugin.version
-    kept = json.loads(path.read_bytes()) if path.exists() else [_entry(old, use.task_data, use.packages)]
+    kept = [_entry(old, use.task_data, use.packages)]
+    if path.exists():
+        try:
+            kept = TypeAdapter(list[dict[str, Any]]).validate_json(read_bounded(path))
+        except (OSError, ValueError) as error:
+            raise damaged(path, error) from error
     kept.append(_entry(new, data, now))
     write_atomically(path, json.dumps(kept, indent=1) + "\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,6 +17,7 @@ from mleredux._core.cli.root import root
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.store import Run, RunStore
+from mleredux.errors import MlereduxError
 from mleredux.models import Limits, Report, RunPlan
 from mleredux_audit_conduct.check import as_markdown, check
 from mleredux_audit_conduct.rules import by_patterns
@@ -307,3 +309,18 @@ def test_a_judge_that_can_not_be_asked_is_said_and_the_rest_stands(
 @pytest.mark.parametrize("checked", testing.checks("conduct"))
 def test_the_plugin_conforms(checked: testing.Check, tmp_path: Path) -> None:
     checked(tmp_path)
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("name", ["conduct.json", "conduct.md"])
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_a_check_writes_no_file_outside_the_folder_of_a_foreign_run(
+    make_run: MakeRun, kind: str, name: str, tmp_path: Path
+) -> None:
+    run, outside = make_run({"solution.py": HONEST}, "ls"), tmp_path / "outside"
+    outside.write_text("kept")
+    place = run.path / name
+    {"link": lambda: place.symlink_to(outside), "pipe": lambda: os.mkfifo(place), "folder": place.mkdir}[kind]()
+    ended = CliRunner().invoke(root, ["runs", "--runs-dir", str(run.path.parent), "conduct", run.id])
+    assert outside.read_text() == "kept"
+    assert isinstance(ended.exception, MlereduxError) and name in str(ended.exception) + str(ended.exception.__cause__)

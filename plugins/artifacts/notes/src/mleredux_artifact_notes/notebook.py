@@ -7,6 +7,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Artifact, Run
+from mleredux.plugin.files import write_atomically
 
 from mleredux_artifact_notes.solutions import entry_of, final_code
 
@@ -73,7 +74,8 @@ def produce_notebook(run: Run) -> Artifact | None:
         "nbformat": 4,
         "nbformat_minor": 5,
     }
-    (run.path / PATH).write_text(json.dumps(book, indent=1, ensure_ascii=False) + "\n", "utf-8", "replace")
+    text = json.dumps(book, indent=1, ensure_ascii=False) + "\n"
+    write_atomically(run.path / PATH, text.encode("utf-8", "replace"))
     return Artifact(path=PATH, media_type="application/x-ipynb+json", producer="notes", title="Runnable notebook")
 
 

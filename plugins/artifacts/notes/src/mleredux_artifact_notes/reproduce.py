@@ -20,6 +20,7 @@ from mleredux.plugin import Scheme
 from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.artifact import Artifact, Run, RunStore, State
 from mleredux.plugin.command import Catalogue
+from mleredux.plugin.files import write_atomically
 
 from mleredux_artifact_notes.rerun import RUNNER, write_code
 from mleredux_artifact_notes.solutions import entry_of, final_code
@@ -181,7 +182,7 @@ def reproduce(
     Pipeline(store, catalogue, data, progress=progress).execute([again])
     result = {"run": run.id, "repetition": again.id, "entry": unquote(planned.agent.rpartition("#")[2]) or spec.agent}
     result |= _verdict(run, again, tolerance)
-    (run.path / PATH).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_atomically(run.path / PATH, json.dumps(result, indent=1) + "\n")
     add_artifact(run, Artifact(path=PATH, media_type="application/json", producer="notes", title="Reproduction"))
     return result
 

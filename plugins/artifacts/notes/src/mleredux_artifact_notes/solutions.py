@@ -11,7 +11,7 @@ from pathlib import Path
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Artifact, Run
-from mleredux.plugin.files import IntakeLimits, open_below, walk_files
+from mleredux.plugin.files import IntakeLimits, open_below, walk_files, write_atomically
 from mleredux_rollout import Step, step_extra
 
 MAX_SOLUTIONS = 500
@@ -143,7 +143,7 @@ def produce_diff(run: Run) -> Artifact | None:
     solutions = solutions_of(run)
     if len(solutions) < 2:
         return None
-    (run.path / PATH).write_text(diff_of(solutions), encoding="utf-8", errors="replace")
+    write_atomically(run.path / PATH, diff_of(solutions).encode("utf-8", "replace"))
     return Artifact(path=PATH, media_type="text/x-diff", producer="notes", title="Changes from solution to solution")
 
 

@@ -9,10 +9,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.models import ResultVerdict
 from mleredux.models.formats import counted
 from mleredux.plugin.artifact import Artifact, Report, Run
+from mleredux.plugin.files import write_atomically
 from mleredux_rollout import texts_of
 
 from mleredux_audit_conduct.predictions import hand_written
@@ -76,10 +77,15 @@ def check(
 
 
 def write(run: Run, checked: dict[str, Any]) -> list[Artifact]:
-    """Write the check in both formats."""
-    (run.path / "conduct.json").write_text(json.dumps(checked, indent=1) + "\n", encoding="utf-8")
-    text = as_markdown(checked)
-    (run.path / "conduct.md").write_text(text, encoding="utf-8", errors="replace")
+    """Write the check in both formats.
+
+    Raises:
+        MlereduxError: A file can't be written.
+    """
+    texts = {"conduct.json": json.dumps(checked, indent=1) + "\n", "conduct.md": as_markdown(checked)}
+    with file_errors(MlereduxError, f"The check of run {run.id} can't be written", f"Check the files in {run.path}."):
+        for name, text in texts.items():
+            write_atomically(run.path / name, text.encode("utf-8", "replace"))
     return [
         Artifact(path="conduct.json", media_type="application/json", producer="conduct", title="Conduct: findings"),
         Artifact(path="conduct.md", media_type="text/markdown", producer="conduct", title="Conduct: lines to review"),
