@@ -260,7 +260,7 @@ def write(known: dict[str, Any], wanted: int, command: str) -> str:
         parts=PARTS if known.get("in parts") else "",
         machine=machine(),
         bound=BOUND,
-        above=f"; above it: {', '.join(f'`{name}`' for name in above)}." if above else ", which is met.",
+        met=f"not met by {', '.join(f'`{name}`' for name in above)}" if above else "met",
         summary=table(*summary),
         table=table(*rows),
         times=table(*taken),
@@ -287,10 +287,10 @@ Each technique is applied to the starter competitions and to real Kaggle data, u
 `perfect` knows the truth and recommends the strong choice. The others try to game the score: `everything` lists
 everything possible, `empty` as little as the format allows, `example` copies the description's example,
 `contradicting` claims one thing and recommends another, and `textbook` always gives the same answer. The table shows
-the scores of their facts, which their scores never exceed. The goal is at most {bound} on each instance{above}
+the scores of their facts, which their scores never exceed. The goal, at most {bound} on each instance, is {met}.
 
 score = facts · (0.3 + 0.7 · efficacy); if the data does not distinguish a strong choice from a naive one beyond noise,
-efficacy is – and score = facts. *Decided* counts the tasks on which it does. ± is the standard error over splits.
+efficacy is – and score = facts. *Decided* counts the tasks on which it does so. ± is the standard error over splits.
 
 ## Summary
 
