@@ -178,8 +178,8 @@ and strong choices).
 
 `source` counts correctly, as `constant` and `perfect` do, but measures none of the properties on which a judgment
 depends; it
-gives the answers that the planting code makes most probable: which features drift far, that few features are
-predictive, that probabilities are overconfident.
+gives the answers that the planting code makes most probable: which features drift far, and that few features are
+predictive and probabilities are overconfident.
 
 {defaults}
 
