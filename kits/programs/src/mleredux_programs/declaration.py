@@ -95,8 +95,9 @@ It defines `load(folder)`, which loads the files next to it in the archive and r
   It returns a list of predictions, each a value, or a dictionary with a value per column""",
     "service": """\
 It is an HTTP server on 127.0.0.1; its first argument and the variable `PORT` contain the port. It answers
-  `POST /predict`, whose body is a JSON object with the columns of `sample_inputs.csv` (all values are strings), with
-  the prediction as a JSON object. It gets up to {clients} concurrent requests; answer each in {deadline} seconds""",
+  `POST /predict` with the prediction as a JSON object; the request's body is a JSON object with the columns of
+  `sample_inputs.csv` (all values are strings). It gets up to {clients} concurrent requests; answer each within
+  {deadline} seconds""",
     "policy": """\
 It defines `act(observation)`, which returns an action, and optionally `reset()`, which is called before each
   episode""",

@@ -21,9 +21,9 @@ class MetricAnalysis(Document):
     """The predictions that are scored: probabilities (or scores) of classes, classes, or numbers."""
     better: Literal["higher", "lower"]
     ignores: list[Ignored] = Field(max_length=5)
-    """Changes of the predictions on which the score never depends."""
+    """Changes to the predictions that never affect the score."""
     constant: float | dict[Name, Share]
-    """The best constant prediction: a number, or the share of each class (1 for one class if the metric asks for
+    """The best constant prediction: a number, or the share of each class (1 for one class if the metric requires
     labels)."""
     constant_score: float
     """Its score on the rows of predictions.csv."""
