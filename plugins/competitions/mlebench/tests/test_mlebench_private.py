@@ -141,7 +141,7 @@ def _texts(folder: Path) -> Iterator[tuple[str, bytes]]:
 def test_ids_are_new_in_every_file_or_the_note_says_what_remains(name: str, shared: Path, tmp_path: Path) -> None:
     task: Any = Catalogue().task(f"{name}+private")
     assert "are still Kaggle's, so only a closed network" in task.note
-    assert "with new ids" in task.note or "It keeps the " in task.note
+    assert "with new ids" in task.note or "The test set keeps the " in task.note
     with zipfile.ZipFile(shared / "golden" / name / "raw.zip") as archive:
         archive.extractall(tmp_path / "raw")
     expected = json.loads((shared / "golden" / name / "expected.json").read_text())

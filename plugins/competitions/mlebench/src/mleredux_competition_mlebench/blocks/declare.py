@@ -212,8 +212,9 @@ def private(task: Competition) -> Competition:
             "prepare": task.prepare.with_settings(salt=salt, id_columns=task.submission.id_columns, id_pattern=pattern),
             "checksums": {},
             "variants": {},
-            "note": f"The test set is this installation's own{', with new ids' if renames else ''}: thresholds and "
-            f"leaderboard are of the published split.{f' It keeps {kept}.' if kept else ''} The contents of its rows "
-            "and files are still Kaggle's, so only a closed network prevents agents from looking them up.",
+            "note": f"The test set is this installation's own{', with new ids' if renames else ''}: the thresholds and "
+            f"the leaderboard are those of the published split.{f' The test set keeps {kept}.' if kept else ''} The "
+            "contents of its rows and files are still Kaggle's, so only a closed network prevents agents from looking "
+            "them up.",
         }
     )
