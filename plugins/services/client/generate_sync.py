@@ -1,7 +1,8 @@
 """Generate the synchronous client from the asynchronous one: `python generate_sync.py`.
 
-`async` and `await` go, names with a counterpart get it, and a line `# sync: …` becomes the line itself. The build does
-this (`hatch_build.py`), and so does pytest before it collects tests (`conftest.py`); git ignores the result.
+`async` and `await` are removed, names are replaced by their counterparts, and a line `# sync: …` becomes the code in
+the comment. The build does this (`hatch_build.py`), and so does pytest before it collects tests (`conftest.py`); git
+ignores the result.
 """
 
 from __future__ import annotations

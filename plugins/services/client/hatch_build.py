@@ -1,4 +1,4 @@
-"""Generates the synchronous client when a wheel, also an editable one, is built."""
+"""Generates the synchronous client when a wheel is built, even an editable one."""
 
 from __future__ import annotations
 

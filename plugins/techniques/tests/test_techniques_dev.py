@@ -150,7 +150,7 @@ def test_scores_are_counted_limited_and_in_the_ledger(tmp_path, sandbox):
     events = [event.data["score"] for event in Run(path).events() if event.type == "dev_score"]
     assert events == [uniform["score"], certain["score"]]
     assert "score.sh" in (path / "task" / "instructions.md").read_text()
-    assert "Scores on held-back rows" in (path / "report.html").read_text()
+    assert "Scores on held-out rows" in (path / "report.html").read_text()
     reported = json.dumps(record["report"])
     assert "could get scores" in reported, "every report says how the result came about"
 

@@ -130,7 +130,7 @@ class Nodes(Protocol):
     """Submits runs to executors, and changes their data in object stores."""
 
     def execute(self, pipeline: Pipeline, runs: Sequence[Run]) -> None:
-        """Execute runs at the pipeline's executor until they end; runs submitted by an earlier call are only followed.
+        """Execute runs on the pipeline's executor until they end; runs submitted by an earlier call are only monitored.
 
         Raises:
             ExecutorError: The executor refused the runs, or none of its nodes is large enough for one of them.

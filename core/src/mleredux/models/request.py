@@ -151,7 +151,7 @@ class Request(Model):
             agents: Ids, references or paths.
             seeds: The seeds; None: the default seed.
             limits: Limits that differ from the agents' own.
-            context: A text to append to each agent's instructions.
+            context: Text to append to each agent's instructions.
             arm: Other fields of `Arm`.
 
         Raises:

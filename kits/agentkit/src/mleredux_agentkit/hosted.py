@@ -18,7 +18,7 @@ from mleredux_agentkit.task import Task
 from mleredux_agentkit.workspace import MAX_OUTPUT, Completed
 
 _LIBRARIES = ("numpy", "pandas", "sklearn")
-"""Names in code for which a process is forked that has imported these libraries, which is larger."""
+"""Code with one of these names runs in a fork of a larger process, which has imported these libraries."""
 _MOST_CHARACTERS = 20_000
 Call = Callable[[Mapping[str, Any], Sequence[int], str, Mapping[str, str], float | None], int | None]
 

@@ -23,7 +23,7 @@ MAX_LINE = 1 << 16
 MAX_ANSWER = 1 << 20
 """Maximum length of the line of a response, in bytes."""
 MAX_CONTENT = 1 << 27
-"""Maximum size of the content that may follow it, in bytes."""
+"""Maximum size of the content that may follow the line, in bytes."""
 
 
 class NoSession(Exception):

@@ -177,7 +177,7 @@ class Attached:
         if self.run.state is State.CANCELLED:
             cause, then = " by cancellation", "the submission file was not graded"
         elif report is None:
-            then = "the submission file is graded as it was"
+            then = "the submission file is being graded as it was then"
         else:
             then = (
                 f"the submission file was graded as it was: it is {'valid' if report.valid_submission else 'invalid'}"

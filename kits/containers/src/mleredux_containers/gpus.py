@@ -27,7 +27,7 @@ _KIND = "nvidia.com/gpu"
 _SHARED = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 _HINT = (
     "Write a specification: `nvidia-ctk cdi generate --device-name-strategy=index --device-name-strategy=uuid "
-    "--output=/etc/cdi/nvidia.yaml`, again whenever GPUs or MIG slices change."
+    "--output=/etc/cdi/nvidia.yaml`, and again whenever GPUs or MIG slices change."
 )
 
 

@@ -220,7 +220,7 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
     limit = declared.max_image_mb
     if limit is not None and image.size_mb > limit:
         raise AgentBroken(
-            f"The image of agent {agent.id} has {image.size_mb:,} MB; the limit is {limit:,} MB.",
+            f"The image of agent {agent.id} takes up {image.size_mb:,} MB; the limit is {limit:,} MB.",
             hint="Install fewer packages, or start from a smaller base image.",
         )
     return _open_home(engine, log, image, tag)

@@ -254,7 +254,7 @@ def from_context(build: Build) -> Recipe:
     if not (context / build.dockerfile).is_file():
         raise BuildFailed(
             f"There is no {build.dockerfile} in {context}.",
-            hint="Fix `context` and `dockerfile` of the agent's build.",
+            hint="Fix `context` and `dockerfile` in the agent's build.",
         )
     ignore = context / ".dockerignore"
     lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.is_file() else []
@@ -284,7 +284,7 @@ def _package_files(package: str) -> dict[str, Path | bytes]:
     if spec is None or not (spec.submodule_search_locations or spec.origin):
         raise BuildFailed(
             f"The agent's build names the package {package!r}, which can't be imported here.",
-            hint="Install it, or fix `packages` of the agent's build.",
+            hint="Install it, or fix `packages` in the agent's build.",
         )
     place = f"agent/{package.replace('.', '/')}"
     if not spec.submodule_search_locations:

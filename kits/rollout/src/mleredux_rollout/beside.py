@@ -61,8 +61,8 @@ def find_beside(script: Path) -> Beside:
     """Find the files and folders in a script's folder that belong to it.
 
     These are modules and packages that it imports, directly or indirectly; programs and small files whose names occur
-    in its text; small folders whose name occurs there, and the name of a file in them; and `requirements.txt`. If it
-    may choose modules at run time, all modules and packages next to it belong to it. Links out of the folder
+    in its text; small folders whose name occurs there, as does the name of a file in them; and `requirements.txt`. If
+    it may choose modules at run time, all modules and packages next to it belong to it. Links out of the folder
     count only if they lead to programs or packages. Nothing is executed.
     """
     present = {path.name: path for path in script.parent.iterdir() if path.name not in LEFT_OUT}
@@ -216,5 +216,5 @@ def _add_call(needs: _Needs, scope: Scope, call: ast.Call) -> None:
 
 
 def _of_text(text: str) -> _Needs:
-    """Return the needs of a text that is not a Python program, from its words."""
+    """Return the needs of text that is not a Python program, from its words."""
     return _Needs(set(_IMPORTED.findall(text)), set(_WORD.findall(text)), _COMPUTED.search(text) is not None)

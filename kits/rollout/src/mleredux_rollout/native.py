@@ -24,7 +24,7 @@ from mleredux_rollout.models import (
 MAX_LINES = 20_000
 """Maximum number of lines of a log to read."""
 MAX_TEXT = 200_000
-"""Maximum number of characters that a reader keeps of a text; the middle of longer texts is omitted."""
+"""Maximum number of characters that a reader keeps of any text; the middle of longer text is omitted."""
 
 
 def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool = False) -> bytes:

@@ -42,7 +42,7 @@ class Cells:
 
 
 def in_blocks(y_true: Cells, y_pred: Cells) -> Iterator[tuple[Array, Utf8, Utf8]]:
-    """Yield matched cells, some thousand rows at a time, so that derived values stay in the processor's cache.
+    """Yield matched cells, a few thousand rows at a time, so that derived values stay in the processor's cache.
 
     Args:
         y_true: The matched true cells.

@@ -105,7 +105,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, view
     findings.expect("sockets", view["listen"] == "listens", f"sockets in temporary folders: {view['listen']}.")
     folders = [env[f"MLEREDUX_{name}_DIR"] for name in ("TASK", "DATA", "OUTPUT", "SCRATCH")]
     odd = [folder for folder in folders if shlex.quote(folder) != folder]
-    findings.expect("plain paths", not odd, f"commands can't take paths of the agent's folders: {', '.join(odd)}.")
+    findings.expect("plain paths", not odd, f"paths of the agent's folders need quotes: {', '.join(odd)}.")
     if not bench.sandbox.capabilities.isolated:
         findings.good("isolation", "not checked: it declares that it is not a security boundary")
         return
@@ -113,7 +113,7 @@ def _check_surroundings(findings: Findings, bench: Bench, started: Started, view
         findings.expect(name, view[name] != "written", "the agent can change read-only files.")
     mounts = re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), view["mounts"])
     hidden = find_disk(started.launch.control_dir.parent).enforced_by == "walk" or str(bench.store.path) not in mounts
-    findings.expect("mounts", hidden, "the agent's table of mounts shows paths of the runs directory.")
+    findings.expect("mounts", hidden, "the agent's mount table shows paths in the runs directory.")
     findings.expect("answers", view["answers"] == "unseen", "the agent sees the answers.")
     findings.expect("network", "reached" not in view["host"], "with network `none`, the agent reaches the host.")
 
@@ -193,10 +193,10 @@ def _check_sweep(findings: Findings, bench: Bench) -> None:
         started.ready(_WAIT)
         run_id, owner = started.launch.run_id, started.launch.owner
         of_others = list(bench.sandbox.sweep("0" * 16, lambda _run: False))
-        findings.expect("sweep of others", run_id not in of_others, "sweep() takes runs of another owner.")
+        findings.expect("sweep of others", run_id not in of_others, "sweep() removes runs of another owner.")
         of_living = list(bench.sandbox.sweep(owner, lambda _run: True))
         running = run_id not in of_living and started.handle.poll() is None
-        findings.expect("sweep of the living", running, "sweep() takes runs that are alive.")
+        findings.expect("sweep of the living", running, "sweep() removes runs that are alive.")
         swept = list(bench.sandbox.sweep(owner, lambda _run: False))
         findings.expect("sweep", run_id in swept, f"sweep() does not name the run left behind, only {swept}.")
         _expect_silence(findings, "sweep ends all", started)

@@ -99,7 +99,7 @@ def _check_declaration(findings: Findings, task: Task, catalogue: Catalogue) -> 
         steps = [thresholds.gold, thresholds.silver, thresholds.bronze]
         ordered = sorted(steps, reverse=task.direction == "maximize") == steps
         findings.expect(
-            "thresholds", ordered, f"gold, silver, bronze are {steps}, which is not the order of {task.direction}."
+            "thresholds", ordered, f"gold, silver and bronze are {steps}, which contradicts {task.direction}."
         )
     if task.leaderboard is not None:
         from mleredux._core.data.medals import read_leaderboard

@@ -149,7 +149,7 @@ def test_a_new_token_is_all_that_stands_on_stdout(admin: StandIn) -> None:
     admin.answers["POST /v1/tokens"] = answer(made, 201)
     arguments = ("--name", "ci", "--scope", "read", "--expires-in", "30d", "--user", "bob", "--project", "lab")
     told = mleredux("account", "token", "create", *arguments)
-    assert told.code == 0 and told.out == "mlr_new\n" and "not shown again" in told.err
+    assert told.code == 0 and told.out == "mlr_new\n" and "not be shown again" in told.err
     body = {"name": "ci", "scopes": ["read"], "expires_in": 2592000, "user": "u2", "project": "p2"}
     assert admin.bodies("POST", "/v1/tokens") == [body]
 
@@ -170,7 +170,7 @@ def test_webhooks_are_made_tried_and_deleted(admin: StandIn) -> None:
     admin.answers["GET /v1/webhooks/w1/deliveries"] = page(message)
     admin.answers["DELETE /v1/webhooks/w1"] = Answer(204, b"", {})
     told = mleredux("account", "webhook", "create", hook["url"], "--event", "run.ended", "--project", "lab")
-    assert told.out == "whsec_new\n" and "not shown again" in told.err
+    assert told.out == "whsec_new\n" and "not be shown again" in told.err
     asked = {"url": hook["url"], "events": ["run.ended"], "project": "lab"}
     assert admin.bodies("POST", "/v1/webhooks") == [asked]
     assert "https://ci.example/x" in mleredux("account", "webhook", "list").out

@@ -31,7 +31,7 @@ from mleredux.plugin.command import json_option, print_json, runs_dir_option
     type=click.Choice(["graded", "unfiltered", "sham", "checklist"]),
     default="graded",
     show_default=True,
-    help="Graded findings, or a text of the same length to compare them with.",
+    help="Graded findings, or text of the same length to compare them with.",
 )
 @click.option("--other", "others", multiple=True, metavar="TASK", help="A task whose findings the sham uses.")
 @runs_dir_option

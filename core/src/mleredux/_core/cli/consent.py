@@ -132,7 +132,7 @@ def statement(agent: Agent, protected: frozenset[str]) -> list[str]:
         "open": "an open network: any public host",
     }
     return [
-        f"Agent {agent.id} of {agent.reference} requests:",
+        f"Agent {agent.id} from {agent.reference} requests:",
         f"  network   {network[agent.network]}",
         *(f"  variable  {name}{_variable_note(name, protected)}" for name in requests.variables),
         *(f"  host      {name}, while it runs" for name in requests.hosts),

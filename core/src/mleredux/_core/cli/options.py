@@ -153,7 +153,7 @@ data_dir_option = local_option(
 
 
 class _Written(click.ParamType[Any]):
-    """A value that `read` returns for a text, or a `ValueError` with a sentence."""
+    """A value that `read` returns for text, or a `ValueError` with a sentence."""
 
     read: Callable[[Any], Any]
 
@@ -234,7 +234,7 @@ class Pair(click.ParamType[str]):
 
 
 def check_values(command: click.Command) -> None:
-    """Make a command refuse numbers that are not finite, and texts that should be `NAME=VALUE`, as usage errors."""
+    """Make a command refuse non-finite numbers, and text that should be `NAME=VALUE` but is not, as usage errors."""
     for each in command.commands.values() if isinstance(command, click.Group) else ():
         check_values(each)
     for param in command.params:

@@ -49,7 +49,7 @@ def print_table(
     *,
     as_json: bool = False,
 ) -> None:
-    """Print rows in aligned columns, as wide as the terminal; trailing columns that do not fit are listed below it.
+    """Print rows in aligned columns, as wide as the terminal; columns that do not fit are listed below the table.
 
     Args:
         rows: The rows.

@@ -201,7 +201,7 @@ _PROVIDED = {
     "grade_jsonl": ("grades lists of submissions", "mleredux-grading"),
     "smoke_run": ("executes smoke runs", "mleredux-agent-repo"),
 }
-"""What the entry points of the group `mleredux.api` do, and packages that have them."""
+"""What the entry points of the group `mleredux.api` do, and which packages provide them."""
 _KEPT_DAYS = 30
 _ENDINGS = (".dist-info", ".egg-info")
 

@@ -51,11 +51,11 @@ _FRAME = re.compile(r'(?m)^ *File "(?!<|[^"]*(?:-packages|/lib/python3))([^"]+)"
 _ERROR = re.compile(r"MemoryError|Cannot allocate memory|Killed|command not found|: not found|[Ee]rror\b")
 _UNDECLARED = re.compile(r"No module named")
 _PACKAGES = (
-    'Declare the packages that the agent needs: `# dependencies = ["NAME"]` at the top of a script (PEP 723), or a '
-    "line of requirements.txt next to it or of the manifest of its folder; an isolated sandbox has no others."
+    'Declare the packages that the agent needs: with `# dependencies = ["NAME"]` at the top of a script (PEP 723), in '
+    "requirements.txt next to it, or in the manifest of its folder; an isolated sandbox has no others."
 )
 _WHERE = (
-    "The data is in the folder $MLEREDUX_DATA_DIR, and files of a script's own folder are in $MLEREDUX_AGENT_DIR; "
+    "The data is in the folder $MLEREDUX_DATA_DIR, and files from a script's own folder are in $MLEREDUX_AGENT_DIR; "
     "the working directory is the output folder."
 )
 

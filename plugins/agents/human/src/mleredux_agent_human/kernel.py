@@ -23,7 +23,7 @@ class _Tee:
         self._stream, self._kept, self._left = stream, kept, _MAX_OUTPUT
 
     def write(self, text: str) -> int:
-        """Write a text and record it."""
+        """Write text and record it."""
         self._kept.append(text[: self._left])
         self._left -= len(self._kept[-1])
         return int(self._stream.write(text))

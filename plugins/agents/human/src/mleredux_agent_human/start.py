@@ -40,7 +40,7 @@ You are in the folder of your run; everything in it is kept. Read instructions.m
 and description.md in $MLEREDUX_TASK_DIR; the data is in $MLEREDUX_DATA_DIR.
   submit [FILE]  check a submission and keep it; the last one counts
   clock          show the remaining time
-  finish         end, as `exit` and Ctrl-D do; {feedback}
+  finish         end the session, as `exit` and Ctrl-D do; {feedback}
 If this terminal is closed, nothing is lost; return with
   mleredux human start --attach {run}
 """

@@ -100,7 +100,7 @@ def read_folder(folder: Path) -> dict[str, Entry]:
         if isinstance(name, str) and name not in _HELPERS and isinstance(value, dict) and "start" in value
     }
     if not entries:
-        raise _invalid(f"{path} has no agent, which is an entry with `start` and `dockerfile`")
+        raise _invalid(f"{path} defines no agent (an entry with `start` and `dockerfile`)")
     return entries
 
 
@@ -143,7 +143,7 @@ def _mapping(value: dict[str, Any], key: str, where: str) -> dict[Any, Any]:
     if mapping is None:
         return {}
     if not isinstance(mapping, dict) or any(isinstance(item, dict | list) for item in mapping.values()):
-        raise _invalid(f"{where} has {key} that are not a mapping of names to plain values")
+        raise _invalid(f"{where} has {key} that do not map names to plain values")
     return mapping
 
 

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
 @grant_options
 @click.option("--base-image", metavar="IMAGE", help="Base image for the agent. [env: MLEREDUX_BASE_IMAGE]")
-@click.option("--logs", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs of build and run here.")
+@click.option(
+    "--logs", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs of the build and the run here."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def command(
@@ -127,5 +129,5 @@ def _build_and_run(
             note_passed(agent, str(run.use.image))
             counts = "; the next runs of this version in this environment need no smoke run"
         score = f"{report.metric} {plain(report.score or 0.0, 6)}"
-        show("smoke run", f"{smoke.task}: {score}, {seconds:.0f} s with building{counts}")
+        show("smoke run", f"{smoke.task}: {score}, {seconds:.0f} s including the build{counts}")
         return 0

@@ -93,12 +93,12 @@ def terminal_text(data: bytes) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text with control and bidirectional characters escaped, so that they can't mislead readers."""
+    """Return text with control and bidirectional characters escaped, so that they can't mislead readers."""
     return _DECEIVING.sub(lambda match: match[0].encode("unicode_escape").decode(), text)
 
 
 def cut(text: str, limit: int) -> tuple[str, int]:
-    """Return the first characters of a text, and the number of omitted ones."""
+    """Return the first characters of text, and the number of omitted ones."""
     return (text, 0) if len(text) <= limit else (text[:limit], len(text) - limit)
 
 

@@ -329,7 +329,7 @@ def _ledger(report: Report | None) -> list[Fact]:
     ]
     if ledger.dev_scores:
         bits = f"at most {plain(ledger.dev_bits, 3)} bits about these rows"
-        signals.append(Fact("Scores on held-back rows", f"{ledger.dev_scores:,}", note=bits, file="events.jsonl"))
+        signals.append(Fact("Scores on held-out rows", f"{ledger.dev_scores:,}", note=bits, file="events.jsonl"))
     if (limit := ledger.disk) is not None:
         held = "by its own file system" if limit.enforced_by == "volume" else "by counting files during the run"
         signals.append(Fact("Disk limit", megabytes(limit.limit_mb), note=f"enforced {held}"))

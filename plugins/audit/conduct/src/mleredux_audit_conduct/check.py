@@ -100,7 +100,7 @@ def as_markdown(checked: dict[str, Any]) -> str:
         f"# Conduct in run {checked['run']}",
         "",
         f"{counts}. These are lines to review, not verdicts: a pattern can't recognize intentions.",
-        f"Checked {len(checked['looked_at'])} texts, compared the code with {len(checked['compared_with'])} others.",
+        f"Checked {len(checked['looked_at'])} texts and compared the code with {len(checked['compared_with'])} others.",
     ]
     if judged := checked.get("judge"):
         reason = judged.get("error") or f"{judged['unfounded']} of its findings did not quote an existing line"

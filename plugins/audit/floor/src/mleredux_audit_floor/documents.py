@@ -180,7 +180,7 @@ def _invalid(best: dict[str, Any], content: bytes) -> Iterator[tuple[str, bytes]
     faults: dict[str, Any] = {
         "the document is a list": [best],
         "the document is null": None,
-        "the document is a text": content.decode(),
+        "the document is plain text": content.decode(),
         "there are no fields": {},
         "a field is missing": {name: value for name, value in best.items() if name != first},
         "a field is unknown": {**best, "unknown": 1},

@@ -203,7 +203,7 @@ def _columns(public: Path, sample: Path, read: Sample) -> Iterator[tuple[str, li
 
 
 def _mean(values: list[str], average: Callable[[list[float]], float] = statistics.fmean) -> str:
-    """Return the average of numbers; an empty text if there are none, or other values."""
+    """Return the average of numbers; an empty string if there are none, or other values."""
     try:
         return f"{average([float(value) for value in values]):.9g}"
     except ValueError:

@@ -66,7 +66,7 @@ class AuditReport(Model):
         lines[0] += f"{self.tables} tables checked."
         for finding in self.findings:
             figure = finding.statistic
-            compared = f"{figure.name} {plain(figure.value, 4)}, reported from {plain(figure.threshold, 4)}"
+            compared = f"{figure.name} {plain(figure.value, 4)}, reported at {plain(figure.threshold, 4)} or more"
             if figure.baseline is not None:
                 compared += f"; without a leak {plain(figure.baseline, 4)}"
             if figure.z is not None:

@@ -17,7 +17,11 @@ from mleredux_agents import REWARDS, rule_of
     "--output", "-o", type=click.Path(path_type=Path), required=True, help="The task directory; it must not exist."
 )
 @click.option("--image", default="python:3.13-slim", show_default=True, help="Image with Python and pip to build from.")
-@click.option("--time-limit", type=Duration(), help="Time limit of agents: 90s, 30m, 2h.  [default: the task's, or 1h]")
+@click.option(
+    "--time-limit",
+    type=Duration(),
+    help="Time limit for agents, such as 90s, 30m or 2h.  [default: the task's, or 1h]",
+)
 @click.option("--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Reward rule.")
 @click.option("--invalid", type=float, help="Reward for an invalid submission.  [default: 0; `score` requires one]")
 @data_dir_option
@@ -32,7 +36,7 @@ def command(task: str, output: Path, reward: str, invalid: float | None, **how: 
 
     filled = write_task(task, output, rule_of(reward, invalid), **how)
     if isinstance(filled, str):
-        click.echo(f"{output} does not include the data; run its fetch.sh to fetch it. {filled}")
+        click.echo(f"{output} does not include the data; its fetch.sh downloads it. {filled}")
         return
     solution = "It has no solution." if filled is None else f"The reward of solution/ is {plain(filled, 6)}."
     click.echo(f"{output} has the answers in tests/ and solution/: do not give them to agents. {solution}")

@@ -225,7 +225,7 @@ def _files(path: Path) -> list[Path]:
                 place = Path(parent) / name
                 if place.is_symlink() or not (place.is_dir() or place.is_file()):
                     raise MlereduxError(
-                        f"{place} is a link or device.", hint="Replace it with a file, then import again."
+                        f"{place} is a link or a device.", hint="Replace it with a file, then import again."
                     )
             paths += [(Path(parent) / name).relative_to(path) for name in names]
             size += sum((Path(parent) / name).stat().st_size for name in names)

@@ -23,7 +23,7 @@ from mleredux_agents import REWARDS, rule_of
 @click.option("--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Reward rule.")
 @click.option("--invalid", type=float, help="Reward for an invalid submission.  [default: 0; `score` requires one]")
 @click.option("--sandbox", metavar="ID", help="Sandbox for episodes.  [default: the best one here]")
-@click.option("--time-limit", type=Duration(), help="Time limit of an episode: 90s, 30m, 2h.  [default: 1h]")
+@click.option("--time-limit", type=Duration(), help="Time limit of an episode, such as 90s, 30m or 2h.  [default: 1h]")
 @runs_dir_option
 @data_dir_option
 def command(

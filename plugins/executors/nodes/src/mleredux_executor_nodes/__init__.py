@@ -47,7 +47,7 @@ class Nodes:
     catalogue: Catalogue
 
     def execute(self, pipeline: Pipeline, runs: Sequence[Run]) -> None:
-        """Execute runs at the pipeline's executor to their end."""
+        """Execute runs on the pipeline's executor to their end."""
         from mleredux_executor_nodes.remote_runs import RemoteRuns
 
         assert pipeline.executor is not None

@@ -29,7 +29,7 @@ from mleredux.plugin.command import (
     "--seeds", "most", type=click.IntRange(2, 1000), default=8, show_default=True, help="Maximum number of seeds."
 )
 @click.option("--sandbox", metavar="ID", help="Sandbox to run in.")
-@click.option("--time-limit", type=Duration(), help="Time limit for the agent: 90s, 30m, 2h.")
+@click.option("--time-limit", type=Duration(), help="Time limit for the agent, such as 90s, 30m or 2h.")
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the agent.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Concurrent runs.")
 @runs_dir_option

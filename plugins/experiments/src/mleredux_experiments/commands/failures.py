@@ -1,4 +1,4 @@
-"""Commands for stored runs: `mleredux runs failures`, why runs fall short by fixed rules, and `mleredux regrade`."""
+"""Commands for stored runs: `mleredux runs failures`, which shows why runs fall short, and `mleredux regrade`."""
 
 from __future__ import annotations
 

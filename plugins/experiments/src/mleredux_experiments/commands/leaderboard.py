@@ -45,7 +45,7 @@ def command(ctx: click.Context, /, measure: str | None, score_given: bool, as_js
             click.echo(f"{row.name}: left out {reasons}.")
         # names that are not those of arms state the setting
         if any(stamp.task.endswith(("+dev", "-dev")) for stamp in results.arms.get(row.name, ())):
-            click.echo(f"{row.name}: could get scores on held-back training rows during its runs (`+dev`).")
+            click.echo(f"{row.name}: could get scores on held-out training rows during its runs (`+dev`).")
 
 
 @click.command("familiarity")

@@ -36,7 +36,7 @@ def log_ratio(values: Values, good: Values, bad: Values) -> float:
     Scores on each task are assumed to be normal, with an unknown mean at each end and an unknown common variance, under
     noninformative priors. With n runs in total, each task contributes (n − 2)/2 · log(S_good/S_bad) + ½
     log(k_good/k_bad), where S is the sum of squares about the means and k the product of the numbers of runs, after the
-    runs are added to that end. So a few runs of the ends do not give strong evidence. On tasks with two values, such as
+    runs are added to that end. So a few runs at the ends do not give strong evidence. On tasks with two values, such as
     medals, each end has an unknown share of the higher one, under Jeffreys' prior, and evidence has a smaller weight.
     """
     from scipy.special import betaln

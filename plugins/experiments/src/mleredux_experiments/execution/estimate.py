@@ -44,7 +44,7 @@ class Estimate:
         most_hours: Sum of the time limits.
         detectable: The smallest difference between two arms that is detected with a power of 80 %, or the smallest
             margin within which equal arms are shown to be equivalent, or not inferior; None if it is unknown or does
-            not exist. With the sequential rule, of the look that detects the smallest.
+            not exist. With the sequential rule, it is that of the look that detects the smallest difference.
         unit: Unit of the difference.
         basis: The source of the variance, or the reason why there is no detectable difference, as text.
         goal: The effect that the design detects, in words that precede the amount.

@@ -1,4 +1,4 @@
-"""Patterns read from files: of lines of console output in many languages (`lines.toml`), and of error messages
+"""Patterns, read from files, for lines of console output in many languages (`lines.toml`) and for error messages
 (`signs.toml`); and measurements that programs print."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def filled(text: str, fragments: Mapping[str, str]) -> str:
-    """Return a text with the names of fragments replaced by the fragments, which may contain other fragments."""
+    """Return text with the names of fragments replaced by the fragments, which may contain other fragments."""
     while (filled := re.sub("<([A-Z_]+)>", lambda name: fragments[name[1]], text)) != text:
         text = filled
     return text
@@ -39,7 +39,7 @@ def is_error(line: str) -> bool:
 
 
 def is_prose(line: str) -> bool:
-    """Return whether a line is a warning, a text about possible problems, or prose by an agent."""
+    """Return whether a line is a warning, text about possible problems, or prose by an agent."""
     named = PATTERNS["class"].match(line)
     return PATTERNS["prose"].search(line) is not None and (named is None or named[1].endswith("Warning"))
 

@@ -22,7 +22,7 @@ from mleredux_experiments.results.table import Row
 
 _LOG_BYTES = 4 << 20
 _ANY_HOLES = 1 << 28
-"""The size of a log from which it ends where its first hole begins: holes only take time to read."""
+"""From this size on, a log ends where its first hole begins: reading holes only takes time."""
 _CODE_BYTES = 1 << 20
 _STEP_CHARS = 200_000
 _LINE_CHARS = 1_000

@@ -255,7 +255,7 @@ def repetition(evidence: Evidence) -> Iterator[Finding]:
 
 
 def ended_early(evidence: Evidence) -> Iterator[Finding]:
-    """Yield a finding if an agent that searches ended on its own in a fifth of its time, not above the median."""
+    """Yield a finding if an agent that searches ended on its own within a fifth of its time, not above the median."""
     row = evidence.row
     last = "\n".join(evidence.log[-_LAST:])
     finished = row.status == "done" and evidence.exit_code == 0 and not PATTERNS["spent"].search(last)

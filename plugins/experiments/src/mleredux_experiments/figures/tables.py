@@ -31,7 +31,7 @@ _LEAST = 8
 """Minimum width of columns, in characters."""
 _BOUNDS = ("if missing fail", "if they succeed")
 _ONCE = ("one seed", "some tasks once")
-"""Instead of an error over seeds, if all tasks or some have a single run."""
+"""Shown instead of an error over seeds, if all or some tasks have a single run."""
 _FEW = 3
 """Groups with fewer tasks are not informative, and are left out of tables."""
 
@@ -102,7 +102,7 @@ def is_numeric(table: Table, column: int) -> bool:
 
 
 def cut(text: str, size: int) -> str:
-    """Return a text, truncated if it is longer than a size."""
+    """Return text, truncated if it is longer than a given size."""
     return text if len(text) <= size else f"{text[: size - 1]}…"
 
 
@@ -192,7 +192,7 @@ def score_table(tasks: Sequence[TaskScores]) -> Table:
         ranks = " | ".join("–" if arm.percentile is None else f"{arm.percentile:.1f}" for arm in row.arms)
         medals = " | ".join(str(arm.medals) for arm in row.arms)
         rows.append((row.task, *scores, ranks, medals))
-    title = "Scores: mean ± standard deviation over runs (runs); * is better"
+    title = "Scores: mean ± standard deviation (number of runs); * marks the better arm"
     columns = ("task", *(f"  {name}" for name in names), "percentile", "medals")
     return Table(title, columns, tuple(rows), ("medals", "percentile"))
 

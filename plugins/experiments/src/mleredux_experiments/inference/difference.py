@@ -139,8 +139,8 @@ class Comparison:
 
     @property
     def shown_unit(self) -> tuple[str, float]:
-        """Return the unit in which differences are printed, and how many of it the measure's unit has: for times, a
-        unit that suits the longest."""
+        """Return the unit in which differences are printed, and how many of these make up the measure's unit: for
+        times, a unit that suits the longest."""
         return time_unit(max(max(task.a, task.b) for task in self.tasks)) if self.unit == "h" else (self.unit, 1.0)
 
     def amount(self, value: float, *, plus: bool = False) -> str:

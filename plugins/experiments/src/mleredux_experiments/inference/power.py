@@ -1,5 +1,5 @@
-"""Power of the decision of a comparison: the tasks or seeds needed for a difference, and the difference that a design
-detects; or the margin within which it shows that equal arms are equivalent, or that one is not inferior.
+"""Power of the decision of a comparison: the tasks or seeds needed to detect a difference, and the difference that a
+design detects; or the margin within which it shows that equal arms are equivalent, or that one is not inferior.
 
 The tests are those of the comparison. For up to 12 tasks (up to 30 for shares), the power of sign flips is simulated
 with all flips; with more tasks, the test has the power of Student's t. Decisions within a margin are simulated. A

@@ -58,7 +58,7 @@ class Measure:
         return self.failure if value is None and (not row.valid or row.verdict in UNTRUSTED) else value
 
     def is_ranked(self, rows: Iterable[Row]) -> bool:
-        """Return whether no leaderboard is needed, or some valid submission was ranked by one, if there is any."""
+        """Return whether no leaderboard is needed, no submission is valid, or one of the valid ones was ranked."""
         name = self.name.partition("@")[0]
         valid = [row for row in rows if row.counts and row.valid] if name in _OF_LEADERBOARDS else []
         if not self.share:
@@ -282,7 +282,7 @@ def bounds_of(
 def _padded(
     results: Results, rows: Sequence[Row], chosen: Measure, tasks: Sequence[str], kept: dict[str, Array]
 ) -> dict[str, Array]:
-    """Return the values of all tasks, with failures for missing runs of reports, and for tasks without runs."""
+    """Return the values of all tasks; tasks without runs and, with reports, missing runs count as failures."""
     failure = chosen.failure or 0.0
     if not results.by_report:
         return {task: kept.get(task, np.array([failure])) for task in tasks}

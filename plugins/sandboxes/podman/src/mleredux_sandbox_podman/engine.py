@@ -108,7 +108,7 @@ def info() -> dict[str, Any]:
 
 
 def store_on(folder: Path) -> list[str]:
-    """Return options of `podman` for a store in a folder that shares the default store's images; empty if
+    """Return the `podman` options for a store that is in a folder and shares the default store's images; empty if
     impossible."""
     store = info()["store"]
     if store["graphDriverName"] != "overlay":

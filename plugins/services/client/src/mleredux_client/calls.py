@@ -26,7 +26,7 @@ class Call:
 
     Attributes:
         method: The HTTP method.
-        path: Quoted path below the server's URL.
+        path: Quoted path, relative to the server's URL.
         params: Query parameters; those with lists are repeated.
         json: The JSON body, if there is one.
         form: Fields of a multipart body, besides the file.
@@ -180,7 +180,7 @@ def several(what: str, names: Iterable[T]) -> list[T]:
     """Return names as a list.
 
     Raises:
-        UsageError: It is a single text, which would be split into its letters.
+        UsageError: It is a single string, which would be split into letters.
     """
     if isinstance(names, str):
         raise UsageError(f"`{what}` takes a list of names, not one string.", hint=f"Write {what}=[{names!r}].")

@@ -30,7 +30,7 @@ class Message:
 
 
 class EventParser:
-    """Parses a stream in pieces of any size.
+    """Parses a stream that arrives in pieces of any size.
 
     Attributes:
         retry: Seconds to wait before reconnecting, if the server specified it.

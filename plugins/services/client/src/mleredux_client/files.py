@@ -80,7 +80,7 @@ def is_downloaded(target: Path, artifact: Artifact) -> bool:
 
 
 class Partial:
-    """An unfinished download: a file with its first bytes, which is moved to the target at the end.
+    """An unfinished download: a file that contains its first bytes, and is moved to the target at the end.
 
     Several threads and processes may download the same file concurrently: all but the first one use separate files.
 

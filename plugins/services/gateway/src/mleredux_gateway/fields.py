@@ -24,7 +24,7 @@ class Kept:
     what: str
 
 
-SCALAR = Kept("a text, a number or a boolean")
+SCALAR = Kept("a string, a number or a boolean")
 COUNT = Kept("a positive integer")
 FREE = Kept("any JSON")
 SCHEMA = Kept("a JSON schema without references to other documents")
@@ -60,7 +60,7 @@ def _shape(described: Any) -> Any:
     """Return a shape that `fields.toml` describes.
 
     A shape is one of the above; a dict: an object with these fields; a list: a list of this shape; a tuple: any of
-    these; a frozenset: a text that must be one of these values.
+    these; a frozenset: a string that must be one of these values.
     """
     if isinstance(described, str):
         return KINDS[described] if described in KINDS else _shape(_TABLES["shapes"][described])

@@ -30,7 +30,7 @@ class Record:
 
     Args:
         folder: The run's folder `llm`.
-        mask: Masks secrets in a text.
+        mask: Masks secrets in text.
     """
 
     def __init__(self, folder: Path, mask: Callable[[str], str]) -> None:

@@ -27,7 +27,7 @@ class Replay:
         source: The id of the recorded run.
         calls: Calls as returned by `read_calls`.
         renamed: Texts of the recorded run with their replacements in this run: its folder and its id.
-        mask: Masks secrets in a text, as in the record.
+        mask: Masks secrets in text, as in the record.
 
     Attributes:
         repeated: Number of calls that were answered.
@@ -104,7 +104,7 @@ def _compared(body: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
-    """Return where two requests first differ, and the content of each there."""
+    """Return where two requests first differ, and what each contains there."""
     if isinstance(before, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*before, *now)):
             if before.get(name) != now.get(name):
@@ -123,7 +123,7 @@ def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
 
 
 def _shown(value: Any, start: int) -> str:
-    """Return a value for a sentence; for a text, an excerpt around the position where it differs."""
+    """Return a value for a sentence; for text, an excerpt around the position where it differs."""
     if value is None or value == []:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value)

@@ -42,7 +42,7 @@ class _Part(BaseModel):
 
 
 class When(_Part):
-    """Conditions for a rule to apply; all given ones must contain. Patterns are searched for; `.` matches newlines, `^`
+    """Conditions for a rule to apply; all given ones must hold. Patterns are searched for; `.` matches newlines, `^`
     and `$` match at every line."""
 
     last: Patterns = []
@@ -207,9 +207,9 @@ def load_scenario(source: Path | str | Mapping[str, Any], folder: Path | None = 
 
 
 def fill(value: Any, groups: Mapping[str, str], files: Mapping[str, str]) -> Any:
-    """Replace placeholders with files and matched groups in a text, or in all texts of a value.
+    """Replace placeholders with files and matched groups in a string, or in all strings of a value.
 
-    A text that consists of a single group's placeholder becomes a number if the group is numeric.
+    A string that consists of a single group's placeholder becomes a number if the group is numeric.
     """
     if isinstance(value, dict):
         return {name: fill(part, groups, files) for name, part in value.items()}

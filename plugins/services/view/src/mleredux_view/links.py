@@ -13,7 +13,7 @@ Linked = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 
 
 def served(root: str) -> Callable[..., str]:
-    """Return the function `link` for a server below a path."""
+    """Return the function `link` for a server mounted at a path."""
 
     def link(*parts: object, **query: object) -> str:
         path = "/".join(quote(str(part), safe="") for part in parts)

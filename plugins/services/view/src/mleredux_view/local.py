@@ -264,7 +264,7 @@ def _rows_after(rows: list[Record], query: RunQuery) -> list[Record]:
 
 
 def version_of(run: Path) -> str:
-    """Return a text, built from the sizes of the run's files, that changes when the run does."""
+    """Return a string, built from the sizes of the run's files, that changes when the run does."""
     return "-".join(str(_size(run / name)) for name in _WATCHED)
 
 

@@ -82,7 +82,7 @@ class LogFile:
         return lines
 
     def search(self, text: bytes, first: int) -> int | None:
-        """Return the number of the next line that contains a text, ignoring case, starting from a number; None if there
+        """Return the number of the next line that contains text, ignoring case, starting from a number; None if there
         is none."""
         text = text.lower()
         with open_below(self._root, self._name) as file:
@@ -125,7 +125,7 @@ class LogFile:
 
 
 def data_end(file: BinaryIO) -> int:
-    """Return the size of a file or, if it is large, where its first hole begins: holes only take time to read."""
+    """Return the size of a file or, if it is large, where its first hole begins: reading holes only takes time."""
     size = file.seek(0, 2)
     return size if size <= _ANY_HOLES else min(size, file.seek(0, os.SEEK_HOLE))
 

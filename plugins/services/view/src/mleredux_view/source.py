@@ -23,7 +23,7 @@ class RunQuery:
 
     Attributes:
         search: Words that must all occur in the run's id, task, agent, experiment, arm or message.
-        wanted: Accepted values by column of `FACETS`; the empty text matches a missing value.
+        wanted: Accepted values by column of `FACETS`; an empty string matches a missing value.
         sort: A column of `SORTED`; runs without a value come last.
         ascending: The order; by default, the newest or highest comes first.
         after: The `RunTable.next` of the previous rows.
@@ -115,7 +115,7 @@ class Source(Protocol):
         """Return submissions to technique tasks made in forms of the site, in the format of `Visit.submissions`."""
 
     def version(self, run_id: str | None = None) -> str:
-        """Return a text that changes when a run does, or any run; cheap enough to call every second."""
+        """Return a string that changes when a run (or any run) does; it is cheap enough to call every second."""
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
         """Stop runs, yielding a sentence on each."""

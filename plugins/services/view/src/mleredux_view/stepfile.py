@@ -91,7 +91,7 @@ class StepFile:
             return None
 
     def _with(self, search: str) -> Iterator[int]:
-        """Yield positions of steps whose JSON contains a text, ignoring case."""
+        """Yield positions of steps whose JSON contains this text, ignoring case."""
         quoted, last = json.dumps(search, ensure_ascii=self._text.isascii())[1:-1], -1
         for place in _places(self._text, quoted):
             at = bisect.bisect_right(self._begins, place) - 1
@@ -158,7 +158,7 @@ def _steps(text: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _places(text: str, wanted: str) -> Iterator[int]:
-    """Yield positions of a text in another, ignoring case, piece by piece."""
+    """Yield positions of one text in another, ignoring case, piece by piece."""
     pattern, lower = re.compile(re.escape(wanted), re.IGNORECASE), wanted.lower()
     for begin in range(0, len(text), _PIECE):
         piece = text[begin : begin + _PIECE + len(wanted) - 1]

@@ -18,7 +18,7 @@ from mleredux_techniques._kit.planting import instances
 from mleredux_techniques._kit.planting.generation import reworded
 
 ACCEPTED = {"text_value": ["future_value", "copy", "noisy_copy"]}
-"""The accepted kinds for a leak: a text that reveals the target may be any of three."""
+"""The accepted kinds for a leak: text that reveals the target may be any of three."""
 HONEST = 3
 """Number of new columns that are equally predictive in both tables."""
 

@@ -32,5 +32,5 @@ def masked(name: str, value: Any) -> Any:
 
 
 def masked_text(text: str) -> str:
-    """Return a text without keys of known formats and without the user and password of URLs."""
+    """Return text without keys of known formats and without the user and password of URLs."""
     return _KEYS.sub(MASK, _ADDRESS.sub(f"{MASK}@", text))

@@ -19,7 +19,7 @@ from mleredux._core.cli.output import print_json, print_table
     default="30d",
     show_default=True,
     metavar="TIME",
-    help="Unused since: 12h, 7d, or a date.",
+    help="Unused since this time, or for this period: 2026-05-01, 12h, 7d.",
 )
 @click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
 @json_option

@@ -57,7 +57,10 @@ _ALL = 10**9
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of runs to list."
 )
 @click.option(
-    "--since", type=Since(), metavar="TIME", help="Only runs created since: 2h, 7d, or a date like 2026-05-01."
+    "--since",
+    type=Since(),
+    metavar="TIME",
+    help="Only runs created since this time, or within this period: 2026-05-01, 2h, 7d.",
 )
 @click.option("--sort", metavar="COLUMN", help="Sort by this column, smallest first; with -COLUMN, largest first.")
 @click.option("--columns", metavar="NAME,…", help="Columns to list, among those that --json prints.")

@@ -67,7 +67,7 @@ class AsyncTokens(_All[TokenInfo]):
         Args:
             name: The token's purpose.
             scopes: Any of `read`, `run`, `grade`, `tokens`, `admin`.
-            project: The only project it may use; None: all of the user's.
+            project: The only project that it may use; None: all of the user's projects.
             expires_in: Its lifetime: seconds, text such as "30d", or a `timedelta`; None: it does not expire.
             user: Id of its owner; only administrators may name another user.
 

@@ -53,7 +53,7 @@ class AsyncArtifactFile:
             return await self._fill(part)
 
     async def download(self, folder: Path | str) -> Path:
-        """Download it into a folder, by its path; existing data is not downloaded again.
+        """Download it to its path inside a folder; data that is already there is not downloaded again.
 
         Raises:
             UnsafePath: The path would be outside the folder.
@@ -170,7 +170,7 @@ class AsyncArtifacts:
         Args:
             path: Path of the archive, which is created only if the download completes.
             format: `zip`, `tar` or `tar.gz`; None: determined by the path's suffix.
-            prefix: Only include files whose path begins with this.
+            prefix: Only include files whose paths begin with this.
         """
         target = Path(path)
         kind = format or next((FORMATS[end] for end in FORMATS if target.name.lower().endswith(end)), None)

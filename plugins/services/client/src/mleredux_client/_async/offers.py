@@ -34,7 +34,7 @@ class AsyncOffers:
         return parse(Task, await self._http.json(calls.get(f"/v1/tasks/{calls.segment(id)}", params)))
 
     def techniques(self) -> AsyncPager[Technique]:
-        """Return techniques; `tasks(technique=…)` has the tasks that a technique derives."""
+        """Return techniques; `tasks(technique=…)` returns the tasks that a technique derives."""
         return AsyncPager(self._http, "/v1/techniques", partial(parse, Technique))
 
     def agents(self) -> AsyncPager[Agent]:

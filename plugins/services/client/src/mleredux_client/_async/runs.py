@@ -139,7 +139,7 @@ class AsyncRun(RunFacts, AsyncResource[RunRecord]):
 
         Args:
             labels: The labels to change; a value of None removes the label.
-            notes: Free text; an empty text removes it.
+            notes: Free text; empty text removes the existing notes.
             priority: From -100 to 100, while it is queued.
             pinned: Whether it is kept regardless of the server's retention rules.
 

@@ -49,13 +49,13 @@ async def follow(http: AsyncHttp, path: str, after: int | None = None) -> AsyncI
         except (httpx.RequestError, MlereduxApiError) as error:
             pause = attempts.after(error, http.url)
         else:
-            ended = Unavailable(f"{http.url} ended a live stream before its end.", hint="Try again.")
+            ended = Unavailable(f"{http.url} closed a live stream prematurely.", hint="Try again.")
             pause = attempts.after(ended, http.url, again=True)
         await async_sleep(max(pause, min(parser.retry or 0.0, _LONGEST_ASKED)))
 
 
 async def read_text(http: AsyncHttp, path: str) -> AsyncIterator[str]:
-    """Yield the current content of a text in pieces; bytes that are not UTF-8 are replaced.
+    """Yield the current content of a text resource in pieces; bytes that are not UTF-8 are replaced.
 
     Raises:
         MlereduxApiError: The server responds with an error, or is unavailable for longer than retries last.
@@ -68,7 +68,7 @@ async def read_text(http: AsyncHttp, path: str) -> AsyncIterator[str]:
 
 
 async def read_bytes(http: AsyncHttp, path: str) -> AsyncIterator[bytes]:
-    """Yield the current content of a text in pieces of bytes; broken connections are resumed.
+    """Yield the current content of a text resource in chunks of bytes; broken connections are resumed.
 
     Raises:
         MlereduxApiError: The server responds with an error, or is unavailable for longer than retries last.

@@ -43,7 +43,7 @@ def token() -> None:
 
 
 @token.command("create")
-@click.option("--name", required=True, help="Purpose of the token: ci, laptop.")
+@click.option("--name", required=True, help="Purpose of the token, such as ci or laptop.")
 @click.option(
     "--scope",
     "scopes",
@@ -52,11 +52,11 @@ def token() -> None:
     help="Scope to grant; can be repeated. [default: read, run, grade]",
 )
 @click.option("--project", metavar="NAME", help="Limit the token to this project.")
-@click.option("--expires-in", type=Duration(), help="Lifetime: 12h, 30d.")
+@click.option("--expires-in", type=Duration(), help="Lifetime, such as 12h or 30d.")
 @click.option("--user", metavar="NAME", help="Owner of the token; for administrators.")
 @with_json
 def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **fields: Any) -> None:
-    """Create a token and print it; it is not shown again."""
+    """Create a token and print it; it will not be shown again."""
     remote = service(ctx)
     expires = fields["expires_in"]
     body = {
@@ -72,7 +72,7 @@ def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_j
         return
     click.echo(token["token"])
     until = f"until {token['expires_at']}" if token["expires_at"] else "until it is revoked"
-    click.echo(f"Scopes: {', '.join(token['scopes'])}; {until}. The token is not shown again.", err=True)
+    click.echo(f"Scopes: {', '.join(token['scopes'])}; {until}. The token will not be shown again.", err=True)
 
 
 add_list(
@@ -207,9 +207,9 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
 @click.option("--concurrent-runs", type=click.IntRange(min=0), help="Maximum number of concurrent runs.")
 @click.option("--queued-runs", type=click.IntRange(min=0), help="Maximum number of queued runs.")
 @click.option("--cpus", type=click.FloatRange(min=0), help="Maximum number of CPUs across all its runs.")
-@click.option("--memory", "memory_mb", type=Megabytes(), help="Maximum memory of all its runs: 16g.")
+@click.option("--memory", "memory_mb", type=Megabytes(), help="Maximum memory of all its runs, such as 16g.")
 @click.option("--gpus", type=click.IntRange(min=0), help="Maximum number of GPUs across all its runs.")
-@click.option("--disk", "disk_mb", type=Megabytes(), help="Maximum disk space of all its runs: 100g.")
+@click.option("--disk", "disk_mb", type=Megabytes(), help="Maximum disk space of all its runs, such as 100g.")
 @click.option("--llm-tokens", type=click.IntRange(min=0), help="Maximum number of language model tokens.")
 @click.option("--max-time-limit", type=Duration(), help="Maximum time limit of a run.")
 @click.option("--sandbox", "sandboxes", multiple=True, metavar="ID", help="An allowed sandbox, or `isolated`.")

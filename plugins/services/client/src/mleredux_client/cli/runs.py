@@ -55,7 +55,7 @@ def retry(ctx: click.Context, runs: tuple[str, ...], as_json: bool) -> None:
 @click.command(cls=ServerCommand, place="server")
 @click.argument("runs", nargs=-1, required=True)
 @click.option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Set a label; KEY= removes it.")
-@click.option("--note", "notes", metavar="TEXT", help="Replace the notes; an empty text removes them.")
+@click.option("--note", "notes", metavar="TEXT", help="Replace the notes; empty text removes them.")
 @click.option("--priority", type=click.IntRange(-100, 100), help="Priority among your own queued runs.")
 @click.option("--pin/--no-pin", "pinned", default=None, help="Exempt the run from the retention rules, or undo this.")
 @json_option

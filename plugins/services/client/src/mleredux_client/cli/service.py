@@ -97,7 +97,7 @@ class Service(Grades):
         return follow(self._streams, path)
 
     def content(self, path: str) -> Iterator[bytes]:
-        """Yield the current content of a text in pieces of bytes; broken connections are resumed."""
+        """Yield the current content of a text resource in chunks of bytes; broken connections are resumed."""
         return read_bytes(self.http, path)
 
     def download(self, run_id: str, listed: list[dict[str, Any]], folder: Path) -> None:
@@ -149,7 +149,7 @@ class Service(Grades):
             raise NotFound(error.detail, hint="See `mleredux runs`.") from None
 
     def _similar_runs(self, part: str) -> list[dict[str, Any]]:
-        """Return those of the newest runs whose id contains a text."""
+        """Return those of the newest runs whose id contains this text."""
         near = []
         for number, run in enumerate(self.pages("/v1/runs", {}), start=1):
             if part in run["id"]:

@@ -146,7 +146,7 @@ def interruptible(first: Callable[[], None] | None) -> Iterator[None]:
     """Make SIGTERM the same as Ctrl-C: both raise `KeyboardInterrupt`.
 
     Args:
-        first: Called instead for the first of them; as it runs in the signal handler, it must do next to nothing.
+        first: Called instead for the first signal; as it runs in the signal handler, it must do next to nothing.
     """
     interrupted = False
 

@@ -24,13 +24,13 @@ def webhook() -> None:
 @json_option
 @click.pass_context
 def create_webhook(ctx: click.Context, url: str, events: tuple[str, ...], project: str | None, as_json: bool) -> None:
-    """Send events to URL, and print the secret that verifies signatures; it is not shown again."""
+    """Send events to URL, and print the secret that verifies signatures; it will not be shown again."""
     hook = service(ctx).json(create("/v1/webhooks", known({"url": url, "events": events or None, "project": project})))
     if as_json:
         print_json(hook)
         return
     click.echo(hook["secret"])
-    click.echo(f"It is not shown again. Try it: `mleredux account webhook test {hook['id']}`.", err=True)
+    click.echo(f"The secret will not be shown again. Test it: `mleredux account webhook test {hook['id']}`.", err=True)
 
 
 add_list(webhook, "webhook", ("id", "project", "url", "events", "disabled_at"), "List webhooks of your projects.")

@@ -38,7 +38,7 @@ class TokenInfo(Model):
     user: str | None = None
     """The owner."""
     project: str | None = None
-    """The only project it may use; None: all of the user's."""
+    """The only project that it may use; None: all of the user's projects."""
     created_at: datetime | None = None
     """When it was created, in UTC."""
     last_used_at: datetime | None = None

@@ -53,13 +53,13 @@ for each in (downgrade, rotate_key, backup, restore, audit, retention):
     type=click.Choice(SCOPES),
     help="Scope to grant; can be repeated.  [default: read, run, grade; admin for admins]",
 )
-@click.option("--expires-in", type=Duration(), help="Lifetime: 12h, 90d.  [default: no expiry]")
+@click.option("--expires-in", type=Duration(), help="Lifetime, such as 12h or 90d.  [default: no expiry]")
 @click.option("--project", "project_name", metavar="NAME", help="Limit the token to this project.")
 @placed
 def create_token(
     at: Place, user_name: str, name: str, scopes: tuple[str, ...], expires_in: float | None, project_name: str | None
 ) -> None:
-    """Create a token and print it; it is not shown again."""
+    """Create a token and print it; it will not be shown again."""
     with at.administering() as database:
         record, token = database.create_token(user_name, name, scopes, expires_in, project_name)
     if at.as_json:

@@ -124,7 +124,7 @@ class _Form:
     def _store(self, data: bytes) -> None:
         if self._file is None:
             if len(self._text) + len(data) > _MOST_TEXT:
-                raise Problem("too-large", f"A field of the form has more than {_MOST_TEXT} bytes.")
+                raise Problem("too-large", f"A field of the form is larger than {_MOST_TEXT} bytes.")
             self._text += data
             return
         self._upload.size += len(data)
@@ -230,7 +230,7 @@ def _folder(request: Request, service: Service, expected: int) -> Path:
 
 def too_large(most: int) -> Problem:
     """Return the error for a file that exceeds the limit."""
-    return Problem("too-large", f"The file has more than {most >> 20} MB.", hint="Send a smaller file.")
+    return Problem("too-large", f"The file is larger than {most >> 20} MB.", hint="Send a smaller file.")
 
 
 def _invalid_part(name: str, what: str) -> Problem:

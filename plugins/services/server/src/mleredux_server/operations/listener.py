@@ -23,7 +23,7 @@ from mleredux_server.streams.hub import end_streams_with
 
 FIRST_USER = "admin"
 HEADER_SECONDS = 20.0
-"""Time limit for the headers of a request, from its first byte or the connection on, and for an unread body."""
+"""Time limit for the headers of a request, counted from its first byte or the connection, and for an unread body."""
 LAST_SECONDS = 1.0
 """Time for the first request of a connection that was accepted right before the server ends."""
 _MOST_CONNECTIONS = 0.75
@@ -81,7 +81,7 @@ class Impatient(H11Protocol):
         self._await_headers()
 
     def shutdown(self) -> None:
-        """End the connection after its present request; if it had none, one may be on its way, which is awaited."""
+        """End the connection after its current request; if it had none, wait for one that may be on its way."""
         if self.cycle is None and not self._ending:
             self._ending = True
             self.loop.call_later(LAST_SECONDS, self.shutdown)

@@ -101,7 +101,7 @@ class Guard:
         if len(scope["headers"]) > _MOST_HEADERS:
             return Problem("too-large", f"The request has more than {_MOST_HEADERS} headers.")
         if sum(len(name) + len(value) for name, value in scope["headers"]) > _MOST_HEADER_BYTES:
-            return Problem("too-large", f"The request's headers have more than {_MOST_HEADER_BYTES // 1024} KB.")
+            return Problem("too-large", f"The request's headers are larger than {_MOST_HEADER_BYTES // 1024} KB.")
         if "\0" in scope["path"] or b"%00" in scope["query_string"] or b"\0" in scope["query_string"]:
             return Problem("invalid", "The request's URL contains a NUL character.")
         length = Headers(scope=scope).get("content-length", "0")
@@ -186,4 +186,4 @@ def _is_upload(scope: Scope) -> bool:
 
 
 def _too_large(most: int) -> Problem:
-    return Problem("too-large", f"The request's body has more than {most // 1024} KB.", hint="Send a smaller request.")
+    return Problem("too-large", f"The request's body is larger than {most // 1024} KB.", hint="Send a smaller request.")

@@ -157,7 +157,7 @@ def in_order(
 
 
 def one_of(column: InstrumentedAttribute[str], values: Sequence[str]) -> _Condition:
-    """Return the condition for any of some values; a single one uses equality, so that an index gives the order too."""
+    """Return the condition for any of these values; a single one uses equality, so that an index gives the order."""
     if not values:
         return false()
     return column == values[0] if len(values) == 1 else column.in_(values)

@@ -1,4 +1,4 @@
-"""The log that all workers share: JSON lines, limited to two files of some megabytes."""
+"""The log that all workers share: JSON lines, limited to two files of a few megabytes."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def check_storable(value: Any) -> None:
     """Check that a JSON document of any depth can be stored.
 
     Raises:
-        ValueError: It contains a NUL or an unpaired surrogate in a text, an invalid number, or too much nesting.
+        ValueError: It contains a NUL or an unpaired surrogate in text, an invalid number, or too much nesting.
     """
     level = [value]
     for _ in range(DEEPEST):
@@ -65,8 +65,8 @@ def check_storable(value: Any) -> None:
 
 def _check_text(text: str) -> None:
     if "\0" in text:
-        raise ValueError("texts must not contain NUL characters")
+        raise ValueError("text must not contain NUL characters")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("texts must not contain unpaired surrogates") from None
+        raise ValueError("text must not contain unpaired surrogates") from None

@@ -1,4 +1,4 @@
-"""Durations in requests: a number of seconds, or a text like `2h`."""
+"""Durations in requests: a number of seconds, or text such as `2h`."""
 
 from __future__ import annotations
 

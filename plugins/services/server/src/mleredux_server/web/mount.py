@@ -12,7 +12,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from mleredux_server.service import Service
 
 ROOT = "/ui"
-"""The path below which the pages are."""
+"""The path under which the pages are mounted."""
 
 
 def install(app: FastAPI, service: Service) -> None:

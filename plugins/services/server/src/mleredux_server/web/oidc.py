@@ -49,7 +49,7 @@ class Provider:
 
     Args:
         settings: The settings, with the issuer, the client and the rules.
-        root: The path below which the pages are.
+        root: The path under which the pages are mounted.
 
     Raises:
         MlereduxError: The settings are not complete, or Authlib is not installed.

@@ -100,7 +100,7 @@ class ServerSource:
         return submitted(self.service, self.caller)
 
     def version(self, run_id: str | None = None) -> str:
-        """Return a text that changes whenever the run does or, without an id, whenever any run does."""
+        """Return a string that changes whenever the run does or, without an id, whenever any run does."""
         if run_id is not None:
             return version_of(self._seen(run_id).path)
         self.caller.require("read")
@@ -118,7 +118,7 @@ class ServerSource:
         for run_id in self._changed(run_ids):
             try:
                 answer = retry_run(self.service, self.caller, run_id)
-                yield f"{'Requested' if answer.status == 201 else 'Resumed'} {run_id} again."
+                yield f"Requested {run_id} again." if answer.status == 201 else f"Resumed {run_id}."
             except Problem as problem:
                 yield problem.detail
 

@@ -66,7 +66,7 @@ def run_table(session: Session, caller: Caller, query: RunQuery) -> RunTable:
 
 
 def version_of_runs(session: Session, caller: Caller) -> str:
-    """Return a text that changes when a run that a user may see is added or removed, or its row changes."""
+    """Return a string that changes when a run that a user may see is added or removed, or its row changes."""
     aggregates = (func.count(), func.max(RunRow.updated_at), func.sum(RunRow.log_bytes))
     return "-".join(map(str, session.execute(select(*aggregates).where(*visible_to(caller, RunRow.project_id))).one()))
 
@@ -89,7 +89,7 @@ def _has(word: str, like: str) -> _Condition:
 
 
 def _accepted(column: _Column, values: Iterable[str]) -> _Condition:
-    """Return the condition that a column has one of these values; the empty text stands for no value."""
+    """Return the condition that a column has one of these values; an empty string stands for no value."""
     accepted = {value for value in values if "\0" not in value}
     known: list[Any] = sorted(accepted - {""})
     if column.property.columns[0].type.python_type is int:

@@ -60,7 +60,7 @@ _OWN = frozenset(
 
 
 def _prepare(raw: Path, public: Path, private: Path, *, base: Task) -> None:
-    """Write the base's test set and answers, the remaining training rows, and the held-back ones as a competition.
+    """Write the base's test set and answers, the remaining training rows, and the held-out ones as a competition.
 
     Raises:
         NotApplicable: The competition's data does not consist of a training and a test table with ids, or some of its

@@ -1,6 +1,6 @@
 """Planted images: drawn for a planted table from generated thumbnails, so that none was ever published.
 
-Size, a text in the file and a mark in a corner vary between images; in the training images, some of these may reveal
+Size, text in the file and a mark in a corner vary between images; in the training images, some of these may reveal
 the class. Copies are drawn again in another size.
 """
 
