@@ -44,7 +44,7 @@ PRELOADED = (
 _FORK, _TABLES = b"\0", b"t"
 """Messages to the server; after the second one, it imports pandas and the entry points `mleredux.preloaded`."""
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""Variables that make sums have the same order on every machine, and keep concurrent children from competing for
+"""Variables that make sums use the same order on every machine, and keep concurrent children from competing for
 threads."""
 _IDLE_SECONDS, _REAP_SECONDS = 60.0, 1.0
 _MOST_FILES = 8
@@ -301,7 +301,7 @@ def readable(connection: socket.socket | int, seconds: float) -> bool:
 
 
 def _reap(guards: set[int]) -> None:
-    """Reap guards that have ended, and kill the children of those that their children have killed."""
+    """Reap guards that have ended, and kill the children of guards that were killed by their children."""
     with contextlib.suppress(ChildProcessError):
         while ended := os.waitpid(-1, os.WNOHANG)[0]:
             guards.discard(ended)

@@ -166,7 +166,7 @@ def end_all(writer: int = 0) -> None:
 
 
 def send_all(pids: set[int], number: int, root: int = 0) -> None:
-    """Send a signal to several processes, and first to their process groups, of which no fork escapes it.
+    """Send a signal to several processes, and first to their process groups, so that no fork escapes it.
 
     The groups of this process and of the root, their ancestor, are excepted.
     """

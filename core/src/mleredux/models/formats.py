@@ -77,7 +77,7 @@ def _part(form: str, model: Any) -> str:
 
 
 def text(value: Any) -> str:
-    """Return any value as a short text."""
+    """Return any value as short text."""
     if value is None:
         return ""
     if isinstance(value, bool):

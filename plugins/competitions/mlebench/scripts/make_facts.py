@@ -115,7 +115,7 @@ def facts(sheet: dict[str, Any], threshold: dict[str, str], category: dict[str, 
         "license_source": (
             "Its rules give the data to participants only"
             if sheet["id"] in PARTICIPANTS_ONLY
-            else "Whether its rules allow to redistribute the data is not known"
+            else "Whether its rules allow redistribution of the data is not known"
         )
         + f" ({RULES.format(sheet['id'])})",
     }

@@ -24,7 +24,7 @@ from mleredux.plugin.command import data_dir_option, json_option, print_json, pr
 @click.option(
     "--deadline",
     metavar="TIME",
-    help="Only check the format of submissions until this time: 2026-06-30T18:00, or `now` to grade at once.",
+    help="Only check the format of submissions until this time, such as 2026-06-30T18:00; `now` grades at once.",
 )
 @click.option("--public", is_flag=True, help="Score every second question before the deadline, the others after it.")
 @runs_dir_option

@@ -16,7 +16,7 @@ def sample_name(task: str, rows: int) -> str:
 
 
 def variant_name(task: str, variant: str) -> str:
-    """Return the id of a task's variant: `wine+debug-200`; of a variant's variant, `titanic+fixed-debug-200`."""
+    """Return the id of a task's variant, `wine+debug-200`; for a variant of a variant, `titanic+fixed-debug-200`."""
     return f"{task}{'-' if '+' in task.rpartition('@')[2] else '+'}{variant}"
 
 

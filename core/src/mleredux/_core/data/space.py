@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from mleredux._core.data.datastore import DataStore
 
 _FETCHED = 2.5
-"""Space for archive, raw files, and public and private files, as a multiple of the declared size: the archive is
-deleted before all prepared files exist, and some tables are written twice."""
+"""Space for the archive, the raw files, and the public and private files, as a multiple of the declared size: the
+archive is deleted before all prepared files exist, and some tables are written twice."""
 _LINKED = 1.0
 """Space saved if prepared files are links to raw files, which are removed later, as a multiple of the declared size."""
 

@@ -36,8 +36,8 @@ def read_rollout(output: Path) -> Trajectory | None:
     """Return the rollout of an output folder, or None if there is no journal.
 
     Args:
-        output: The output folder of a run, with `logs/aide/journal.json` of our driver, or `logs/<run>/journal.json` of
-            AIDE itself.
+        output: The output folder of a run, with `logs/aide/journal.json` from our driver, or `logs/<run>/journal.json`
+            from AIDE itself.
 
     Raises:
         InvalidRollout: The journal is damaged.

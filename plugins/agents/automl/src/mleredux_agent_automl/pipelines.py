@@ -46,7 +46,7 @@ class Columns:
 
 
 def table_of(frames: tuple[pd.DataFrame, pd.DataFrame], profile: Profile, advice: Advice) -> tuple[Any, Any, Columns]:
-    """Clean both tables row by row and list their columns; dates become seconds, numeric names become texts."""
+    """Clean both tables row by row and list their columns; dates become seconds, numeric names become text."""
     tables = [clean(frame, profile) for frame in frames]
     columns = Columns(pixels=list(profile.images))
     for name in tables[0].columns:

@@ -47,7 +47,7 @@ If this terminal is closed, nothing is lost; return with
 
 
 class Feedback(click.ParamType[Any]):
-    """Converts `now`, `later`, or a time in ISO 8601 to whether, and until when, to hold back the grade."""
+    """Converts `now`, `later`, or a time in ISO 8601 to whether, and for how long, to hold back the grade."""
 
     name = "now|later|TIME"
 

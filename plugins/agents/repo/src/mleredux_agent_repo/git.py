@@ -47,7 +47,7 @@ def new_store(path: Path, *, sha256: bool = False) -> Path:
 
 
 def fetch(store: Path, origin: str, wanted: str, *, shown: str, history: bool = False) -> str:
-    """Fetch one commit, without its history or with the hashes of all its ancestors; return its hash.
+    """Fetch one commit, either without its history or with the hashes of all its ancestors; return its hash.
 
     Args:
         store: A repository created by `new_store`.

@@ -24,7 +24,7 @@ def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
     The stage that builds agents calls it, as the entry point `smoke_run` of the group `mleredux.api`.
 
     It passes if it creates a submission that can be scored, even if it reaches the time limit. The logs are kept in the
-    run's `logs/smoke`. The run's budgets for language models hold for it on its own; its calls do not count as those
+    run's `logs/smoke`. The run's budgets for language models apply to it separately; its calls do not count as those
     of the run.
 
     Raises:

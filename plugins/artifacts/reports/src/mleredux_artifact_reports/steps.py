@@ -51,7 +51,7 @@ _MADE_FROM = {
 
 @dataclass(frozen=True)
 class Text:
-    """A text and the number of its omitted characters; `html` is highlighted code."""
+    """Text, and the number of its omitted characters; `html` is highlighted code."""
 
     text: str
     left_out: int

@@ -17,7 +17,7 @@ PANEL = ("constant", "stump", "neighbors", "linear", "forest", "careful kernel",
 GOOD = PANEL[-3:]
 """Three different models that drop leaks, encode categories and mark missing values."""
 _LEAK = 0.92
-"""Correlation with the target from which on careful models regard a column as a leak."""
+"""Minimum correlation with the target at which careful models regard a column as a leak."""
 
 
 def write_predictions(task: Task, public: Path, folder: Path) -> dict[str, Path]:

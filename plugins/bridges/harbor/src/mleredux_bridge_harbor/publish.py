@@ -53,7 +53,7 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
     """Return the tasks to publish: the last share of the seeds is for evaluation and uses the secret.
 
     Args:
-        tasks: Ids; `SEED` stands for each number in the training part for each public seed.
+        tasks: Ids; `SEED` stands for each seed, which is public in the training part.
         evaluation: Share of the seeds in the evaluation part.
 
     Raises:

@@ -18,7 +18,7 @@ class FollowedRun:
 
     Attributes:
         tries: Number of jobs submitted since a stage was finished.
-        again: Time from which on the run may be resubmitted.
+        again: Earliest time at which the run may be resubmitted.
         refused: Time since which the executor has been refusing the run.
         lease: The last lease written by the worker.
         started: Whether the lease was written after the job got its node.

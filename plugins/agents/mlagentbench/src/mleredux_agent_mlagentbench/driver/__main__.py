@@ -1,4 +1,4 @@
-"""`python -m mleredux_agent_mlagentbench.driver`: run the ResearchAgent until it ends or the deadline."""
+"""`python -m mleredux_agent_mlagentbench.driver`: run the ResearchAgent until it ends or the deadline passes."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ class Tail:
     async def follow(
         self, offset: int = 0, *, after: int | None = None, may: Callable[[], Awaitable[bool]]
     ) -> AsyncGenerator[bytes, None]:
-        """Yield messages from an offset on until the end, and comments if there are no messages for a while.
+        """Yield messages from an offset to the end, and comments if there are no messages for a while.
 
         Args:
             offset: Start offset in bytes.
