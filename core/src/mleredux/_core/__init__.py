@@ -11,7 +11,7 @@ Listed from the command line down to the lowest layer, `mleredux.models`; `.impo
 | `executors`, `loans` | the protocols for executing runs elsewhere; secrets that a service provides to one run |
 | `pipeline`, `resume` | executes a run from start to end; resumes interrupted runs |
 | `stages`, `builtin` | prepare, build, run, grade, produce; their defaults |
-| `data`, `locations` | fetching, preparing and sampling the data of tasks; the folders of data and caches |
+| `data`, `locations` | fetching, preparing and sampling the data of tasks; the folders for data and caches |
 | `sandboxes`, `disuse` | agents as processes, with their images, tools and hosts; unused images |
 | `redirects`, `places`, `plain` | redirects; names of places; plain paths |
 | `submissions`, `forkserver` | submissions, checked in a child process |

@@ -69,7 +69,7 @@ class JobSpec:
 
 @dataclass(frozen=True)
 class JobStatus:
-    """The state of a job at its executor.
+    """The state of a job on its executor.
 
     Attributes:
         state: `waiting` if the job is queued, suspended, or will be restarted by the executor itself.

@@ -128,7 +128,7 @@ class Utf8:
         return heads
 
     def _windows(self, kind: str) -> Array:
-        """Return the bytes from each position on, as one value of this type."""
+        """Return the bytes that start at each position, as one value of this type."""
         size = np.dtype(kind).itemsize
         return np.ndarray((len(self.data) - size + 1,), kind, self.data.data, strides=(1,))
 

@@ -42,7 +42,7 @@ class _Name(click.types.StringParamType):
         return [CompletionItem(name) for name in sorted(set(self._names(ctx))) if name.startswith(incomplete)]
 
     def _names(self, ctx: click.Context) -> Iterable[str]:
-        """Return installed objects, or names that occur in the folder of runs."""
+        """Return installed objects, or names that occur in the folder for runs."""
         if self.kind == "sets":
             tasks = catalogue(ctx).entries("tasks").values()
             return ("all", *(name for task in tasks for name in task.ref.summary.get("sets", ())))

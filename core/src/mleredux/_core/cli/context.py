@@ -39,7 +39,7 @@ def backend(ctx: click.Context, *, runs_dir: str | None = None, data_dir: str | 
     """Return the backend of this command line: the given server, opened once, or this machine.
 
     Args:
-        runs_dir, data_dir: Folders of runs and data on this machine; None: the default folders.
+        runs_dir, data_dir: Folders for runs and data on this machine; None: the default folders.
 
     Raises:
         click.UsageError: A server is given, but the client is not installed, or the URL has another scheme.

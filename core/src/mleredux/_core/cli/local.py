@@ -56,7 +56,7 @@ class LocalBackend:
 
     @property
     def folders(self) -> tuple[Path, ...]:
-        """The folders of runs and of data."""
+        """The folders for runs and for data."""
         return self.store.path, Path(self._data_dir) if self._data_dir else default_data_dir()
 
     def worked(self, run_id: str) -> float:

@@ -144,7 +144,7 @@ def _label_column(
     """Return the training column whose classes are columns of the sample, or the only one that the test table lacks.
 
     Returns:
-        Its name, and a mapping of submission columns to classes (as text), the mapping is empty if the column is the
+        Its name, and a mapping of submission columns to classes (as text); the mapping is empty if the column is the
         target under another name.
     """
     own = [name for name in train.columns if name not in test.columns and name not in ids]

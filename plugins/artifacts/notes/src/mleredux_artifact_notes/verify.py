@@ -221,7 +221,7 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
 
 def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path) -> str:
     """Return a sentence if predictions for other targets, mapped back, lack most of the submission's skill; else an
-    empty text."""
+    empty string."""
     back, constant = changed.with_name("back.csv"), changed.with_name("constant.csv")
     relabelling.write_back(changed, back)
     relabelling.write_constant(trial.run.path / report.submission_path, constant)

@@ -100,7 +100,7 @@ def _value(text: str) -> float | str:
 
 @lru_cache(maxsize=8)
 def _packed(content: bytes) -> dict[str, str]:
-    """Return the names of the packages' files, but for short ones, by SHA-256."""
+    """Return the names of the packages' files, except short ones, by SHA-256."""
     with tarfile.open(fileobj=io.BytesIO(content)) as archive:
         members = {member.name: archive.extractfile(member) for member in archive if member.size >= _SHORT}
         return {hashlib.sha256(file.read()).hexdigest(): f"tests/{name}" for name, file in members.items() if file}

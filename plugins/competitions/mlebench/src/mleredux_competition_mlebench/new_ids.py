@@ -65,7 +65,7 @@ class NewIds:
         return new
 
     def text(self, text: str) -> str:
-        """Return a text with its id replaced, if it has one."""
+        """Return text with its id replaced, if it has one."""
         match = re.fullmatch(self.pattern, text) if len(text) < _LONGEST else None
         new = self.texts.get(match[1]) if match else None
         return f"{text[: match.start(1)]}{new}{text[match.end(1) :]}" if match and new else text

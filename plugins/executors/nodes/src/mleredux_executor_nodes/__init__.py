@@ -1,4 +1,4 @@
-"""Runs on executors: submitted to local processes or to nodes, and followed to their end, via object stores if needed.
+"""Runs on executors: submitted to local processes or to nodes, and monitored until they end, perhaps via object stores.
 
 | module | contents |
 |---|---|

@@ -1,4 +1,4 @@
-"""The state of a run at an executor."""
+"""The state of a run on an executor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mleredux_executor_nodes.replica import Replica
 
 @dataclass
 class FollowedRun:
-    """A run at an executor.
+    """A run on an executor.
 
     Attributes:
         tries: Number of jobs submitted since a stage was finished.

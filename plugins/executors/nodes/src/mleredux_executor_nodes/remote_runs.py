@@ -43,7 +43,7 @@ _OVERHEAD_SECONDS = 4 * 3600.0
 
 
 class RemoteRuns:
-    """Runs of a pipeline at its executor.
+    """Runs of a pipeline on its executor.
 
     Args:
         pipeline: The pipeline; cancelling it cancels the runs.

@@ -280,8 +280,8 @@ def _by_flips(values: Array, alpha: float) -> float:
 
 
 def _margins(sample: Sample) -> Array:
-    """Return for samples of equal arms the smallest margin within which they are shown to be equivalent, or B not to be
-    inferior."""
+    """Return, for samples of equal arms, the smallest margin within which they are shown to be equivalent, or B not to
+    be inferior."""
     few = min(sample.tasks, _SIMULATED)
     return _margins_of(replace(sample, tasks=few)) * math.sqrt(few / sample.tasks)
 

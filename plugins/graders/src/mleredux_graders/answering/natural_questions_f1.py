@@ -37,7 +37,7 @@ def valid_answers(annotation: dict[str, Any]) -> dict[str, set[Answer]]:
 
 
 def parse_prediction(text: str) -> Answer:
-    """Parse a span `start:end`, YES, NO, or the empty text.
+    """Parse a span `start:end`, YES, NO, or an empty string.
 
     Raises:
         ValueError: The text is none of these.

@@ -18,7 +18,7 @@ class LabelOptions(Options):
     labels: Literal["any", "integer", "first-integer"] = "any"
     """`integer`: truncated to integers; `first-integer`: the first of several numbers in a text counts."""
     missing: Literal["refuse", "blank", "wrong"] = "refuse"
-    """`blank`: a missing label is the empty text; `wrong`: the same, but a column without any label is rejected."""
+    """`blank`: a missing label is the empty string; `wrong`: the same, but a column without any label is rejected."""
 
 
 LabelsT = TypeVar("LabelsT", bound=LabelOptions)

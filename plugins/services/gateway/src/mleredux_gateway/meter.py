@@ -261,7 +261,7 @@ class Meter:
         return {name: {"used": value, "limit": getattr(self._limits, name)} for name, value in used.items()}
 
     def _most(self, demand: Demand, price: Price | None, others: Iterable[Ticket]) -> tuple[float, str]:
-        """Return the tokens available for each answer of a call besides other calls, and the budget that limits
+        """Return the tokens available for each answer of a call alongside other calls, and the budget that limits
         them."""
         limits, total, most = self._limits, self._sum, (math.inf, "")
         reserved = list(others)

@@ -73,7 +73,7 @@ def _suspects(tables: Tables, strengths: dict[str, float]) -> dict[str, str]:
 
 
 def _kind(values: pd.Series[Any]) -> str:
-    """Return the kind of leak by whether values repeat: means by category do, a copy with noise does not."""
+    """Return the kind of leak, judged by whether values repeat: means by category do; a copy with noise does not."""
     return "target_encoding" if values.nunique() < 0.5 * len(values) else "noisy_copy"
 
 

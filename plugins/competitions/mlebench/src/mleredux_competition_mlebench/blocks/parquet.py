@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Parquet(Content):
-    """A table as written by fastparquet, without index: the bytes depend on the version, the content does not."""
+    """A table as written by fastparquet, without an index: the bytes depend on the version, the content does not."""
 
     table: Any
 

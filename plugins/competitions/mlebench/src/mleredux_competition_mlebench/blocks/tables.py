@@ -58,7 +58,7 @@ def read_csv(file: IO[bytes] | Any, where: str, columns: Iterable[str] = (), **o
 
 
 def _breaks_off(file: Any) -> bool:
-    """Return whether a file ends without line end or separator, so that an empty last cell may have been lost."""
+    """Return whether a file ends without a line end or separator, so that an empty last cell may have been lost."""
     if not isinstance(file, Path):
         return False
     with file.open("rb") as content:

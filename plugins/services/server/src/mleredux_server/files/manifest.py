@@ -136,7 +136,7 @@ def read_document(run: SeenRun, name: str, most: int) -> bytes | None:
     try:
         with run.open(name.encode()) as file:
             if file.size > most:
-                raise OSError(f"{name} has more than {most:,} bytes")
+                raise OSError(f"{name} is larger than {most:,} bytes")
             return file.read(0, file.size)
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -7,6 +7,6 @@
 | `backlog`, `history`, `decision`, `forecast` | the queue; past use; which runs start now; when the others will |
 | `jobs`, `leases`, `budgets`, `tally` | jobs in the database; their deadlines; limits of experiments; counters |
 | `pool`, `worker`, `worklog` | worker processes; the program of a worker; the shared log |
-| `remote`, `node`, `loans` | runs at an executor, the program on its nodes, and secrets for it |
+| `remote`, `node`, `loans` | runs on an executor, the program on its nodes, and secrets for it |
 | `sandbox_health`, `actions` | broken sandboxes; cancel, retry and delete |
 """

@@ -1,4 +1,4 @@
-"""Secrets for runs at an executor, in files of the run's folder that only the run's process can decrypt."""
+"""Secrets for runs on an executor, in files of the run's folder that only the run's process can decrypt."""
 
 from __future__ import annotations
 

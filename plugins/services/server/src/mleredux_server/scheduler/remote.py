@@ -1,4 +1,4 @@
-"""Runs of a server at an executor other than its own processes: submitting them, following them to their end, finding
+"""Runs of a server on an executor other than its own processes: submitting them, following them to their end, finding
 them again."""
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MOST = 256
 
 
 class Remote:
-    """The runs of a server at its executor. Its thread reads runs' directories, sends secrets, and communicates with
+    """The runs of a server on its executor. Its thread reads runs' directories, sends secrets, and communicates with
     the engine.
 
     Args:
@@ -142,7 +142,7 @@ class Remote:
                 self._stopping.wait(_PAUSE)
 
     def _write_reasons(self) -> None:
-        """Write why runs at the executor do not continue, for those where it has changed."""
+        """Write why runs on the executor do not continue, for those where it has changed."""
         waiting = {run_id: why for run_id, why in self._refusals.items() if run_id not in self._remote_runs.open}
         waiting |= {run_id: run.problem for run_id, run in self._remote_runs.open.items() if run.problem}
         reasons = dict.fromkeys(self._announced) | waiting

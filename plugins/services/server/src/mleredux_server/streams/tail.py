@@ -148,7 +148,7 @@ class Tail:
         self._notify()
 
     def _stored(self, offset: int) -> list[Frame]:
-        """Return about one block of buffered messages from an offset on."""
+        """Return about one block of buffered messages, starting at an offset."""
         frames: list[Frame] = []
         size = 0
         while size < BLOCK and (frame := self._frames.get(offset)) is not None:
@@ -158,7 +158,7 @@ class Tail:
         return frames
 
     async def _alone(self, offset: int) -> list[Frame]:
-        """Return messages from an offset on that are no longer buffered, by reading the file."""
+        """Return messages that are no longer buffered, starting at an offset, by reading the file."""
         if offset >= self._end:
             return []
         await asyncio.sleep(_PAUSE)
