@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 @click.option("--network", type=click.Choice(["none", "gateway", "open"]), help="Network access of the agent.")
 @grant_options
 @click.option("--base-image", metavar="IMAGE", help="Base image for the agent. [env: MLEREDUX_BASE_IMAGE]")
-@click.option(
-    "--logs", type=click.Path(file_okay=False, path_type=Path), help="Keep the logs of the build and the run here."
-)
+@click.option("--logs", type=click.Path(file_okay=False, path_type=Path), help="Keep the build and run logs here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 @click.pass_context
 def command(

@@ -92,8 +92,7 @@ class Study:
         arms = list(self.plan.all_arms().values())
         if len(arms) != 1 or arms[0].context or set(self.plan.findings.arms) - set(ARMS):
             raise MlereduxError(
-                f"{self.path} should have one arm, the reader without context, and "
-                f"findings.arms from {', '.join(ARMS)}.",
+                f"{self.path} should have one arm, the reader without context, and findings.arms in {', '.join(ARMS)}.",
                 hint="The other arms are derived from it.",
             )
         self.reader, self.writer = self._placed(arms[0]), self._placed(self.plan.findings)

@@ -17,11 +17,7 @@ from mleredux_agents import REWARDS, rule_of
     "--output", "-o", type=click.Path(path_type=Path), required=True, help="The task directory; it must not exist."
 )
 @click.option("--image", default="python:3.13-slim", show_default=True, help="Image with Python and pip to build from.")
-@click.option(
-    "--time-limit",
-    type=Duration(),
-    help="Time limit for agents, such as 90s, 30m or 2h.  [default: the task's, or 1h]",
-)
+@click.option("--time-limit", type=Duration(), help="Time limit for agents, such as 2h.  [default: the task's, or 1h]")
 @click.option("--reward", type=click.Choice(list(REWARDS)), default="standing", show_default=True, help="Reward rule.")
 @click.option("--invalid", type=float, help="Reward for an invalid submission.  [default: 0; `score` requires one]")
 @data_dir_option

@@ -231,8 +231,7 @@ def _files(path: Path) -> list[Path]:
             size += sum((Path(parent) / name).stat().st_size for name in names)
             if len(paths) > _MOST_FILES or size > _MOST_BYTES:
                 raise MlereduxError(
-                    f"{path} has more than {_MOST_FILES:,} files or is larger than 1 GiB.",
-                    hint="Move large files into an image.",
+                    f"{path} exceeds {_MOST_FILES:,} files or 1 GiB.", hint="Move large files into an image."
                 )
     if any((path / name).is_symlink() for name in (*_FILES, *_FOLDERS)):
         raise MlereduxError(f"{path} contains links.", hint="Replace them with files, then import again.")

@@ -57,10 +57,7 @@ _ALL = 10**9
     "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Maximum number of runs to list."
 )
 @click.option(
-    "--since",
-    type=Since(),
-    metavar="TIME",
-    help="Only runs created since this time, or within this period: 2026-05-01, 2h, 7d.",
+    "--since", type=Since(), metavar="TIME", help="Only runs newer than this age or date: 2h, 7d, 2026-05-01."
 )
 @click.option("--sort", metavar="COLUMN", help="Sort by this column, smallest first; with -COLUMN, largest first.")
 @click.option("--columns", metavar="NAME,…", help="Columns to list, among those that --json prints.")

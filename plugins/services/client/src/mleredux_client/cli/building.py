@@ -21,11 +21,7 @@ if TYPE_CHECKING:
 @click.option("--sandbox", metavar="ID", help="Sandbox to build the image for.  [default: the best isolated one]")
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="Set an option of the agent.")
 @click.option(
-    "--secret",
-    "secrets",
-    multiple=True,
-    metavar="NAME",
-    help="Name of a secret, yours or the project's, such as GIT_TOKEN.",
+    "--secret", "secrets", multiple=True, metavar="NAME", help="Secret to use, yours or the project's, e.g. GIT_TOKEN."
 )
 @click.option("--project", metavar="NAME", help="The project whose quota the build counts against.")
 @click.option("--follow", is_flag=True, help="Show the log of the build.")
