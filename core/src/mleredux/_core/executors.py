@@ -205,7 +205,7 @@ class ObjectStore(Protocol):
         """
 
     def keys(self, folder: str) -> Iterable[str]:
-        """Return the keys of all objects below a folder, which ends without a slash."""
+        """Return the keys of all objects under a folder, which ends without a slash."""
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects; those that do not exist are ignored."""

@@ -28,7 +28,7 @@ def remark_on(report: Report, task: Task, submission: Path, private: Path, catal
         grader = task.metric.grader
         grader = catalogue.grader(grader) if isinstance(grader, str) else grader
         if report.score == grader.perfect:
-            return "Its score is perfect: compare it with the answers."
+            return "Its score is perfect: compare the submission with the answers."
     return None
 
 

@@ -30,8 +30,8 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     if not isinstance(listed, list) or content == [] or not all(map(_is_report, listed)):
         raise MlereduxError(
             f"{path} is not an MLE-bench grading report.",
-            hint="It must be an object with `competition_reports`, each with `competition_id` and the medals, or their "
-            "list alone.",
+            hint="It must be an object with `competition_reports`, each with `competition_id` and the medals, or only "
+            "the list of these.",
         )
     names = [report["competition_id"] for report in listed]
     if twice := sorted({name for name in names if names.count(name) > 1}):

@@ -50,7 +50,7 @@ def google_call(path: str) -> tuple[str, str] | None:
 
 
 def google_path(model: str, method: str) -> str:
-    """Return the path of a call below `/v1beta`."""
+    """Return the path of a call under `/v1beta`."""
     return f"/models/{quote(model, safe='')}:{method}" + ("?alt=sse" if METHODS[method] else "")
 
 

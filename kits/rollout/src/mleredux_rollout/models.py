@@ -60,7 +60,7 @@ _FIRST = _First()
 
 
 def _broken(rule: str, sentence: str, **values: Any) -> PydanticCustomError:
-    """Return an error for a broken rule. Its value `at`, if any, is the location below the model (`.steps[3]`)."""
+    """Return an error for a broken rule. Its value `at`, if any, is the location under the model (`.steps[3]`)."""
     return PydanticCustomError(rule, sentence, values)
 
 

@@ -37,7 +37,7 @@ def read_below(output: Path, name: str, *, max_bytes: int = MAX_BYTES, cut: bool
         cut: Whether a larger file is read up to the limit, which suits line-based logs, or rejected.
 
     Raises:
-        InvalidRollout: The file is missing, a link, not a regular file, below a link, or too large.
+        InvalidRollout: The file is missing, a link, not a regular file, under a link, or too large.
     """
     try:
         with open_below(output, name) as file:

@@ -111,7 +111,7 @@ def grade_files(metric: Callable[..., Any] | Grader, predictions: Path, answers:
     shared = tuple(name for name in theirs if name in mine)
     if not shared and (len(theirs) != 1 or len(mine) != 1):
         raise InvalidSubmission(
-            f"{predictions.name} and {answers.name} have no target column in common; name these columns equally."
+            f"{predictions.name} and {answers.name} have no target column in common; give these columns the same names."
         )
     if not isinstance(metric, Grader):
         numeric = all(truth[name].dtype.kind in "iuf" for name in shared or theirs)

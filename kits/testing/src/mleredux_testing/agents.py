@@ -94,7 +94,7 @@ def _check_declaration(findings: Findings, agent: Agent) -> None:
         "Name them in `secrets` only; they are passed on from the caller's environment.",
     )
     ours = sorted(name for name in agent.env if name.startswith("MLEREDUX_"))
-    findings.expect("variables", not ours, f"it sets {', '.join(ours)}, which mleredux sets.")
+    findings.expect("variables", not ours, f"it sets {', '.join(ours)}, which only mleredux sets.")
     pinned = [requirement for requirement in agent.build.python if not any(sign in requirement for sign in "=<>~@")]
     findings.expect(
         "requirements",

@@ -157,7 +157,7 @@ def _prepare_in_process(task: Task, catalogue: Catalogue, data: DataStore) -> No
 
 
 def hashes(prepared: Path) -> dict[str, str]:
-    """Return the SHA-256 of each public and private file, by its path below the folder."""
+    """Return the SHA-256 of each public and private file, by its path under the folder."""
     digests = {}
     for part in ("public", "private"):
         for path in sorted((prepared / part).rglob("*")):

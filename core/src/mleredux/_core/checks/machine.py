@@ -100,7 +100,7 @@ def _plugins(catalogue: Catalogue) -> list[Diagnosis]:
     diagnoses.append(Diagnosis("plugins", Finding("loaded", True, f"{', '.join(working)}{rest}.")))
     for kind, example in (("tasks", "mleredux-competition-starter"), ("agents", "mleredux-agent-baseline")):
         number = len(catalogue.entries(kind))
-        message, remedy = f"{number} {kind} are installed.", f"Install a package with some, e.g. {example}."
+        message, remedy = f"{number} {kind} are installed.", f"Install a package that has some, e.g. {example}."
         diagnoses.append(Diagnosis("plugins", Finding(kind, number > 0, message, remedy), required=True))
     return diagnoses
 

@@ -131,7 +131,7 @@ def _misplaced(root_context: click.Context, error: click.NoSuchOption) -> Except
 )
 @click.option("--block", multiple=True, metavar="NAME", help="Do not load this plugin.")
 @click.option("-p", "--plugin", "load", multiple=True, metavar="FILE|MODULE", help="Also load this plugin.")
-@click.option("--server", metavar="URL", expose_value=False, help="Work on the mleredux server at URL.")
+@click.option("--server", metavar="URL", expose_value=False, help="Use the mleredux server at URL.")
 @click.option("--debug", is_flag=True, help="Show tracebacks of errors.")
 @click.option("--trace", is_flag=True, help="Print each hook call on stderr.")
 @click.version_option(package_name="mleredux", message="%(package)s %(version)s", help="Show the version.")

@@ -77,7 +77,7 @@ def settle_time(path: str | Path) -> None:
 
 
 def inodes(folder: Path) -> set[int]:
-    """Return the inodes of all files below a folder."""
+    """Return the inodes of all files under a folder."""
     return {os.lstat(f"{folder}/{name}").st_ino for name in _contents(folder)[1]}
 
 
@@ -94,7 +94,7 @@ def _copy(source: str, target: str) -> None:
 
 
 def _contents(root: Path) -> tuple[list[str], list[str]]:
-    """Return the paths of all folders and files below a folder, relative to it."""
+    """Return the paths of all folders and files under a folder, relative to it."""
     folders, files = list[str](), list[str]()
     for name, is_folder in _walk(f"{root}/", ""):
         (folders if is_folder else files).append(name)

@@ -82,7 +82,7 @@ def _same_distribution(name: str, other: str | None) -> bool:
 
 
 def stamp(paths: Iterable[str]) -> int:
-    """Return a fingerprint of all files at or below the paths, except compiled ones."""
+    """Return a fingerprint of all files at or under the paths, except compiled ones."""
     seen: list[tuple[str, int, int]] = []
     waiting = list(paths)
     while waiting:

@@ -91,7 +91,7 @@ def unmount(place: Path) -> None:
 
 
 def unmount_below(folder: Path) -> None:
-    """Unmount everything that is mounted at or below a folder; do nothing if that is not possible."""
+    """Unmount everything that is mounted at or under a folder; do nothing if that is not possible."""
     if os.geteuid():
         return
     with contextlib.suppress(OSError):

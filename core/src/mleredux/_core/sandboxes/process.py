@@ -73,7 +73,7 @@ class ProcessSandbox:
         )
 
     def start(self, launch: Launch) -> Handle:
-        """Start the agent below a launcher that survives this program."""
+        """Start the agent under a launcher that survives this program."""
         data = launch.task_dir / "data"
         if not data.is_symlink():
             data.rmdir()

@@ -13,7 +13,7 @@ from mleredux._core.store.files import read_bounded
 from mleredux.models import Sample
 
 TIMELINE_FILE = "resources.csv"
-"""The file below a run's `logs` with the samples of its resource use."""
+"""The file under a run's `logs` with the samples of its resource use."""
 COLUMNS = tuple(Sample.model_fields)
 _SAMPLES = 1000
 _GPU_SECONDS = 5.0

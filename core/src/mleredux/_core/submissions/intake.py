@@ -50,7 +50,7 @@ class FoundFile:
     """An entry in the tree: a regular file to store, or the reason for skipping it."""
 
     path: bytes
-    """The path below the folder, as bytes."""
+    """The path under the folder, as bytes."""
     size: int = 0
     """Size in bytes."""
     reason: str | None = None
@@ -58,7 +58,7 @@ class FoundFile:
 
 
 def walk(root: Path, limits: IntakeLimits = IntakeLimits()) -> Iterator[FoundFile]:
-    """Yield everything below a folder, sorted by name, with the reason for each skipped file.
+    """Yield everything under a folder, sorted by name, with the reason for each skipped file.
 
     Links are never followed. A folder below the depth limit is skipped entirely. The content of the tree never causes
     an exception.
@@ -193,7 +193,7 @@ def disk_usage(*roots: Path, give_up_after: int = 300_000) -> tuple[int, int]:
 
 
 def _usage_below(top: int, device: int, most: int) -> tuple[int, int]:
-    """Return the usage below an open folder, as `disk_usage` does, and close it. Few folders are open at once: parents
+    """Return the usage under an open folder, as `disk_usage` does, and close it. Few folders are open at once: parents
     are opened through `..`."""
     total = files = 0
     here, ways = top, [_usage_here(top, device)]

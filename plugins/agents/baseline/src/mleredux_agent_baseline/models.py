@@ -39,7 +39,7 @@ def estimator(path: str, *names: str, **options: Any) -> Callable[[int, int], An
     """Return a factory for a scikit-learn estimator.
 
     Args:
-        path: Its module and class below `sklearn`, such as `svm.SVR`.
+        path: Its module and class under `sklearn`, such as `svm.SVR`.
         names: Names of its parameters that depend on the run: `random_state` and `n_jobs`.
         options: Its other parameters.
     """

@@ -64,7 +64,7 @@ def find_script(folder: Path, shown: str) -> Path:
         )
     raise BadManifest(
         f"{shown} has several scripts ({', '.join(there[:5])}) and no {MANIFEST}.",
-        hint=f"Choose one: `--agent {shown.rstrip('/')}/{there[0]}`; or rename it solve.py.",
+        hint=f"Choose one: `--agent {shown.rstrip('/')}/{there[0]}`; or rename it to solve.py.",
     )
 
 

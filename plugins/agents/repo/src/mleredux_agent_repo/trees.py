@@ -54,7 +54,7 @@ class Entry:
 def entries(
     folder: Path, shown: str, left_out: frozenset[str] = frozenset(), only: frozenset[str] | None = None
 ) -> Iterator[Entry]:
-    """Yield all files and links below a folder, sorted; folders are opened relative to their parents without following
+    """Yield all files and links under a folder, sorted; folders are opened relative to their parents without following
     links.
 
     Args:

@@ -42,7 +42,7 @@ class Excerpt:
 
 
 def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excerpt | None:
-    """Read the first and last bytes of a regular file below a folder; return None if there is no such file.
+    """Read the first and last bytes of a regular file under a folder; return None if there is no such file.
 
     Args:
         root: The folder; neither it nor any path below it may be a link.
@@ -63,7 +63,7 @@ def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excer
 
 
 def files_below(root: Path, name: str, limits: IntakeLimits | None = None) -> Iterator[FoundFile]:
-    """List all entries below a folder of the run; return none if it, or a parent folder, is a link.
+    """List all entries under a folder of the run; return none if it, or a parent folder, is a link.
 
     Args:
         root: The run's folder.

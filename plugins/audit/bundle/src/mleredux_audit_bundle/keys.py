@@ -39,7 +39,7 @@ def installation_key() -> Ed25519PrivateKey:
     except (OSError, ValueError, TypeError) as error:
         raise MlereduxError(f"The signing key {path} can't be read or created: {error}.") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise MlereduxError(f"The signing key {path} is not an ed25519 key.", hint="Move it; a new one is created.")
+        raise MlereduxError(f"The signing key {path} is not an ed25519 key.", hint="Move it to have a new one created.")
     return key
 
 

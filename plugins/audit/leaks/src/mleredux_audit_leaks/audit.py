@@ -31,7 +31,7 @@ from mleredux_audit_leaks.truth import Truth, joined_tables, known_tables
 TABLE_BYTES = 1 << 30
 """Maximum total bytes of tables that are read."""
 MOST_ALIKE = 24
-"""Maximum number of similar files below one folder; beyond it, files with mostly distinct names are samples, not
+"""Maximum number of similar files under one folder; beyond it, files with mostly distinct names are samples, not
 tables."""
 SMALL_BYTES = 16 << 20
 """Maximum size of files that are read first, since many such files can be read."""

@@ -48,7 +48,7 @@ class PublicFile:
     """A file, or a member of an archive (`archive.zip!member`).
 
     Attributes:
-        name: Its path below the public folder.
+        name: Its path under the public folder.
         size: Its size in bytes.
         time: Its modification time in seconds.
         read: Returns the first bytes of the file, up to a limit.

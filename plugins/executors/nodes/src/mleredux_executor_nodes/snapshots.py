@@ -101,7 +101,7 @@ class Scanner:
 
     Args:
         root: The folder.
-        skip: Returns whether a path below the folder is omitted.
+        skip: Returns whether a path under the folder is omitted.
         grows: Returns whether a file is append-only.
         times: Whether times are part of the tree; otherwise they are 0.
     """

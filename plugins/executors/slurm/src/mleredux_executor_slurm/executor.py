@@ -53,7 +53,7 @@ class SlurmExecutor:
             return [Finding("Slurm", False, error.message, error.hint)]
         up = sum(node.up for node in nodes)
         remedy = None if up else "Ask the administrator of the cluster."
-        return [Finding("Slurm", up > 0, f"{up} of {counted(len(nodes), 'node')} able to run jobs.", remedy)]
+        return [Finding("Slurm", up > 0, f"{up} of {counted(len(nodes), 'node')} can run jobs.", remedy)]
 
     def nodes(self) -> Sequence[Node]:
         """Return the nodes with the memory available to agents, and with their partitions and features as labels."""

@@ -239,7 +239,7 @@ class Execution:
         except ResumeRefused as error:
             run.ask_to_cancel()
             self.pipeline(None).execute_run(run)
-            self.record.changed(f"{error.message} It was cancelled, and its cell will be run again.", self.results())
+            self.record.changed(f"{error.message} The run was cancelled; its cell will run again.", self.results())
             self.record.save(self.folder)
             return None
         return run

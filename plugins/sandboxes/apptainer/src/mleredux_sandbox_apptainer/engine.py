@@ -105,7 +105,7 @@ def reason(text: str) -> str:
 
 
 def images() -> Path:
-    """Return the folder of images: `cache/apptainer` below the user's cache folder, unless a variable sets another."""
+    """Return the folder of images: `cache/apptainer` under the user's cache folder, unless a variable sets another."""
     named = os.environ.get(IMAGES_VARIABLE)
     if named or os.getuid():
         return Path(named) if named else cache_dir() / "apptainer"

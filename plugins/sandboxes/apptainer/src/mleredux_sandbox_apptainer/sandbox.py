@@ -50,7 +50,7 @@ class ApptainerSandbox(FiltersHosts):
         return LAYOUT
 
     def start(self, launch: Launch) -> Handle:
-        """Start the agent in a new container, below a launcher that survives this program."""
+        """Start the agent in a new container, under a launcher that survives this program."""
         image = engine.find_image(launch.built.reference)
         # A tmpfs would not count toward the agent's memory, so shared memory is on the run's disk.
         binds = [Bind(_own(launch.scratch_dir / ".shm"), "/dev/shm", writable=True)]
@@ -89,7 +89,7 @@ class ApptainerSandbox(FiltersHosts):
 
 
 def _own(folder: Path) -> Path:
-    """Create a world-writable folder below the agent's; an earlier attempt may have replaced it with a link."""
+    """Create a world-writable folder under the agent's; an earlier attempt may have replaced it with a link."""
     if folder.is_symlink() or folder.is_file():
         folder.unlink()
     folder.mkdir(exist_ok=True)

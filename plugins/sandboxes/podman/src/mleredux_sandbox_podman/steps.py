@@ -1,4 +1,4 @@
-"""Limit, measure and stop the steps of a podman build, which run as separate containers below the podman process."""
+"""Limit, measure and stop the steps of a podman build, which run as separate containers under the podman process."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Steps:
 
 
 def end_steps(podman: int) -> None:
-    """Kill processes below a build that run in other sessions: its containers."""
+    """Kill processes under a build that run in other sessions: its containers."""
     steps = list(_steps(podman))
     for step in steps:
         with suppress(ProcessLookupError, PermissionError):
@@ -60,7 +60,7 @@ def end_steps(podman: int) -> None:
 
 
 def _steps(podman: int) -> Iterator[int]:
-    """Yield the processes below a build that are in other sessions than podman: those of its containers."""
+    """Yield the processes under a build that are in other sessions than podman: those of its containers."""
     with suppress(psutil.Error):
         for process in psutil.Process(podman).children(recursive=True):
             with suppress(psutil.Error, OSError):

@@ -48,7 +48,7 @@ class Facts(ABC, Generic[Record]):
     def __init__(self, record: Record) -> None:
         self.record = record
 
-    id = _Fact[str]("Its id at the service.")
+    id = _Fact[str]("Its id on the service.")
 
     @property
     @abstractmethod

@@ -106,7 +106,7 @@ class Upstream:
         """Return the URL of an endpoint.
 
         Args:
-            path: The path below `/v1` (`/v1beta` for Google), such as `/chat/completions`.
+            path: The path under `/v1` (`/v1beta` for Google), such as `/chat/completions`.
         """
         base = self.config.base_url.rstrip("/")
         if self.config.protocol == "google":

@@ -132,7 +132,7 @@ class Proxy:
         if upstream is None:
             sentence = (
                 f"The gateway does not offer the model {body['model']!r} for this protocol: choose another, "
-                "or grant it: --allow-llm-model."
+                "or grant this one with --allow-llm-model."
             )
             return self._refuse(kind, family, body, "model", sentence)
         if kind is None and self._replay is not None:

@@ -137,7 +137,7 @@ class LocalSource:
         chosen = list(map(self.run, run_ids))
         if len(chosen) > _MOST_STARTED:
             hint = f"Select at most {_MOST_STARTED}."
-            raise MlereduxError(f"{len(chosen):,} runs can't be started at once on this machine.", hint=hint)
+            raise MlereduxError(f"{len(chosen):,} runs are too many to start together on this machine.", hint=hint)
         for run in chosen:
             repeated = run.spec.model_copy(update={"experiment": None, "arm": None})
             yield f"Requested {run.id} again: {self._start(repeated, self._data_dir or run.spec.data_dir)}."

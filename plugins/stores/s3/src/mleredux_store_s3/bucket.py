@@ -32,7 +32,7 @@ _NOWHERE = "http://127.0.0.1:1"
 
 
 class Bucket:
-    """The objects of a bucket below a prefix.
+    """The objects of a bucket under a prefix.
 
     Region, endpoint and credentials are read from the environment when it is created: `AWS_REGION`, `AWS_ENDPOINT_URL`,
     `AWS_ACCESS_KEY_ID`, …, or taken from the machine's role.

@@ -50,7 +50,7 @@ _ALL = 10**9
     help="Only runs whose result has this verdict.",
 )
 @server_option("--project", metavar="NAME", help="Only runs of this project.")
-@click.option("--experiment", metavar="NAME", help="Only runs of this experiment; on a server its id.")
+@click.option("--experiment", metavar="NAME", help="Only runs of this experiment; on a server, specify its id.")
 @local_option("--arm", metavar="NAME", help="Only runs of this arm.", why="use `mleredux experiment status`.")
 @server_option("--label", "labels", multiple=True, metavar="KEY=VALUE", help="Only runs with this label.")
 @click.option(

@@ -201,7 +201,7 @@ class Tree(ABC):
         return {name: self.files[name] for name in sorted(self.files)}
 
     def inside(self, folder: str) -> Tree:
-        """Return the part of the tree below a folder."""
+        """Return the part of the tree under a folder."""
         return _Part(self, folder.rstrip("/") + "/") if folder else self
 
 

@@ -1,4 +1,4 @@
-"""Open files below a run's directory: no links are followed anywhere in the path, and only regular files are opened."""
+"""Open files under a run's directory: no links are followed anywhere in the path, and only regular files are opened."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Opened:
 
 
 def open_inside(root: Path, path: bytes, cover: Cover | None = None) -> Opened:
-    """Open a file below a folder.
+    """Open a file under a folder.
 
     Args:
         root: The folder; trusted.

@@ -37,7 +37,7 @@ class Place(NamedTuple):
     file: Path | zipfile.Path
     """The file, perhaps in an archive."""
     path: str
-    """Its path below the public folder, in lower case."""
+    """Its path under the public folder, in lower case."""
     near: str
     """The part of the path that tells training images from test images: the folder or archive, and the name."""
 
