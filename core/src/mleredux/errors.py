@@ -213,7 +213,7 @@ def plain_faults() -> Iterator[None]:
 
 
 def _can_write(folder: Path) -> bool:
-    """Return whether a folder can be created, and files in it; in /proc, not even root can, whatever its mode."""
+    """Return whether a folder can be created, and files in it; in /proc, not even root can, regardless of its mode."""
     import tempfile
 
     try:

@@ -48,7 +48,7 @@ class ResultVerdict(Model):
     """Whether a result can be trusted. Lists, medals and aggregates use `status`, which `Report.judged` derives."""
 
     status: Annotated[VerdictStatus, Open] = "not checked"
-    """`tainted`: the agent demonstrably had the answers, whatever the other evidence. `not reproducible`: executed
+    """`tainted`: the agent demonstrably had the answers, regardless of other evidence. `not reproducible`: executed
     again under the same conditions, the program did not achieve the score. `score given`: the test score was disclosed
     as a reward, so the task is no longer a test for a policy that learned from it. `verified`: the program achieved the
     score

@@ -69,7 +69,7 @@ def run(
 
 
 def ends(file: BinaryIO, limit: int) -> str:
-    """Return the text of a file, without its middle if it is longer than a number of characters."""
+    """Return the text of a file, without its middle if it is longer than a given number of characters."""
     size, half = file.seek(0, os.SEEK_END), limit // 2
     file.seek(0)
     text = file.read(4 * limit).decode("utf-8", "replace")  # as many bytes as the characters can have

@@ -197,7 +197,7 @@ def _sockets(launch: Launch) -> tuple[Path | None, ...]:
 
 
 def write_inside(control: Path) -> Path:
-    """Write the programs that run in containers, executable whatever the umask and the installer; return their
+    """Write the programs that run in containers, executable regardless of umask and installer; return their
     folder.
     """
     folder = control / "inside"

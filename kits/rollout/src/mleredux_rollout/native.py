@@ -58,7 +58,7 @@ def read_native(output: Path, name: str, *, max_bytes: int = MAX_BYTES) -> Any:
         max_bytes: The size limit in bytes.
 
     Raises:
-        InvalidRollout: As for `read_below`; also if the file is not JSON, or is nested too deeply.
+        InvalidRollout: As for `read_below`, or the file is not JSON, or is nested too deeply.
     """
     return parse_native(read_below(output, name, max_bytes=max_bytes), name)
 

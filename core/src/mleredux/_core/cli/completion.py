@@ -63,7 +63,7 @@ class _Name(click.types.StringParamType):
 
 
 def complete(command: click.Command) -> None:
-    """Let the shell complete the values of parameters that name objects, also in the commands of a group."""
+    """Let the shell complete the values of parameters that name objects, including those of commands in a group."""
     for param in command.params:
         kind = _KINDS.get(str(param.metavar)) or _KINDS.get(str(param.name))
         if kind is not None and type(param.type) is click.types.StringParamType:

@@ -170,7 +170,7 @@ def growing(path: Path, ended: Callable[[], bool], wait: Callable[[float], objec
     Args:
         path: The file.
         ended: Returns whether the file no longer grows.
-        wait: Waits for a number of seconds.
+        wait: Waits for the given number of seconds.
     """
     position = 0
     while True:

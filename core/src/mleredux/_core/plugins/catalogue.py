@@ -170,7 +170,7 @@ class Catalogue:
         Args:
             names: The ids.
             sets: The sets.
-            refused: Collects the tasks of a set that do not apply, with the reasons.
+            refused: Collects the tasks in a set that do not apply, with the reasons.
 
         Raises:
             NotFound: A set has no tasks.

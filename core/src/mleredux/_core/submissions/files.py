@@ -20,7 +20,7 @@ def open_below(root: Path, name: str) -> BufferedReader:
         name: The path relative to the folder, with `/` as separator.
 
     Raises:
-        OSError: As for `open_regular`; also if a parent folder is a link.
+        OSError: As for `open_regular`, or a parent folder is a link.
     """
     *folders, last = PurePosixPath(name).parts
     if name.startswith("/") or ".." in (*folders, last):

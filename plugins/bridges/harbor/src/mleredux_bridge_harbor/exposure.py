@@ -25,8 +25,8 @@ _SHORT, _LONG = 16, 1 << 20
 def exposed(folder: Path, task: Task) -> Iterator[str]:
     """Yield a phrase for each part of hidden files that agents of a task directory would see.
 
-    These are copies of hidden files, also in ZIP archives; their texts in other files; and table columns that equal the
-    answers in all common rows, matched by ids or else by order.
+    These are copies of hidden files, including those in ZIP archives; their texts in other files; and table
+    columns that equal the answers in all common rows, matched by ids or else by order.
     """
     prepared = folder / "tests" / "data" / task.id / "prepared"
     forms = [each.submission for each in (task, task.base) if each is not None]

@@ -100,7 +100,7 @@ def decision(plan: Plan, results: Results, seeds: int) -> str | None:
         results: The runs of the complete seeds.
 
     Returns:
-        A sentence stating that all comparisons are decided, or None; None also if the measure does not apply.
+        A sentence stating that all comparisons are decided; None if they are not, or the measure does not apply.
     """
     design, arms = plan.experiment, list(plan.all_arms())
     level = last_alpha(plan, seeds)

@@ -43,7 +43,7 @@ def contexts(task: str, graded: Mapping[str, list[Lesson]], unfiltered: list[Les
 
 
 def checklist(task: str, length: int) -> str:
-    """Return the general advice, as many of its lines as fit into a number of characters."""
+    """Return the general advice, as many of its lines as fit into a given number of characters."""
     text = f"# General advice for {task}\n\n"
     for line in (files(__package__) / "checklist.md").read_text(encoding="utf-8").splitlines(keepends=True):
         if len(text) + len(line) > length:

@@ -20,7 +20,7 @@ ROWS = 4_000
 LEAST = 0.05
 """Minimum skill (correlation of the gap with its cross-validated prediction) of a driver …"""
 SURE = 4.0
-"""… also in standard errors of zero skill."""
+"""… and its minimum in standard errors of zero skill."""
 EQUAL = 0.75
 """A column is as good a driver as the best one if it has this share of its skill, or is within two standard errors."""
 TOGETHER = 0.5

@@ -40,7 +40,7 @@ class AsyncResource(Facts[Record]):
 
         Args:
             timeout: Seconds, text such as "2h", or a `timedelta`; None: no limit.
-            progress: Called with a short description of the progress, at first and whenever it changes.
+            progress: Called with a short description of the progress, initially and whenever it changes.
 
         Raises:
             WaitTimeout: It took longer; the work continues.

@@ -168,7 +168,7 @@ class Experiment(_Owned, Base):
 
 
 FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment_id", "arm")
-"""Columns of runs that lists are filtered by; an index over all of them is used to count their values."""
+"""Columns of runs that lists are filtered by; an index of all these columns is used to count their values."""
 
 
 class RunRow(_Scheduled, Base):

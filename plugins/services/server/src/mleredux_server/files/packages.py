@@ -44,7 +44,7 @@ class Packed:
 
 
 class _Limited(BufferedIOBase):
-    """A stream that raises an error after a number of bytes, since small archives may unpack to any size."""
+    """A stream that raises an error after a given number of bytes, since small archives may unpack to any size."""
 
     def __init__(self, stream: gzip.GzipFile, most: int) -> None:
         self._stream, self._left, self._most = stream, most, most

@@ -38,7 +38,7 @@ _UNREAD = 1000
 _JOB_ENDED = select(Job.state).where(Job.id == RunRow.id).scalar_subquery() == "ended"
 """For queries of few runs, whose rows are looked up before their jobs."""
 _PAUSES = (10.0, 120.0)
-"""Seconds until a run that failed for a temporary reason is started again: at first, and at most."""
+"""Seconds until a run that failed for a temporary reason is started again: initially, and at most."""
 _SLACK_SECONDS = 60.0
 """Seconds that a worker has to end an agent whose time limit and grace period have passed."""
 STOPPED = "A user cancelled the run."

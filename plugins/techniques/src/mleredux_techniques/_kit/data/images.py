@@ -76,7 +76,7 @@ def with_images(
 
 
 def _index(public: Path) -> dict[str, list[Place]]:
-    """Return the locations of all images, also in archives, by lower-case name with and without extension."""
+    """Return the locations of all images, even in archives, by lower-case name with and without extension."""
     places: dict[str, list[Place]] = defaultdict(list)
     for place in images_below(public):
         name = _key(place.path)

@@ -14,7 +14,7 @@ NEAR_IMAGES = 0.2
 CHANCE = 0.01
 """Maximum expected number of rows that are this near by chance; it lowers the threshold for tables with few columns."""
 LEAST = 0.005
-"""If a smaller share of the rows than this (or fewer than 5) are near, that may be chance, and only equal rows
+"""If a smaller share of rows than this (or fewer than 5 rows) is near, that may be chance, and only equal rows
 count.
 """
 SAME = 0.9

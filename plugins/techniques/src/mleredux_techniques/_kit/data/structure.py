@@ -200,7 +200,7 @@ def _kept_together(dataset: Dataset, codes: Array) -> tuple[bool, int] | None:
 
 
 def candidates(dataset: Dataset) -> list[GroupColumn]:
-    """Return keys that could name groups: columns whose values repeat, also the part of a text before or after a
+    """Return keys that could name groups: columns whose values repeat, including the part of text before or after a
     separator, and the day of a timestamp.
     """
     keys = []

@@ -72,7 +72,7 @@ def planted(dataset: Dataset, base: Task, seed: Seed) -> Dataset:
 
 
 def renamed(dataset: Dataset, names: dict[str, str]) -> Dataset:
-    """Rename columns, also in the facts."""
+    """Rename columns, including those in the facts."""
 
     def new(name: str) -> str:
         return names.get(name, name)

@@ -38,7 +38,7 @@ def prepare(w: Workspace, evenly: bool = False) -> None:
     """Shuffle the notebooks, then fill the test set with whole origins.
 
     Args:
-        evenly: Whether to draw origins with equal probability, whatever the resulting number of notebooks.
+        evenly: Whether to draw origins with equal probability, regardless of the resulting number of notebooks.
     """
     raw = w.table("train_ancestors.csv", ("id", "ancestor_id", "parent_id"))
     orders = w.table("train_orders.csv", ("id", "cell_order"))
