@@ -74,7 +74,7 @@ class Feedback(click.ParamType[Any]):
 @click.option("--disk", "disk_mb", type=Megabytes(1), help="Disk space: 512m, 10g.")
 @click.option("-O", "--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the agent `human`.")
 @click.option("--jupyter", is_flag=True, help="Also open JupyterLab in the sandbox, on this machine's loopback.")
-@click.option("--feedback", type=Feedback(), default="now", show_default=True, help="When the run is graded.")
+@click.option("--feedback", type=Feedback(), default="now", show_default=True, help="When to grade the run.")
 @click.option("--detach", "-d", is_flag=True, help="Open the workspace and return; no shell in this terminal.")
 @click.option("--attach", metavar="RUN", help="Return to the workspace of this run (or `last`).")
 @runs_dir_option

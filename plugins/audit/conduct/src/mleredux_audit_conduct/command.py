@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     envvar="MLEREDUX_REFERENCES",
     help="Folder of reference kernels to compare the code with.",
 )
-@click.option("--judge", "model", envvar="MLEREDUX_JUDGE_MODEL", help="Also judge with this model of the gateway.")
+@click.option("--judge", "model", envvar="MLEREDUX_JUDGE_MODEL", help="Also judge with this gateway model.")
 @click.option(
     "--judge-cost",
     "cost",

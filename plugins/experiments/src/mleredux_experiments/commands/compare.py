@@ -25,7 +25,7 @@ EXIT_CODES = {"better": 0, "equivalent": 10, "not worse": 10, "undecided": 11, "
 @source_options
 @click.option("--margin", type=click.FloatRange(min=0), help="The largest negligible difference.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
-@click.option("--equivalence", is_flag=True, help="Test whether they differ by less than the margin.")
+@click.option("--equivalence", is_flag=True, help="Test whether the two differ by less than the margin.")
 @click.option(
     "--ci",
     is_flag=True,
@@ -121,7 +121,7 @@ def _show(shown: Comparison) -> None:
 @click.option("--within", type=click.FloatRange(min=0), help="SD of an arm's runs on the same task, in points.")
 @click.option("--alpha", type=click.FloatRange(0.0001, 0.5), help="Chance of a false alarm; 0.05 by default.")
 @click.option(
-    "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Probability of detecting it."
+    "--power", type=click.FloatRange(0.01, 0.999), default=0.8, show_default=True, help="Probability of detection."
 )
 @source_options
 @json_option

@@ -47,7 +47,7 @@ seed_option = click.option(
 
 @click.command("check")
 @click.argument("plan", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--project", metavar="NAME", help="Project of the runs, on a server.")
+@click.option("--project", metavar="NAME", help="Project for the runs, on a server.")
 @runs_dir_option
 @json_option
 @click.pass_context
@@ -89,7 +89,7 @@ def check(ctx: click.Context, plan: Path, project: str | None, runs_dir: str | N
 @jobs_option
 @executor_option
 @store_option
-@click.option("--project", metavar="NAME", help="Project of the runs, on a server.")
+@click.option("--project", metavar="NAME", help="Project for the runs, on a server.")
 @runs_dir_option
 @data_dir_option
 @json_option

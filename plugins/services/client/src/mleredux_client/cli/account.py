@@ -53,7 +53,7 @@ def token() -> None:
 )
 @click.option("--project", metavar="NAME", help="Limit the token to this project.")
 @click.option("--expires-in", type=Duration(), help="Lifetime, such as 12h or 30d.")
-@click.option("--user", metavar="NAME", help="Owner of the token; for administrators.")
+@click.option("--user", metavar="NAME", help="Owner of the token (for administrators).")
 @with_json
 def create_token(ctx: click.Context, /, name: str, scopes: tuple[str, ...], as_json: bool, **fields: Any) -> None:
     """Create a token and print it; it will not be shown again."""
@@ -220,7 +220,7 @@ def show_project(ctx: click.Context, name: str, as_json: bool) -> None:
     type=click.Choice(("none", "gateway", "open")),
     help="An allowed network.",
 )
-@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Share relative to other projects.")
+@click.option("--weight", type=click.FloatRange(min=0, min_open=True), help="Weight of the project in the fair share.")
 @click.option("--unlimited", multiple=True, type=click.Choice(_QUOTAS), help="Remove this limit.")
 @with_json
 def set_quota(ctx: click.Context, /, name: str, unlimited: tuple[str, ...], as_json: bool, **limits: Any) -> None:

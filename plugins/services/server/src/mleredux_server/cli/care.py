@@ -84,7 +84,7 @@ def rotate_key(at: Place) -> None:
 
 @click.command()
 @click.option("--user", "user_name", metavar="NAME", help="Only changes by this user.")
-@click.option("--action", metavar="NAME", help="Only this action, e.g. token.create, or all of a kind: token.")
+@click.option("--action", metavar="NAME", help="Only this action, e.g. token.create, or all of a kind, e.g. token.")
 @click.option("--since", type=Duration(), metavar="TIME", help="Only changes within this time, e.g. 12h or 30d.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=100, show_default=True, help="Maximum number.")
 @placed

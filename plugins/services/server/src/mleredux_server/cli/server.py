@@ -147,7 +147,7 @@ def link(at: Place, name: str, issuer: str, subject: str, remove: bool) -> None:
 
 @project.command("create")
 @click.argument("name")
-@click.option("--owner", required=True, metavar="USER", help="User who manages its members.")
+@click.option("--owner", required=True, metavar="USER", help="User who manages the project's members.")
 @placed
 def create_project(at: Place, name: str, owner: str) -> None:
     """Create a project with the default quota."""
