@@ -1,4 +1,4 @@
-"""The process sandbox: agents as processes of this machine.
+"""The process sandbox: agents as processes on this machine.
 
 Not a security boundary. The agent has a clean environment, its own process group and limits, but it runs as the same
 user on the same file system, so it could read the answers. Use it only for agents you trust, and Docker for all others.
@@ -33,7 +33,7 @@ class ProcessSandbox:
     """Runs agents with this interpreter's environment."""
 
     id = "process"
-    title = "Processes of this machine; no isolation"
+    title = "Processes on this machine; no isolation"
     capabilities = Capabilities(gpus=True)
 
     def check(self) -> list[Finding]:

@@ -1,4 +1,4 @@
-"""Processes of this machine: unique identification, and ending whole process trees."""
+"""Processes on this machine: unique identification, and ending whole process trees."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def _entry(tool: Tool, place: str) -> dict[str, Any]:
 
 
 def _at(path: Path) -> Iterator[Tool]:
-    """Yield the tools at a path of this machine."""
+    """Yield the tools at a path on this machine."""
     if (path / SKILL_FILE).is_file():
         yield _skill(path)
         return
@@ -143,7 +143,7 @@ def _at(path: Path) -> Iterator[Tool]:
             yield _server(str(name), dict(entry), path.parent)
         except (ValidationError, ValueError, TypeError) as error:
             problem = first_problem(error).message if isinstance(error, ValidationError) else str(error)
-            raise MlereduxError(f"The MCP server {name!r} of {path} is not valid: {problem}.") from None
+            raise MlereduxError(f"The MCP server {name!r} in {path} is not valid: {problem}.") from None
 
 
 def _server(name: str, entry: dict[str, Any], folder: Path) -> Tool:

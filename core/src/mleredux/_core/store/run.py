@@ -191,7 +191,7 @@ class Run:
     def status(self) -> str:
         """The state; `interrupted` if the run has not ended and its process is dead.
 
-        Runs that are queued, held, or submitted to an executor are not executed by a process of this machine.
+        Runs that are queued, held, or submitted to an executor are not executed by a process on this machine.
         """
         elsewhere = self.state is State.QUEUED or self.hold_end is not None or self.ticket.get("job")
         if self.state.final or elsewhere or self.alive:
@@ -361,7 +361,7 @@ def _check_files(path: Path) -> None:
     """Check that a run directory, which may come from another user, has no links or devices beside the agent's files.
 
     Raises:
-        MlereduxError: It has, so reading the run could never end, or show another file of this machine.
+        MlereduxError: It has, so reading the run could never end, or show another file on this machine.
     """
     for folder in (path, path / "logs", path / "submissions"):
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:

@@ -1,4 +1,4 @@
-"""Connection forwarding: from a port of this machine into a session, and from there to Jupyter.
+"""Connection forwarding: from a port on this machine into a session, and from there to Jupyter.
 
 `python -m mleredux_agent_human.forward OUTPUT_DIR` prints the port, and exits with the session.
 """

@@ -29,7 +29,7 @@ class Reference:
     """The location of an agent's source.
 
     Attributes:
-        url: The URL for git; None for a folder of this machine.
+        url: The URL for git; None for a folder on this machine.
         path: The script, folder or repository on this machine; None for a URL.
         ref: Branch, tag or commit; None: the default branch.
         subdir: The agent's folder or script in the source; `.` for the whole source.
@@ -149,7 +149,7 @@ def unnamed_host(url: str) -> str | None:
 
 
 def is_allowed(path: Path) -> bool:
-    """Return whether agents may come from a path of this machine."""
+    """Return whether agents may come from a path on this machine."""
     allowed = [Path(name).resolve() for name in os.environ.get(PATHS_VARIABLE, "").split(os.pathsep) if name]
     return not allowed or any(path.is_relative_to(folder) for folder in allowed)
 

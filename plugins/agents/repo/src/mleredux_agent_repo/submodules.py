@@ -22,7 +22,7 @@ def add_submodules(store: Path, commit: str, tree: Path, origin: str | None, scr
     """Write the submodules of a commit into its tree.
 
     Args:
-        origin: The URL of the repository; None for one of this machine.
+        origin: The URL of the repository; None for one on this machine.
         scratch: A folder for their objects.
 
     Raises:

@@ -2,7 +2,7 @@
 
 | module | contents |
 |---|---|
-| `local` | the executor `local`: processes of this machine |
+| `local` | the executor `local`: processes on this machine |
 | `remote_runs`, `followed_run` | submission of runs to an executor, and monitoring |
 | `node`, `lease` | the program on a node that executes and publishes one run; the right to write to its folder |
 | `objects`, `snapshots`, `shelf` | object stores; folders as pieces; transfer of prepared data to nodes |

@@ -236,7 +236,7 @@ class Replica:
         try:
             self._head, self._tag = (dict(json.loads(stored.content)), stored.tag) if stored else ({}, None)
         except (ValueError, TypeError) as error:
-            raise StoreError(f"Object {self._home}/head of {self._objects.url} is damaged.") from error
+            raise StoreError(f"Object {self._home}/head in {self._objects.url} is damaged.") from error
 
     def _change(self, allowed: Callable[[dict[str, Any]], bool], **fields: Any) -> bool:
         """Change the head, retrying after concurrent changes; return whether the change was allowed."""

@@ -243,7 +243,7 @@ def _from_file(path: Path, environment: Mapping[str, str]) -> GatewayConfig:
         key = environment.get(config.key_env, "") if config.key_env else ""
         if config.key_env and not key:
             raise SandboxError(
-                f"Upstream {name} of {path} reads its key from {config.key_env}, which is not set.",
+                f"Upstream {name} in {path} reads its key from {config.key_env}, which is not set.",
                 hint=f"Set {config.key_env}, or remove the upstream.",
             )
         upstreams.append(Upstream(name, config, key))

@@ -1,7 +1,7 @@
 """Replay answers from the record of an earlier run instead of calling language models: offline, free and deterministic.
 
 A request receives the answer to the first request with the same content that was not replayed yet. Differences between
-any two runs (their ids and folders, ports of this machine) and fields that do not affect answers are ignored; answers
+any two runs (their ids and folders, ports on this machine) and fields that do not affect answers are ignored; answers
 with the recorded run's folders get those of this run.
 """
 
@@ -16,7 +16,7 @@ from mleredux_llm_protocols import Kind
 
 IGNORED = ("prompt_cache_key", "safety_identifier", "store", "stream", "stream_options", "user")
 _PLACES = re.compile(r"(?:127\.0\.0\.1|localhost):\d+|mleredux-\d+-links/[0-9a-f]{16}")
-"""Ports of this machine, and links to folders of runs."""
+"""Ports on this machine, and links to folders of runs."""
 _SHOWN = 120
 
 

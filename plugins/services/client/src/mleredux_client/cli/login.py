@@ -20,7 +20,7 @@ from mleredux_client.errors import MlereduxApiError
 def login(ctx: click.Context, url: str | None, token_stdin: bool) -> None:
     """Log in to a server: prompt for a token, verify and store it.
 
-    The token is never passed as an argument, which other users of this machine could read.
+    The token is never passed as an argument, which other users on this machine could read.
     """
     from mleredux_client.cli.service import Service  # slow to import
 

@@ -1,7 +1,7 @@
 """Which agents users other than admins may use: none that can read the server's files or reach its network.
 
 Installed agents are trusted. Only the additions of a request are checked: repositories to fetch, and options that name
-folders, images, packages or variables of this machine.
+folders, images, packages or variables on this machine.
 """
 
 from __future__ import annotations
