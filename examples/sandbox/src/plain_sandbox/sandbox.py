@@ -23,7 +23,7 @@ class PlainSandbox:
     """Implements the protocol of sandboxes (`docs/reference/sandboxes.md`)."""
 
     id = "plain"
-    title = "Plain processes of this machine; no isolation"
+    title = "Plain processes on this machine; no isolation"
     capabilities = Capabilities(isolated=False, builds=("interpreter",))
 
     def check(self) -> list[Finding]:
