@@ -213,7 +213,7 @@ def private(task: Competition) -> Competition:
             "checksums": {},
             "variants": {},
             "note": f"The test set is this installation's own{', with new ids' if renames else ''}: the thresholds and "
-            f"leaderboard are those of the published split.{f' The test set keeps {kept}.' if kept else ''} The content "
-            "of its rows and files is still Kaggle's, so only a closed network prevents agents from looking it up.",
+            f"leaderboard are those of the published split.{f' The test set keeps {kept}.' if kept else ''} The "
+            "contents of rows and files are still Kaggle's, so only a closed network prevents looking them up.",
         }
     )
