@@ -102,7 +102,7 @@ def _dependencies(folder: Path, item: str) -> list[str]:
         optional = project.get("optional-dependencies", {})
         build = config.get("build-system", {}).get("requires", ["setuptools"])
         needs = [*build, *project.get("dependencies", ()), *(dep for name in extras for dep in optional.get(name, ()))]
-    except (OSError, ValueError, AttributeError, TypeError):
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return []  # pip will report this
     return [dep for dep in needs if isinstance(dep, str)]
 

@@ -189,7 +189,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise BadManifest(f"{MANIFEST} is larger than {MAX_BYTES >> 10} KB.", hint="Shorten it.")
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadManifest(f"{MANIFEST} is not valid TOML: {error}.", hint="Fix it there.") from error
     try:
         manifest = Manifest.model_validate(content)

@@ -161,7 +161,7 @@ def _needed(script: Path) -> tuple[tuple[str, ...], str | None]:
                 needs = header.get("dependencies", [])
                 if not isinstance(needs, list) or not all(isinstance(need, str) and need[:1] != "-" for need in needs):
                     raise ValueError("dependencies is not a list of requirements")
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise MlereduxError(
                     f"The inline metadata (PEP 723) of {script.name} is not valid: {error}.", hint="Fix it there."
                 ) from None

@@ -83,7 +83,7 @@ class Study:
         try:
             self.document = tomllib.loads(text)
             self.plan = StudyPlan.model_validate(self.document)
-        except tomllib.TOMLDecodeError as error:
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise NotFound(f"{unreadable}: {error}.", hint=hint) from None
         except ValidationError as error:
             first = error.errors(include_url=False)[0]

@@ -147,7 +147,7 @@ def read_config(home: Path) -> dict[str, Any]:
     """
     try:
         config = tomllib.loads((home / "task.toml").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MlereduxError(f"The task.toml can't be read: {error}.", hint="Write valid TOML.") from None
     try:
         _Config.model_validate(config)

@@ -41,7 +41,7 @@ def read_plan(path: Path, catalogue: Catalogue) -> Plan:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise NotFound(f"The plan {path} can't be read: {error.strerror or error}.", hint=_EXAMPLE) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise MlereduxError(f"{path} is not valid TOML: {str(error).rstrip('.')}.", hint=_EXAMPLE) from None
     return with_contexts(make_plan(document, named=str(path)), catalogue, path.parent)
 

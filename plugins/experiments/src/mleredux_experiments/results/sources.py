@@ -120,7 +120,7 @@ def locate(argument: str, runs_dir: str | None = None) -> Path:
     if path.is_file():
         try:
             name = str(tomllib.loads(path.read_text(encoding="utf-8"))["experiment"]["name"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             raise NotFound(f"{path} is not a plan.", hint="Specify a plan (TOML), or a folder of results.") from None
     store = Path(runs_dir) if runs_dir is not None else default_runs_dir()
     folder = store / FOLDER / name

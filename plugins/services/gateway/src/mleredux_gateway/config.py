@@ -259,7 +259,7 @@ def _read(path: Path) -> _File:
         text = path.read_text(encoding="utf-8")
     try:
         return _File.model_validate(_tuples(tomllib.loads(text)))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SandboxError(f"{unreadable}: {error}.", hint=_README) from error
     except ValidationError as error:
         place, message, _ = first_problem(error)
