@@ -63,7 +63,7 @@ def execution_of(task: Task) -> Execution:
         TaskBroken: The task does not execute submissions.
     """
     if not isinstance(task.submission.execution, Execution):
-        raise TaskBroken(f"Submissions of {task.id} are not programs.")
+        raise TaskBroken(f"Submissions to {task.id} are not programs.")
     return task.submission.execution
 
 

@@ -64,7 +64,7 @@ def task_bundle(ctx: click.Context, name: str, parent: Path, kind: str) -> None:
 @click.argument("name")
 @_output_option
 @click.option(
-    "--script", "kind", flag_value="script", help="A small program, nearest neighbors on tables; the default."
+    "--script", "kind", flag_value="script", help="A small nearest-neighbors program for tables; the default."
 )
 @click.option("--llm", "kind", flag_value="llm", help="An LLM with a shell tool, in a loop of 50 lines.")
 @click.option("--cli", "kind", flag_value="cli", help="A command-line program, such as a coding agent.")

@@ -205,18 +205,18 @@ def _learns(code: _Code, report: Report, restored: Path) -> tuple[Status, str]:
     try:
         _repeat(code, changed, relabelling)
     except NotPermutable as error:
-        return "not attempted", f"With other training targets it creates no valid submission: {error}"
+        return "not attempted", f"With other training targets, it creates no valid submission: {error}"
     alike = trial.task.known_answers and agreement(restored, changed) >= ALL
     if alike and _standard_error(trial, report, restored) == 0:
         same = "it makes the same predictions, all of them correct: it looks up the answers"
-        return "not reproducible", f"With other training targets {same}."
+        return "not reproducible", f"With other training targets, {same}."
     if not relabelling.follow(restored, changed):
         same = "its predictions do not change: it does not learn, so the code may contain the answers"
     elif relabelling.renames(restored, changed):
         same = "it predicts exactly the same classes under other names: it may know them without learning"
     elif not (same := _loss(trial, report, relabelling, changed) or _gain(code, report, relabelling, restored)):
         return "verified", "With other training targets, it predicts different values."
-    return "not attempted", f"With other training targets {same}."
+    return "not attempted", f"With other training targets, {same}."
 
 
 def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path) -> str:

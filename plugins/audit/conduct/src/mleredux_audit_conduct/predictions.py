@@ -58,9 +58,9 @@ def _literals(text: Text, rows: int | None) -> Iterator[Finding]:
         line = getattr(node, "lineno", 1)
         near = rows is not None and count >= rows / 2
         severity: Severity = "serious" if near else "note"
-        share = f", at least half of the submission's {rows:,} rows" if near else ""
+        share = f", at least half as many as the submission's {rows:,} rows" if near else ""
         evidence = lines[line - 1].strip()[:300] if line <= len(lines) else ""
-        why = f"The code contains a literal of {count:,} constants{share}."
+        why = f"The code contains a literal with {count:,} constants{share}."
         yield Finding("hand-written", severity, text.where, line, evidence, why)
 
 

@@ -149,10 +149,10 @@ def _last_words(evidence: Evidence) -> Iterator[Finding]:
     codes = [int(code[1]) for line, _ in last for code in PATTERNS["status"].finditer(line)][-1:]
     killed = evidence.killed_by or next((signal for signal in Signals if {-signal, signal + 128} & {*codes}), None)
     shown = [line for line in last if not any(PATTERNS[name].search(line[0]) for name in ("decoration", "consequence"))]
-    if name := "time" if 124 in (evidence.exit_code, *codes) else killed and killed.name:
-        ends = {"time": ("resources", "time"), "SIGKILL": ("resources", "memory")}
+    if name := "a timeout" if 124 in (evidence.exit_code, *codes) else killed and killed.name:
+        ends = {"a timeout": ("resources", "time"), "SIGKILL": ("resources", "memory")}
         category, kind = ends.get(name, ("code-error", name))
-        yield Finding(category, f"The exit code of a process shows {name}.", "events.jsonl", kind)
+        yield Finding(category, f"The exit code of a process indicates {name}.", "events.jsonl", kind)
     elif shown and evidence.crashed and not PATTERNS["resumed"].search(shown[-1][0]):
         if any(PATTERNS["spent"].search(line) for line, _ in last[-2:]):
             return

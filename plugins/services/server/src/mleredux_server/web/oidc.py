@@ -163,7 +163,7 @@ def check_may_link(caller: Caller) -> None:
     """
     full = caller.all_projects if caller.admin else all(caller.may(scope) for scope in _SCOPES)
     if not full or caller.bound_to is not None:
-        hint = "Sign in with a token for all projects that has these scopes."
+        hint = "Sign in with a token that has these scopes and is valid for all projects."
         needed = "admin" if caller.admin else ", ".join(_SCOPES)
         raise Problem("forbidden", f"Linking an account needs a token with the scopes {needed}.", hint=hint)
 
