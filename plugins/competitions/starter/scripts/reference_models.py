@@ -1,4 +1,4 @@
-"""The reference models of the leaderboards: from guessing to tuned, the same range for all competitions of a kind."""
+"""The reference models of the leaderboards, from guesses to tuned models; competitions of a kind share one range."""
 
 from __future__ import annotations
 

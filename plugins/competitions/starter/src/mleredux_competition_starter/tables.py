@@ -19,13 +19,13 @@ TEST_SHARE = 0.3
 
 
 def number(value: float) -> str:
-    """Format a number in its shortest round-trip form; integers without a decimal point."""
+    """Format a number in its shortest round-trip form; integers have no decimal point."""
     plain = float(value)
     return str(int(plain)) if plain.is_integer() else repr(plain)
 
 
 def write_table(path: Path, header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Write a CSV with Unix line ends, with the same bytes on all platforms."""
+    """Write a CSV with Unix line endings and the same bytes on all platforms."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
@@ -55,7 +55,7 @@ def test_rows(salt: str, groups: Sequence[str], share: float = TEST_SHARE) -> se
 
     Args:
         salt: Seed of the permutation.
-        groups: The group (class) of each row, all equal if the split is not stratified.
+        groups: The group (class) of each row; all are equal if the split is not stratified.
         share: Share of each group to hold out.
     """
     members: dict[str, list[int]] = defaultdict(list)
@@ -83,7 +83,7 @@ def split_table(
         salt: Seed of the permutations; the task's id and version.
         targets: Columns of the raw table that test.csv lacks.
         sample: The sample submission's columns other than `id`, with their constant values.
-        stratify: Whether each value of the first target has the same share of the test rows.
+        stratify: Whether to hold out the same share of each value of the first target.
         answers: Converts a row's targets to a row of the answers (the sample's columns); by default unchanged.
     """
     header, rows = read_table(raw / RAW_FILE)

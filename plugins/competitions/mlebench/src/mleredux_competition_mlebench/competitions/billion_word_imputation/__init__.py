@@ -13,7 +13,7 @@ HEADER = '"id","sentence"\n'
 
 
 def lines(tree: Tree) -> Iterator[str]:
-    """Yield the sentences with their line ends; any carriage return ends a line too, as in Python's text mode."""
+    """Yield the sentences with their line endings; any carriage return ends a line too, as in Python's text mode."""
     tree.need([SENTENCES])
     for _, content in tree.stream({SENTENCES}):
         yield from io.TextIOWrapper(content, encoding="utf-8")

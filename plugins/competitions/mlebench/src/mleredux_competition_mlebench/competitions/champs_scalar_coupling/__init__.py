@@ -16,7 +16,7 @@ BY_MOLECULE = (
 
 
 def molecules(w: Workspace, *parts: Table, every: bool = False) -> None:
-    """Provide further tables and the geometry files of training molecules; with `every`, the geometry of all."""
+    """Provide further tables and the geometry files of training molecules; with `every`, those of all molecules."""
     train, test = (rows["molecule_name"].drop_duplicates() for rows in parts)
     shaped = [*train, *test] if every else [*train]
     for name in BY_MOLECULE:

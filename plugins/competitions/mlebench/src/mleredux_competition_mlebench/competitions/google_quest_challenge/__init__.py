@@ -14,9 +14,7 @@ QUESTION = "question_body"
 
 
 def vary(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """If the rare target is constant in the test set, swap its first row with the first training row that has a
-    value.
-    """
+    """Swap the first test row for the first training row with a value if the test set's rare target is constant."""
     import numpy as np
     import pandas as pd
 
@@ -42,7 +40,7 @@ def ramp(test: Table) -> dict[str, Any]:
 
 
 def whole_questions(w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """If the rare target is constant in the test set, move the first training question with a value to it."""
+    """Move the first training question with a value to the test set if the rare target is constant there."""
     import pandas as pd
 
     rare = train.loc[train[RARE] != 0, QUESTION]

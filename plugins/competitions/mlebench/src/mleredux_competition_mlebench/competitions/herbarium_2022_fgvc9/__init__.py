@@ -7,7 +7,7 @@ from ...blocks.per_category import Pair, of_pairs, split_categories
 
 
 def numbered(pairs: list[Pair]) -> list[Pair]:
-    """Return training pairs, named by category and numbered within it."""
+    """Return training pairs whose names consist of the category and a number within it."""
     counts: Counter[int] = Counter()
     new = []
     for pair in pairs:

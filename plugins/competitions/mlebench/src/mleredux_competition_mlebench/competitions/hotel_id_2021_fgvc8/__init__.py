@@ -1,4 +1,4 @@
-"""Hotel-ID to Combat Human Trafficking 2021 - FGVC8: rooms of some 7,700 hotels."""
+"""Hotel-ID to Combat Human Trafficking 2021 - FGVC8: rooms of about 7,700 hotels."""
 
 from ...blocks import Column, FilesOfRows, Metric, Table, TableSplit, Workspace, competition, corrected
 

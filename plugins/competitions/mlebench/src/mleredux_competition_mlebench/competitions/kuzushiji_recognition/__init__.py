@@ -8,10 +8,10 @@ BOX = 5
 
 
 def points(labels: object) -> str:
-    """Return the perfect answer: a point just inside the top left corner of each box.
+    """Return the perfect answer: a point just inside the top-left corner of each box.
 
     Args:
-        labels: Character, left, top, width and height of every box, separated by blanks; missing for pages without
+        labels: Character, left, top, width and height of every box, separated by spaces; missing for pages without
             boxes.
     """
     if not isinstance(labels, str):

@@ -24,7 +24,7 @@ def prepare(w: Workspace, train_share: float = 0.1) -> None:
     random_numbers = random.Random(w.seed(0))
 
     def draw(studies: Iterable[str], share_of: Sized, less: Sequence[str], without: Sequence[str]) -> list[str]:
-        """Draw a share of `share_of`, minus those already drawn, from the studies except `without`."""
+        """Draw a share of `share_of`, minus the studies already drawn, from all studies except `without`."""
         held = set(without)
         left = [study for study in studies if study not in held]
         return random_numbers.sample(left, round(len(share_of) * train_share) - len(less))

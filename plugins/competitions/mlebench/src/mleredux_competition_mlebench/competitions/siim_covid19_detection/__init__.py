@@ -17,7 +17,7 @@ WHOLE_IMAGE = " 1 0 0 1 1"
 
 
 def patients(studies: Column, tree: Tree) -> Column:
-    """Return each study's patient from the header of its first image; studies without one form their own group."""
+    """Return each study's patient from the header of its first image; a study without one forms its own group."""
     dicom = require("pydicom", "dicom")
     first: dict[str, str] = {}
     for name in tree.names(".dcm"):

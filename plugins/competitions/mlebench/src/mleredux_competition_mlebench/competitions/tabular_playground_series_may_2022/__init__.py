@@ -4,7 +4,7 @@ from ...blocks import Metric, Table, TableSplit, Workspace, competition, renumbe
 
 
 def renumber(_w: Workspace, train: Table, test: Table) -> tuple[Table, Table]:
-    """Assign new ids, running through both parts."""
+    """Assign new ids that run through both parts."""
     return renumbered(train, "id"), renumbered(test, "id", len(train))
 
 

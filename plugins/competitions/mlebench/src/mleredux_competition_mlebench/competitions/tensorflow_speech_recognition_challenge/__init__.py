@@ -14,7 +14,7 @@ def prepare(w: Workspace, speakers: bool = False) -> None:
 
     Args:
         speakers: Whether to hold out whole speakers and to use the labels of the contest; long noise recordings stay in
-            the training part. In the published task, every folder is a label, and clips are split singly.
+            the training part. In the published task, every folder is a label, and clips are split individually.
     """
     import pandas as pd
 

@@ -1,4 +1,4 @@
-"""VinBigData Chest X-ray Abnormalities Detection: boxes by several radiologists, one true per image and class."""
+"""VinBigData Chest X-ray Abnormalities Detection: boxes by several radiologists, one true box per image and class."""
 
 from ...blocks import Metric, Workspace, by_group, competition, recipe, texts
 
