@@ -157,7 +157,7 @@ _NO_NAME = re.compile(
 
 
 def machine_fault(error: BaseException) -> str | None:
-    """Return a sentence if an error is a full disk, a folder that can't be written, or an unresolvable host name; every
+    """Return a sentence if an error indicates a full disk, an unwritable folder, or an unresolvable host name; every
     sandbox reports a fault of the machine with the same sentence."""
     if sentence := disk_full(error) or unusable_folder(error):
         return sentence
@@ -213,7 +213,7 @@ def plain_faults() -> Iterator[None]:
 
 
 def _can_write(folder: Path) -> bool:
-    """Return whether a folder can be created, and files in it; in /proc, not even root can, regardless of its mode."""
+    """Return whether a folder and files in it can be created; in /proc, not even root can do so, whatever the mode."""
     import tempfile
 
     try:

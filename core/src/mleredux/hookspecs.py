@@ -149,7 +149,7 @@ def mleredux_register_tools() -> Iterable[Tool | Ref]:
 
 @hookspec
 def mleredux_register_commands() -> Iterable[click.Command | Ref]:
-    """Return commands; the name `runs plot` means `plot` in the group `runs`, and a `doctor NAME` returns findings.
+    """Return commands; `runs plot` means `plot` in the group `runs`, and a command `doctor NAME` returns findings.
 
     A `Ref` may set `place` (`both`: also works with `--server`; `machine`: runs locally even if `MLEREDUX_SERVER` is
     set) and `section` (of the help: `Results`, `Compare`, …).

@@ -107,9 +107,9 @@ def start(
 
     Args:
         function: The function to call.
-        request: The request, JSON-serializable; `parent` is added, the id of the process with which the child must end.
-            With `unguarded`, the function runs in the guard itself: it has to end itself and the processes that it
-            started.
+        request: The request, JSON-serializable; `parent` is added: the id of the process that the child must not
+            outlive. With `unguarded`, the function runs in the guard itself: it has to end itself and the processes
+            that it started.
         folder: The child's working directory.
         errors: The open file that becomes the child's standard error.
         files: Open files passed to the function.
@@ -205,8 +205,8 @@ def _control(environment: Mapping[str, str], modules: tuple[str, ...] = ()) -> s
 def _may_fork() -> bool:
     """Return whether this process can become a server by a fork, which costs less than a new interpreter.
 
-    It has no other threads, of which a fork would leave only their locks, and has not imported NumPy, whose libraries
-    read the number of threads only once.
+    It must have no other threads, of which a fork would keep only the locks, and must not have imported NumPy, whose
+    libraries read the number of threads only once.
     """
     return sys.platform == "linux" and "numpy" not in sys.modules and len([*Path("/proc/self/task").iterdir()]) == 1
 

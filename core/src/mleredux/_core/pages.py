@@ -90,7 +90,7 @@ class Visit(Protocol):
         """Return a server's experiments, newest first, without cells; or only the experiment with this id."""
 
     def submissions(self) -> Sequence[Record]:
-        """Return each user's last submission before the deadline to each technique task of a server.
+        """Return each user's last submission to each technique task of a server before its deadline.
 
         Each record has `student`, `task`, `status`, `score`, `message`, `questions` (`name`, `score`, `weight`), and
         `class`, whether the task has a deadline.

@@ -93,7 +93,7 @@ class Pipeline:
         return runs
 
     def open_slots(self, keep: Iterable[str] = ()) -> Slots:
-        """Return the slots of the machine, after ending the agents of killed programs, which is repeated before a slot
+        """Return the slots of the machine, after ending the agents of killed programs; this is repeated before a slot
         of such a program is given to another run.
 
         Args:

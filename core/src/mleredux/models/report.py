@@ -155,8 +155,8 @@ class Report(Model):
     competition_id: str
     """Id of the task."""
     score: Annotated[float | None, Shown("score", ("{score:.5f} ({metric})",), brief=True)]
-    """Rounded to five decimals; None if there is no score. JSON has no NaN or infinities: they become null, and
-    `valid_submission` is true."""
+    """Rounded to five decimals; None if there is no score. JSON can't represent NaN or infinities: they become null,
+    while `valid_submission` stays true."""
     gold_threshold: Annotated[float | None, Shown("thresholds", _THRESHOLDS)] = None
     """The score needed for gold; None if the task has no medals."""
     silver_threshold: float | None = None

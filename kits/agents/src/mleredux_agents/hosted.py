@@ -71,7 +71,7 @@ class _Hosted:
         self, request: Request, files: Sequence[int], folder: str, env: Mapping[str, str], seconds: float | None
     ) -> int | None:
         """Execute a program or a Python file in a process with limits; return the exit
-        code, or None if it took longer than these seconds. All processes that it started have ended, too.
+        code, or None if it took longer than these seconds. By then, all processes that it started have ended, too.
 
         Args:
             request: The request, JSON-serializable; `program` is a command.

@@ -27,7 +27,7 @@ def work(request: Mapping[str, Any], files: Sequence[int]) -> None:
 
 
 def execute(request: Mapping[str, Any], files: Sequence[int]) -> None:
-    """Start programs with limits, one after another, until the connection is closed; a fork, as `work` is.
+    """Start programs with limits, one after another, until the connection is closed, in a fork, as `work` does.
 
     A message is a JSON object with `program`, `folder` and `env`, and comes with three open files. The reply is the
     exit code and the CPU time in seconds, once the program and all processes that it started have ended. A message

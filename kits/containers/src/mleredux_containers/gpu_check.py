@@ -65,7 +65,7 @@ def faults(seen: dict[str, Any], gpus: int, *, contained: bool) -> Iterator[str]
 
 
 def _no_gpu_reason() -> str:
-    """Return why this machine has no slot with a GPU."""
+    """Return the reason why this machine has no slot with a GPU."""
     listed, broken = gpu_uuids()
     if os.environ.get(GPUS_VARIABLE) is not None:
         return f"No GPU is used: {GPUS_VARIABLE} is empty."

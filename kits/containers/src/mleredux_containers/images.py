@@ -57,7 +57,7 @@ class BuildLog:
 
     @property
     def seconds_left(self) -> float:
-        """The seconds until the request's time limit, at least 0.1; exactly 0.1 if the user cancelled it."""
+        """The seconds until the request's time limit, at least 0.1; exactly 0.1 if the user cancelled the request."""
         return 0.1 if self.request.cancelled() else max(0.1, self._end - time.monotonic())
 
     def begin(self, arguments: dict[str, str]) -> None:

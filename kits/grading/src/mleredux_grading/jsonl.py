@@ -22,7 +22,7 @@ from pydantic import ConfigDict, ValidationError
 from mleredux_grading.copies import remark_on
 
 BYTES_PER_GRADER = 64 * 2**20
-"""Bytes of submissions per grading process; below this, a second process does not pay for its imports."""
+"""Bytes of submissions per grading process; below this, a second process is not worth its imports."""
 
 
 class Listed(Model):

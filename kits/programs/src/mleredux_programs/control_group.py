@@ -78,7 +78,7 @@ def _make(parents: list[Path], folders: list[Path], memory_mb: int, processes: i
 
 
 def _parents() -> Iterator[list[Path]]:
-    """Yield groups below which one could be created, by controller (all the same in version 2), the nearest first."""
+    """Yield groups under which one could be created, by controller (all the same in version 2), the nearest first."""
     try:
         lines = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
     except OSError:
@@ -97,7 +97,7 @@ def _parents() -> Iterator[list[Path]]:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove the groups of processes that were killed before they could remove them."""
+    """Remove the groups left by processes that were killed before they could remove them."""
     for folder in parent.glob(f"{_NAME}*"):
         owner = folder.name.removeprefix(_NAME).partition("-")[0]
         if not Path("/proc", owner).exists():

@@ -252,7 +252,7 @@ def _act(
 
 
 def _episode(environment: Environment, seed: int, replies: BinaryIO, requests: BinaryIO) -> float | bool:
-    """Compute the return of an episode; True instead if an action was invalid, False if the policy has ended."""
+    """Compute the return of an episode, or else True if an action was invalid, and False if the policy has ended."""
     observation, _ = environment.reset(seed=seed)
     total = 0.0
     while True:

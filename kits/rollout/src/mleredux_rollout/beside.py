@@ -37,7 +37,7 @@ _COMPUTED = re.compile(r"(?:\*|[%}]\w*|\$\w+)[\w.-]*\.(?:py|sh|ipynb)\b")
 
 @dataclass
 class _Needs:
-    """A program's needs: names of modules, words that may be file names, and whether it chooses others at run time."""
+    """A program's needs: names of modules, words that may be file names, and whether it chooses modules at run time."""
 
     modules: set[str] = field(default_factory=set)
     words: set[str] = field(default_factory=set)

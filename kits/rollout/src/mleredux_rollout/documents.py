@@ -124,7 +124,7 @@ def _strict(data: bytes) -> Any:
 
 
 def parse_json(data: bytes, read: Callable[[bytes], Any] = _strict, name: str = "The document") -> Any:
-    """Return the value of a JSON document, which messages call by a name.
+    """Return the value of a JSON document, which error messages refer to by a name.
 
     Raises:
         InvalidRollout: The document is not JSON (NaN is not JSON), is nested too deeply, or has too many values.

@@ -92,7 +92,7 @@ def _rows(installed: Catalogue, plugins: list[Plugin], only: tuple[str, ...]) ->
 
 
 def _beyond(installed: Catalogue, kind: str, name: str) -> str | None:
-    """Return why a task can't be checked on this machine."""
+    """Return the reason why a task can't be checked on this machine."""
     try:
         needs = kind == "tasks" and installed.task(name).check_fetch is not None
     except MlereduxError:

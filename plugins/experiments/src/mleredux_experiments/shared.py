@@ -1,4 +1,4 @@
-"""Functions of experiments for other programs: the table of runs, its analysis, checks of plans, stopping rule,
+"""Functions of experiments for other programs: the table of runs, its analysis, checks of plans, the stopping rule,
 failures.
 
 Services import this module if it is installed (extra `experiments`), as do scripts and notebooks. Runs are passed as
@@ -77,7 +77,7 @@ def decide(plan: Plan, runs: Iterable[Path], seeds: int) -> str | None:
 
 
 def failures_of(run: Path) -> tuple[Finding, ...]:
-    """Return why the run in a directory fell short, the primary failure first; empty if it can't be read."""
+    """Return the reason why the run in a directory fell short, the primary failure first; empty if it can't be read."""
     try:
         return tuple(finding for finding in read_run(run, rollouts=True).findings or () if not finding.overcome)
     except UNREADABLE:

@@ -178,7 +178,7 @@ def _sorted_by_hash(
 
 
 def _sorted_by_text(texts: Array, rows: Array) -> tuple[Array, Array]:
-    """Do the same with numbers that are equal for equal texts."""
+    """Sort as `_sorted_by_hash` does, but by numbers that are equal only for equal texts."""
     order = np.lexsort((texts, rows))
     alike: Array = (texts[order[1:]] == texts[order[:-1]]) & (rows[order[1:]] == rows[order[:-1]])
     return order, alike

@@ -63,7 +63,7 @@ class Batch:
         runs: The backend's own objects.
         records: The current records, as `--json` prints them.
         experiment: The server's id for the batch, if it has one.
-        note: A sentence on what was requested from which back end.
+        note: A sentence that states what was requested, and from which backend.
         later: How to wait for the runs, and how to stop them.
         exit_first: Whether to cancel the other runs as soon as one has failed.
     """

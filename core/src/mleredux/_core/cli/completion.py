@@ -26,7 +26,7 @@ _KINDS = {
     "technique": "techniques",
     "status": "status",
 }
-"""What completes parameters with these names or placeholders; a placeholder has precedence."""
+"""What completes parameters with these names or placeholders; a placeholder takes precedence."""
 
 
 class _Name(click.types.StringParamType):

@@ -29,7 +29,7 @@ class CommandGroup(click.Group):
         self.renamed = dict(renamed or {})
 
     def own(self) -> dict[str, tuple[str, Place]]:
-        """Return its own commands, with their short help and place."""
+        """Return the group's own commands, with their short help and place."""
         return {
             name: (command.get_short_help_str(limit=80), "here" if name in self.here else "both")
             for name, command in self.commands.items()

@@ -205,7 +205,7 @@ class LocalBackend:
         return [plan.model_copy(update=same)]
 
     def _applicable(self, runs: Request, data: DataStore, plans: list[RunPlan]) -> list[RunPlan]:
-        """Return the plans without those technique tasks of a set that do not apply; print these with the reasons."""
+        """Return the plans except technique tasks in a set that do not apply; print these tasks with the reasons."""
         from mleredux._core.stages.prepare import prepare
         from mleredux.models.request import SET
 

@@ -153,7 +153,7 @@ data_dir_option = local_option(
 
 
 class _Written(click.ParamType[Any]):
-    """A value that `read` returns for text, or a `ValueError` with a sentence."""
+    """A type whose values `read` parses from text; it raises a `ValueError` with a sentence if it can't."""
 
     read: Callable[[Any], Any]
 

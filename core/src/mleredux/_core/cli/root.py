@@ -75,7 +75,7 @@ class Root(CommandGroup):
         return COMMANDS
 
     def shown(self, ctx: click.Context) -> dict[str, str]:
-        """Return the available commands as in any group; none for a server if its client is not installed."""
+        """Return the available commands, as for any group; none for a server whose client is not installed."""
         if server_of(ctx) is not None and not has_client(ctx):
             return {}
         return super().shown(ctx)
@@ -90,7 +90,7 @@ class Root(CommandGroup):
         return super().get_command(ctx, cmd_name)
 
     def explain_missing(self, ctx: click.Context, name: str) -> None:
-        """Reject a command as in any group, with similar names as suggestions."""
+        """Reject a command as any group does, and suggest similar names."""
         if server_of(ctx) is not None and not self.shown(ctx):
             ctx.fail(NO_CLIENT)
         super().explain_missing(ctx, name)
@@ -116,7 +116,7 @@ class Root(CommandGroup):
 
 
 def _misplaced(root_context: click.Context, error: click.NoSuchOption) -> Exception | None:
-    """Return the explanation of an unknown option that the program or the group of the command has."""
+    """Return an explanation for an option that the command lacks, but that the program or its group has."""
     for above in filter(None, (error.ctx and error.ctx.parent, root_context)):
         if error.ctx is not above and any(error.option_name in param.opts for param in above.command.params):
             where = f"write it directly after `{above.command_path}`"

@@ -25,7 +25,7 @@ _YIELDING = ("above median", "percentile", "verdict")
 _WIDE = 120
 """Width of a terminal below which `_YIELDING` is omitted from the table of several runs."""
 _PATHS = ("artifacts", "report")
-"""Paths, which are never broken: below the table if there are several runs or if they do not fit."""
+"""Paths, which are never broken; they are below the table if there are several runs or if they do not fit."""
 _FRAME = 20
 """Width of a table of one run without its values."""
 _FOLDED = ("task", "agent")
@@ -88,7 +88,7 @@ def _arm(run: RunView) -> str:
 
 
 def _sentences(run: RunView) -> Iterator[str]:
-    """Yield sentences on a run: why it failed, why its result is not trusted, what went wrong apart from that."""
+    """Yield sentences on a run: why it failed, why its result is not trusted, and what else went wrong."""
     report = run.report
     llm = report.ledger.llm if report and report.ledger else None
     untrusted = f"{report.verdict.status}: {report.verdict.why}" if report and not report.verdict.ranked else None

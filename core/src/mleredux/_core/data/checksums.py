@@ -103,7 +103,7 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
 
 
 def tree_digest(prepared: Path) -> str:
-    """Return a digest of prepared files: of all paths and sizes, and the content of small files (below 1 MiB).
+    """Return a digest of prepared files: of all paths and sizes, and of the content of small files (below 1 MiB).
 
     In folders of more than 1000 files (images, say), content is omitted: reading it would take longer than preparing it
     by links.

@@ -53,7 +53,7 @@ def renew(folder: Path, keeps: Callable[[os.stat_result], bool]) -> None:
 
 
 def settle_times(folder: Path, *, links: bool = True) -> None:
-    """Set all times of a folder and its content, in neutral order, because this itself sets the change time.
+    """Set all times of a folder and its content, in neutral order, because this sets the change time.
 
     Args:
         folder: The folder.

@@ -183,7 +183,7 @@ def _covers(granted: Iterable[str], name: str) -> bool:
 
 
 def _reaches(allowed: Iterable[str], name: str) -> bool:
-    """Return whether a host is allowed with all its ports."""
+    """Return whether a host is allowed on all its ports."""
     from mleredux._core.sandboxes.egress import Rule
 
     wanted = Rule.read(name)

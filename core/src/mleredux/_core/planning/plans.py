@@ -249,7 +249,7 @@ def _without_isolation(agent: Agent) -> Agent:
 
 
 def problem_of(catalogue: Catalogue, name: str) -> Finding | None:
-    """Return why a sandbox does not work on this machine at all, or None if it does."""
+    """Return the reason why a sandbox does not work on this machine at all, or None if it does."""
     now = time.monotonic()
     if name not in _checked or now - _checked[name][0] > _CHECK_SECONDS:
         try:

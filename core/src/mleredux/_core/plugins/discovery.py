@@ -95,7 +95,7 @@ class Plugin:
         dynamic: Types whose registrations must be queried each time (e.g. a user's imports).
         recorded: Whether its failure is known without importing it.
         errors: Its problems, one sentence each, with the remedy.
-        clash: A sentence on other plugins with the same name, if it is not used because of them.
+        clash: A sentence about other plugins with the same name, if this plugin is not used because of them.
     """
 
     name: str

@@ -202,7 +202,7 @@ class _ProcessHandle:
 
 
 def _by_run(owner: str) -> dict[str, list[psutil.Process]]:
-    """Return living processes of an owner's runs by run, identified by their environment."""
+    """Return the live processes of an owner's runs, by run, identified by their environment."""
     by_run: dict[str, list[psutil.Process]] = {}
     for process in psutil.process_iter():
         try:

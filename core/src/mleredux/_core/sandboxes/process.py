@@ -107,7 +107,7 @@ def _find_environment(folder: AgentFolder, request: BuildRequest) -> tuple[Path,
 def _served_here(
     launch: Launch, command: Sequence[str], environment: dict[str, str], base: dict[str, str]
 ) -> Handle | None:
-    """Open a session in this program if the module that would serve it names another one for that, as `HOSTED`.
+    """Open a session in this program if the module that would serve it names another module for this, as `HOSTED`.
 
     Args:
         launch: The agent's launch.
@@ -151,7 +151,7 @@ def _command(launch: Launch, environment: dict[str, str]) -> list[str]:
 
 @cache
 def _environment_digest(python: Path | None = None) -> str:
-    """Return the identity of an environment and its packages; None: of this interpreter."""
+    """Return the identity of an environment and its packages; for None, that of this interpreter."""
     digest = hashlib.sha256(sys.version.encode())
     for name, version in _packages_of(python) if python else _own_packages():
         digest.update(f"{name}=={version}\n".encode())

@@ -22,7 +22,7 @@ _VANISH_SECONDS = 5.0
 
 
 class Member(NamedTuple):
-    """A living descendant of a process.
+    """A live descendant of a process.
 
     Attributes:
         born: Its `birth`.
@@ -39,7 +39,7 @@ class Member(NamedTuple):
 
 
 def members(pid: int) -> list[Member]:
-    """Return all living descendants of a process, from the kernel's lists of children if available.
+    """Return all live descendants of a process, from the kernel's lists of children if available.
 
     psutil reads the table of all processes for that, which takes 20 ms on a busy machine: too long for ten calls a
     second for each of many runs. While processes start and end, some may be missing.
@@ -98,7 +98,7 @@ def _member(process: psutil.Process) -> Member | None:
 
 
 def family(pid: int) -> list[psutil.Process]:
-    """Return a process, followed by all its living descendants; an empty list if it has ended."""
+    """Return a process, followed by all its live descendants; an empty list if it has ended."""
     try:
         root = psutil.Process(pid)
         return [process for process in (root, *root.children(recursive=True)) if is_alive(process)]
@@ -137,7 +137,7 @@ def end_family(members: Callable[[], Iterable[psutil.Process]], root: psutil.Pro
     Args:
         members: Returns the current processes; called repeatedly.
         root: Their common ancestor, if there is one. Each of its descendants is then stopped before its children are
-            listed, as processes that live for milliseconds have ended when a list of all is complete.
+            listed, because processes that live for milliseconds would end before a list of all processes is complete.
     """
     until = time.monotonic() + _VANISH_SECONDS
     while time.monotonic() < until:

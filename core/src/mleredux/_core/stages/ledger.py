@@ -110,7 +110,7 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
 
 
 def _agent_files(run: Run) -> Iterator[tuple[str, Path, int]]:
-    """Yield all files and logs of the agent: its name in the run, its path and its size."""
+    """Yield the name in the run, the path and the size of each of the agent's files and logs."""
     for name in _FOLDERS:
         folder = run.path / name
         for item in walk(folder, LIMITS) if folder.is_dir() else ():

@@ -85,8 +85,8 @@ def refresh_leaderboard(task: Task, data: DataStore) -> Path:
 def as_prepared(task: Task, prepared: Path) -> Task:
     """Return the task with information about its prepared files.
 
-    This is the downloaded leaderboard or else the one that its preparation wrote next to the answers, and a note if the
-    files differ from the published ones.
+    The information is the downloaded leaderboard, or else the one that the preparation wrote next to the answers, and a
+    note if the files differ from the published ones.
     """
     boards = [prepared.parent / LEADERBOARD_FILE, prepared / "private" / LEADERBOARD_FILE]
     leaderboard = next((path for path in (boards if task.leaderboard is None else boards[:1]) if path.is_file()), None)

@@ -136,7 +136,7 @@ class Run:
         return event
 
     def events(self, after: int = -1) -> list[Event]:
-        """Return events in order, from after a sequence number."""
+        """Return events in order, starting after a sequence number."""
         return self.log.read(after)
 
     def enter(self, state: State, *, cause: Cause | None = None, message: str | None = None) -> None:
@@ -358,10 +358,10 @@ def _rollouts() -> Any:
 
 
 def _check_files(path: Path) -> None:
-    """Check that a run directory, which may come from another user, has no links or devices beside the agent's files.
+    """Check that a run directory, which may come from another user, has no links or devices outside the agent's files.
 
     Raises:
-        MlereduxError: It has, so reading the run could never end, or show another file on this machine.
+        MlereduxError: It has some, so reading the run might never end, or might show another file on this machine.
     """
     for folder in (path, path / "logs", path / "submissions"):
         with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:

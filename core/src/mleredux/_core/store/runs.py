@@ -302,7 +302,7 @@ class RunStore:
         database.execute(f"INSERT OR REPLACE INTO runs ({_ALL_COLUMNS}) VALUES ({', '.join('?' * len(row))})", row)
 
     def _has_run(self, name: str) -> bool:
-        """Return whether a folder contains a run, or a damaged one; names that aren't text are not those of runs."""
+        """Return whether a folder contains a run, or a damaged one; names that are not text never belong to runs."""
         return name.isprintable() and os.path.lexists(f"{self.path}/{name}/run.json")
 
     def _log_bytes(self, name: str) -> int:

@@ -81,7 +81,7 @@ class RunState:
         submissions: Versions of the submission, oldest first, their paths relative to the run.
         validations: How often the agent validated its submission.
         dev_scores: The scores that the agent got on rows held back from the training data.
-        validation_seconds: CPU seconds that these validations executed the submission, if it is a program.
+        validation_seconds: CPU seconds for which these validations executed the submission, if it is a program.
         data_stamp: The fingerprint of the prepared data before the agent started.
         data_notes: The changes to the data that were found afterwards.
         disk: The disk of the last agent.

@@ -125,7 +125,7 @@ class ValidationEndpoint:
         self._thread.start()
 
     def _listen(self, handler: type[_Handler]) -> _Server:
-        """Listen on the loopback interface, if possible on the port of before a restart, which the agent knows."""
+        """Listen on the loopback interface, if possible on the port used before a restart, which the agent knows."""
         note = self.folder / "port"
         try:
             return _Server(("127.0.0.1", int(note.read_text())), handler)

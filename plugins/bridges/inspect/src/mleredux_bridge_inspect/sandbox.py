@@ -135,5 +135,5 @@ class SessionSandbox(SandboxEnvironment):
 
 
 async def _apart(do: Callable[..., Found], *words: Any, **named: Any) -> Found:
-    """Call a function that blocks in a thread."""
+    """Call a blocking function in a thread."""
     return await anyio.to_thread.run_sync(functools.partial(do, *words, **named), abandon_on_cancel=True)

@@ -1,7 +1,7 @@
 """The program that is connected to Ray, one for each process that uses the executor; it answers one request per line.
 
-Ray ends connected programs when a part of the cluster dies, so the command line and the server do not connect
-themselves. The program is started by the Python that has the cluster's Ray, and does not import mleredux. The actor is
+Ray ends connected programs when a part of the cluster dies, so neither the command line nor the server connects
+directly. The program is started by the Python that has the cluster's Ray, and does not import mleredux. The actor is
 sent by value, so the nodes do not need mleredux either.
 """
 
@@ -29,7 +29,7 @@ except ImportError as error:
 
 _NAMESPACE = "mleredux"
 _LEAVE_SECONDS = 10.0
-"""Seconds after which an actor that can't end on its own is killed, repeatedly."""
+"""Seconds after which an actor that can't end on its own is killed; the kill is retried at this interval."""
 _STUCK_SECONDS, _LONGEST_PAUSE = 30.0, 600.0
 """Seconds that an actor waits until idle workers are ended; the pause doubles each time, up to a maximum."""
 _WAITING = ("DEPENDENCIES_UNREADY", "PENDING_CREATION", "RESTARTING")

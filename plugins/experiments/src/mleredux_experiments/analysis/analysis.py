@@ -121,7 +121,7 @@ class Analysis:
         }
 
     def document(self) -> dict[str, Any]:
-        """Return the record in a form valid as JSON, without infinite numbers."""
+        """Return the record in a form that is valid JSON, without infinite numbers."""
         from pydantic_core import from_json, to_json
 
         document: dict[str, Any] = from_json(to_json(self.record(), inf_nan_mode="null", fallback=str))

@@ -143,7 +143,7 @@ class Bisection:
         """Return the last good and the first bad reference or, if steps are undecided, the narrowest known range.
 
         Raises:
-            MlereduxError: GOOD and BAD do not differ in the runs made, or so few runs can't show it.
+            MlereduxError: GOOD and BAD do not differ in the runs made, or so few runs can't show that they do.
         """
         low, high = 0, len(self.history) - 1
         good, bad, self._seeds = self._ends(low, high)

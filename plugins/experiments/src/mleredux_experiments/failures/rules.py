@@ -114,7 +114,7 @@ def _present(evidence: Evidence) -> Signs:
 
 
 def _named(evidence: Evidence, signs: Signs, places: range, *, errors_only: bool = False) -> Iterator[Finding]:
-    """For each category and kind, yield the last of these lines with its sign, ignoring warnings."""
+    """Yield, for each category and kind, the last of these lines with its sign, ignoring warnings."""
     seen: set[str] = set()
     for at in reversed(places) if signs else ():
         line, small, where = evidence.lines[at]

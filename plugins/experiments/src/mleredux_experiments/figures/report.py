@@ -1,5 +1,5 @@
-"""Files of an analysis: the report, an offline page for readers without a background in statistics; and exports of the
-runs as a table, and of the results as tables for papers."""
+"""Files of an analysis: the report (an offline page for readers without a background in statistics), and exports of the
+runs as a table and of the results as tables for papers."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def limits(interval: Interval | None) -> dict[str, float | None]:
 
 
 _ABOVE = 1e-9
-"""Limits closer to zero only exclude it; in points, those that are rounded to zero."""
+"""Limits closer to zero than this merely exclude zero; in points, these are the limits that are rounded to zero."""
 Outcome = Literal["better", "worse", "equivalent", "not worse", "undecided", "cannot tell"]
 
 

@@ -110,7 +110,7 @@ class Sample:
         reach: The largest difference that the measure allows; None: unbounded.
         share: Whether a run's value is either 0 or `reach`.
         margin: The largest difference that does not matter.
-        equivalence: Whether the question is if the arms differ by less than the margin, instead of if they differ.
+        equivalence: Whether the question is that the arms differ by less than the margin, instead of that they differ.
     """
 
     variance: Variance
@@ -252,7 +252,7 @@ def _chance(sample: Sample, difference: float) -> float:
 
 
 def _with_zeros(sample: Sample, difference: float, share: float) -> float:
-    """Return the power if only a share of the tasks differs, which alone count in the test."""
+    """Return the power if only a share of the tasks differs; only these tasks count in the test."""
     from scipy.special import bdtr
 
     known, least = sample.variance, least_tasks(sample.alpha)

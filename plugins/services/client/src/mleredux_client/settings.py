@@ -59,10 +59,10 @@ def settings(url: str | None, token: str | SecretStr | None) -> Settings:
 
 
 def verification(url: str) -> ssl.SSLContext | bool:
-    """Return how to verify certificates.
+    """Return the setting for verifying certificates.
 
-    Loading certificate authorities takes 0.2 seconds, so this is skipped if no certificate is needed; no certificate is
-    trusted then.
+    Loading certificate authorities takes 0.2 seconds, so this is skipped if no certificate is needed; in that case, no
+    certificate is trusted.
     """
     return True if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 

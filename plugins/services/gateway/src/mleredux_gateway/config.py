@@ -119,7 +119,7 @@ class Upstream:
         """Return the header with the key, and the configured headers; servers on this machine also receive the run's
         id.
 
-        By the id, `mleredux scripted-llm` counts the calls of each run separately.
+        Using this id, `mleredux scripted-llm` counts the calls of each run separately.
         """
         own = {"X-Conversation": run_id} if urlsplit(self.config.base_url).hostname in _LOOPBACK else {}
         own |= {name: value.replace("{run}", run_id) for name, value in self.config.headers.items()}

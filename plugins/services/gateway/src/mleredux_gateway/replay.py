@@ -93,8 +93,8 @@ def _replaced(call: dict[str, Any], replacements: Iterable[tuple[str, str]]) -> 
 
 
 def _compared(body: dict[str, Any]) -> tuple[str, list[str]]:
-    """Return the content of a request that is compared, without metadata, ids that clients give to items, and places;
-    and these places, in order."""
+    """Return the compared content of a request, without metadata, ids that clients give to items, and places; also
+    return these places, in order."""
     kept = {name: value for name, value in body.items() if name not in IGNORED and "metadata" not in name}
     if isinstance(items := kept.get("input"), list):
         named = [isinstance(item, dict) and item.get("type") != "item_reference" for item in items]
@@ -104,7 +104,7 @@ def _compared(body: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def difference(before: Any, now: Any, place: str = "") -> tuple[str, str, str]:
-    """Return where two requests first differ, and what each contains there."""
+    """Return the place where two requests first differ, and what each contains there."""
     if isinstance(before, dict) and isinstance(now, dict):
         for name in dict.fromkeys((*before, *now)):
             if before.get(name) != now.get(name):

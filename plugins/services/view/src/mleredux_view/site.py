@@ -52,7 +52,7 @@ def make_site(
 
     Args:
         source_of: Returns the source with the data that the visitor of a request may see.
-        root: The path below which it is mounted.
+        root: The path at which it is mounted.
         also: Pages and panels that exist only on this site.
         actions: Whether actions of plugins are enabled.
     """

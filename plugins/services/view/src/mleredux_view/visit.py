@@ -180,7 +180,7 @@ class Visit:
 
 
 class Table:
-    """A table with sortable headings, by links such as `?sort=tokens.name&up=1`.
+    """A table with headings that sort it, by links such as `?sort=tokens.name&up=1`.
 
     Args:
         visit: The visit, which contains the URL.

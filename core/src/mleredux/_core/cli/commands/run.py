@@ -41,9 +41,9 @@ _EXECUTION = (
     *("base_image", "executor", "store", "jobs", "source", "watch", "replay", "last_failed"),
     *("project", "priority", "preemptible", "name", "secrets"),
 )
-"""Options that are passed to the back end unchanged."""
+"""Options that are passed to the backend unchanged."""
 _WATCHING = ("follow", "as_json", "cancel_on_interrupt", "junit_xml", "durations")
-"""Options that define what is shown of the runs."""
+"""Options that determine what is shown about the runs."""
 
 
 def _causes() -> tuple[str, ...]:

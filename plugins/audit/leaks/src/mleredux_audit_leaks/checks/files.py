@@ -212,8 +212,8 @@ def _sound(data: bytes) -> dict[str, str]:
 
 
 def _form(data: bytes) -> dict[str, str]:
-    """Return how a file is written, regardless of its content: line ends and marks of text; each byte of the header of
-    a binary file, and of what a gzip file contains."""
+    """Return traits of how a file was written that do not depend on its content: line endings, quotes and separators of
+    text; each header byte of a binary file, and of the contents of a gzip file."""
     length = next((length for start, length in HEADS.items() if data.startswith(start)), 0)
     if data.startswith(b"\x89PNG"):
         length = min(data.find(b"IDAT") + 6, 512)  # and the level of compression

@@ -1,4 +1,4 @@
-"""Outlines of objects in public files (JSON) that lie inside the held-out masks (run-length encoded)."""
+"""Outlines in public files (JSON) of objects that lie inside the held-out masks (run-length encoded)."""
 
 from __future__ import annotations
 

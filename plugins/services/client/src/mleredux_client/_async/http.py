@@ -53,7 +53,7 @@ class AsyncHttp:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle it without the token, which is taken from the environment of the process that unpickles it."""
+        """Pickle the pool without the token, which is taken from the environment of the process that unpickles it."""
         user_agent = str(self._client.headers["User-Agent"])
         return _again, (self.url, self._timeout, self.policy, user_agent)
 

@@ -5,7 +5,7 @@
 | `login`, `servers` | `mleredux login`, `logout` and `whoami`; the selected server and its token |
 | `account`, `webhooks` | `mleredux account`: tokens, users, projects, quotas and webhooks |
 | `building`, `runs` | `mleredux agent build`; `mleredux runs wait`, `retry` and `change` |
-| `backend` | the server as the back end of mleredux's own commands |
+| `backend` | the server as the backend of mleredux's own commands |
 | `context` | the server of the current command line; converting its errors to mleredux's |
 | `service` | requests to the server |
 | `watching`, `records` | progress of runs on the server; formatting runs for output |

@@ -35,7 +35,7 @@ class Watch:
     Args:
         there: The server.
         runs: The runs, from the response to their creation.
-        experiment: Id of their experiment, if any; then one request returns all of them.
+        experiment: Id of their experiment, if any; in that case, one request returns all of them.
         progress: Displays the runs; already started.
     """
 

@@ -21,7 +21,7 @@ def keep_values(service: Service, run_id: str, values: Iterable[str]) -> set[str
     Values encrypted with another key stay recorded, but are not returned.
 
     Raises:
-        OSError: The file can't be written; the values must not be passed on then.
+        OSError: The file can't be written; in that case, the values must not be passed on.
     """
     lines, known = _lines(service, run_id), set[str]()
     for line in lines:

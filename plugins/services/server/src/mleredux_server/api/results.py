@@ -55,7 +55,7 @@ def get_scores(run_id: str, caller: Reader, service: Current) -> Scores:
 
 @router.get("/resources", responses=_NOT_YET)
 def get_resources(run_id: str, caller: Reader, service: Current) -> Resources:
-    """Get the agent's resource usage over time until now."""
+    """Get the agent's resource usage over time so far."""
     run = run_of(service, caller, run_id)
     try:
         with open_inside(run.path, f"logs/{TIMELINE_FILE}".encode()) as file:

@@ -34,7 +34,7 @@ def retry(run_id: str, caller: Runner, request: Request, service: Current) -> Re
 
 @router.patch("/{run_id}")
 def change(run_id: str, body: RunChange, caller: Runner, service: Current) -> RunView:
-    """Change labels, notes, the pin, or the priority of a queued run; omitted fields stay unchanged."""
+    """Change a run's labels, notes or pin, or the priority of a queued run; omitted fields stay unchanged."""
     change_run(service, caller, run_shown(service, caller, run_id).id, body)
     return run_shown(service, caller, run_id)
 

@@ -76,7 +76,7 @@ def get_user(user_id: str, caller: AnyCaller, service: Current) -> UserView:
 
 @router.delete("/{user_id}", status_code=204)
 def remove_user(user_id: str, caller: Admin, request: Request, service: Current) -> None:
-    """Disable a user; their tokens are revoked immediately, their runs remain."""
+    """Disable a user; their tokens are revoked immediately, and their runs remain."""
     with service.database.writing() as session:
         user = _visible(session, caller, user_id)
         if user.disabled_at is not None:

@@ -11,7 +11,7 @@ _ONE = re.compile(r"bytes\s*=\s*(\d{0,20})\s*-\s*(\d{0,20})", re.IGNORECASE)
 
 
 class Part(NamedTuple):
-    """The part of a file to send: from `start` up to, not including, `end`."""
+    """The part of a file to send: from `start` up to, but not including, `end`."""
 
     start: int
     end: int

@@ -39,7 +39,7 @@ class Readiness(BaseModel):
 
 
 def space_shortage(service: Service) -> str | None:
-    """Return why no job may be started on the server's disks; None if they have enough free space."""
+    """Return the reason why no job may be started on the server's disks; None if they have enough free space."""
     least = max(1, service.settings.min_free_mb)
     for name, folder in (("runs", service.store.path), ("data", service.data.path)):
         try:

@@ -117,7 +117,7 @@ class _BodyRefused(Exception):
 
 
 class _Body:
-    """Counts a body as it arrives, regardless of its declared length, and waits for it for a limited time."""
+    """Counts a body as it arrives, regardless of its declared length, and waits for it only for a limited time."""
 
     def __init__(self, receive: Receive, most: int | None) -> None:
         self._receive, self._most, self._size = receive, most, 0

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): one sentence on what is wrong, one on what to do."""
+"""Errors as problem details (RFC 9457): one sentence on what is wrong, and one on what to do."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
 def check_parameters(request: Request) -> None:
-    """Refuse query parameters that the route does not have, or has only once.
+    """Refuse unknown query parameters, and repeated ones that the route accepts only once.
 
     Raises:
         Problem: There is one; the message names it, and suggests a similar name.

@@ -22,7 +22,7 @@ def change_run(service: Service, caller: Caller, run_id: str, change: RunChange)
     """Apply the requested changes to a run.
 
     Raises:
-        Problem: The priority is to change but the run has started, or it would have too many labels.
+        Problem: The priority is to be changed but the run has started, or the run would have too many labels.
     """
     with service.database.writing() as session:
         row = session.get_one(RunRow, run_id, with_for_update=True)

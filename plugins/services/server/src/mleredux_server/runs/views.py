@@ -39,7 +39,7 @@ def run_view(row: RunRow, user: User | str, job: Job | None) -> RunView:
 
 
 def waiting_for(row: RunRow, job: Job | None) -> str | None:
-    """Return why a run waits: in the queue, or on an executor during an outage; None if it does not."""
+    """Return the reason why a run waits: in the queue, or on an executor during an outage; None if it does not."""
     if job is None:  # a newly created run
         return TURN if row.status == "queued" else None
     return job.waiting_for or (TURN if job.state == "queued" else None)

@@ -13,9 +13,9 @@ from mleredux_server.database.tables import Job, RunRow
 from mleredux_server.scheduler.decision import NOTHING, TURN, Demand, Waiting
 
 MOST = 2000
-"""Number of queued runs that are read, divided among groups of runs that can only start or wait together, …"""
+"""Number of queued runs that are read, divided among groups of runs that can only start or wait together."""
 _LEAST = 20
-"""… but at least this many from the front of each group."""
+"""Minimum number of runs that are read from the front of each group."""
 _CANCELLED_PRIORITY = 200
 
 
@@ -35,7 +35,7 @@ class Queued(NamedTuple):
     since: float
 
     def as_waiting(self) -> Waiting:
-        """Return it as input for the decision; a cancelled run needs no resources, and is handled first."""
+        """Return the run as input for the decision; a cancelled run needs no resources, and is handled first."""
         demand = NOTHING if self.cancel else Demand(self.cpus, self.memory_mb, self.gpus)
         priority = _CANCELLED_PRIORITY if self.cancel else self.priority
         return Waiting(self.id, self.user_id, self.project_id, demand, self.since, priority, self.preemptible)

@@ -167,7 +167,7 @@ class _Round:
         return used.share_of(self.world.machine) + self.world.history.get(user, 0.0)
 
     def hindrance(self, run: Waiting) -> str | None:
-        """Return why a run can't start now; None if it can."""
+        """Return the reason why a run can't start now; None if it can."""
         if over := self._over_quota(run):
             return over
         if self.world.queues:

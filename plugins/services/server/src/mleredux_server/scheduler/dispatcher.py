@@ -107,7 +107,7 @@ class Dispatcher:
         return self._remote.largest() if self._remote is not None else None
 
     def _sweep(self) -> None:
-        """Clean up, repeatedly until it succeeds, since a database or a sandbox may not respond at startup."""
+        """Clean up, retrying until this succeeds, since a database or a sandbox may not respond at startup."""
         swept = False
         while not swept and not self._stopping.is_set():
             try:

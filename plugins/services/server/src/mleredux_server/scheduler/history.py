@@ -115,7 +115,7 @@ class History:
         return {user: round(value, _DIGITS) for user, value in shares.items()}
 
     def _with(self, uses: Mapping[Use, float], rows: Iterable[Any], at: datetime) -> dict[Use, float]:
-        """Return the uses with those of additional jobs."""
+        """Return the usage, including that of additional jobs."""
         total = dict(uses)
         for row in rows:
             use = Use(row.user_id, row.project_id, Demand(row.cpus, row.memory_mb, row.gpus))

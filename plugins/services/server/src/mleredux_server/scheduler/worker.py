@@ -30,9 +30,9 @@ from mleredux_server.settings import Settings
 from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, RESULT_FILE, WorkContext, read_request
 
 MOST_JOBS = 64
-"""A worker is replaced by a new one after this many jobs, …"""
+"""Number of jobs after which a worker is replaced by a new one."""
 MOST_GROWTH_MB = 512
-"""… and after its memory has grown by this much."""
+"""Growth of a worker's memory after which it is replaced by a new one."""
 LOG_FILE = "workers.log"
 
 

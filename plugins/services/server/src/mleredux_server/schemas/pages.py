@@ -51,7 +51,7 @@ class Paging:
         self.limit, self.cursor = limit, cursor
 
     def place(self, *kinds: type) -> list[Any] | None:
-        """Return where the previous page ended, for a cursor of `make_cursor`; None for the first page.
+        """Return the position at which the previous page ended, for a cursor of `make_cursor`; None for the first page.
 
         Raises:
             Problem: The cursor is not from this list.
@@ -116,7 +116,7 @@ def make_cursor(*place: Any) -> str:
 
 
 def read_cursor(cursor: str, length: int) -> list[Any]:
-    """Return where the previous page ended.
+    """Return the position at which the previous page ended.
 
     Raises:
         Problem: It is not a valid cursor.

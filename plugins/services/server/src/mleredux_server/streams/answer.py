@@ -74,7 +74,7 @@ class Pieces(Response):
             _LOG.warning("a response was not completed", reason=problem)
 
     async def _send_all(self, scope: Scope, send: Send) -> str | None:
-        """Return why it could not be completed; None if it was."""
+        """Return the reason why it could not be completed; None if it was."""
 
         async def send_in_time(message: Message) -> None:
             with anyio.fail_after(STUCK_SECONDS):

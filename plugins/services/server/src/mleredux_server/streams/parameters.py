@@ -16,8 +16,8 @@ def wants_stream(request: Request) -> bool:
 
 
 def resumed_at(request: Request, after: int | None) -> int | None:
-    """Return where a client resumes; `Last-Event-ID`, which browsers send automatically, takes precedence over
-    `?after=`.
+    """Return the position from which a client resumes; `Last-Event-ID`, which browsers send automatically, takes
+    precedence over `?after=`.
 
     Raises:
         Problem: The id is invalid.

@@ -59,7 +59,7 @@ def server(visit: Visit) -> dict[str, Any]:
 
 
 def queued(visit: Visit, run: Run) -> dict[str, Any] | None:
-    """Return why a run waits; None if it does not."""
+    """Return the reason why a run waits; None if it does not."""
     with cast("ServerSource", visit.source).service.database.reading() as session:
         row = session.get(RunRow, run.id)
         why = waiting_for(row, session.get(Job, run.id)) if row is not None else None

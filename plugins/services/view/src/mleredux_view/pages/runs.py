@@ -145,7 +145,7 @@ def selected(visit: Visit) -> list[str]:
 
 
 def finish(visit: Visit, sentences: Iterator[str], to: str = "") -> Response:
-    """Redirect to a page, by default the one with the form; it shows the first of the sentences."""
+    """Redirect to a page, by default the one with the form, which shows the first of the sentences."""
     shown = list(sentences)
     for sentence in shown[:_MOST_SAID]:
         visit.say(sentence)

@@ -66,7 +66,7 @@ def declared(package: str, plant: Plant, reason: Reason | None = None) -> Techni
 
 
 def of_numbers(base: Task, planted: bool) -> str | None:
-    """Return why a question about classes does not apply; None if it may apply."""
+    """Return the reason why a question about classes does not apply; None if it may apply."""
     metric = base.metric.id
     return f"{metric} is a regression metric" if metric in REGRESSION_METRICS else None
 
