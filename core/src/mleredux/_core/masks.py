@@ -66,7 +66,7 @@ class Mask:
         return self.hide(source(offset - before, before + most + self.reach))[before : before + most]
 
     def begun(self, data: bytes) -> int:
-        """Return how many bytes at the end may be the beginning of an incomplete secret."""
+        """Return the number of bytes at the end that may be the beginning of an incomplete secret."""
         tail = data[-self.reach :] if self.reach else b""
         longest = 0
         for form in self._forms:

@@ -245,7 +245,7 @@ class HostFilter(Protocol):
     """A sandbox with the network `hosts`: it opens the proxy through which a run reaches its allowed hosts."""
 
     def open_egress(self, path: Path, hosts: Iterable[str], record: Callable[[HostUse], object]) -> Egress:
-        """Return the proxy of a run, which is not started yet.
+        """Return the proxy of a run, without starting it.
 
         Args:
             path: The Unix socket to serve on, which containers mount.

@@ -85,7 +85,7 @@ class Session:
         """Prepare the session; called before the first request, to be overridden."""
 
     def work(self) -> None:
-        """Return when the session is over."""
+        """Wait until the session is over."""
         self.finished.wait()
 
     def finish(self) -> None:

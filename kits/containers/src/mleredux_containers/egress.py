@@ -32,7 +32,7 @@ class FiltersHosts:
     """A sandbox whose containers reach the network only through the proxy; a base of container sandboxes."""
 
     def open_egress(self, path: Path, hosts: Iterable[str], record: Callable[[HostUse], object]) -> Egress:
-        """Return the proxy of a run to these hosts, which is not started yet."""
+        """Return the proxy of a run to these hosts, without starting it."""
         return Egress(path, map(Rule.read, hosts), "run", record)
 
 
@@ -146,7 +146,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
             self.free.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore clients that disconnect, which is not an error."""
+        """Ignore clients that disconnect, because this is not an error."""
 
 
 class _Handler(socketserver.BaseRequestHandler):

@@ -35,7 +35,7 @@ def included(folder: Path, patterns: Iterable[str], always: Iterable[str] = ()) 
 
 
 def _rule(line: str) -> tuple[bool, re.Pattern[str]]:
-    """Return whether a pattern includes files again, and a regular expression for a path and everything below it."""
+    """Return whether a pattern includes files again, and a regular expression for a path and everything under it."""
     negated = line.startswith("!")
     pattern = os.path.normpath(line.removeprefix("!").strip().lstrip("/"))
     expression, place = "", 0

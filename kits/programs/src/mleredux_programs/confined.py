@@ -78,7 +78,7 @@ def run_confined(
         seconds: Limit on the wall time, and on the CPU time of each process.
         memory_mb: Limit on the data memory in MiB, of each process and of all together. Together with `disk_mb`, it
             also limits kernel memory: with a control group if this process may create one, else by counting.
-        disk_mb: Limit on the size of all files in MiB, which are in memory.
+        disk_mb: Limit in MiB on the total size of all files, which are kept in memory.
         variables: Environment variables of the program.
         hidden: Folders of packages that are empty for the program.
         known_answers: Functions of libraries whose data files it can't read (`Task.known_answers`), wherever they are.

@@ -57,7 +57,7 @@ class _Inputs(NamedTuple):
 
 
 def execution_of(task: Task) -> Execution:
-    """Return how a task's submissions are executed.
+    """Return the declared execution of a task's submissions.
 
     Raises:
         TaskBroken: The task does not execute submissions.

@@ -205,7 +205,7 @@ def _codes(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array:
 
 
 def _first_equals(theirs: pd.Series[Any], mine: pd.Series[Any]) -> Array | None:
-    """Return where each id occurs first; None for ids that need a slower method."""
+    """Return the position at which each id occurs first; None for ids that need a slower method."""
     keys = _keys(theirs, mine)
     if keys is None:
         return None

@@ -67,8 +67,7 @@ class Pieces:
 
 
 def split_blanks(cells: Utf8) -> Pieces:
-    """Split at each single blank, as `str.split(" ")` does: two in a row enclose an empty piece, and an empty cell is
-    one.
+    """Split at each single blank, as `str.split(" ")` does: two in a row enclose an empty piece; an empty cell is one.
 
     Args:
         cells: Texts stored contiguously, without gaps.

@@ -60,7 +60,8 @@ class Terms:
     Attributes:
         task: A technique task; each student gets a planted variant of it.
         deadline: A time in ISO 8601, in this machine's time zone unless it specifies another.
-        public: Whether a submission gets a score before the deadline, on every second question; the others decide then.
+        public: Whether a submission gets a score before the deadline, on every second question; the others then decide
+            the final score.
         refused: Maps each student to the number of seeds to whose data the task does not apply.
     """
 
@@ -225,8 +226,8 @@ def collect(
     class's.
 
     Args:
-        public: Whether every second question is scored before the deadline, and the score after it is that of the
-            others.
+        public: Whether every second question is scored before the deadline, and the score after the deadline is that of
+            the other questions.
 
     Returns:
         A row per student: `student`, `task`, `status`, `score`, `message`, and `questions`.

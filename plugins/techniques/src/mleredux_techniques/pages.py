@@ -134,7 +134,7 @@ def _class(visit: Visit) -> dict[str, Any]:
 
 class Place(NamedTuple):
     """A student's place: the mean over the tasks of the class, counting missing scores as 0, and the number of scored
-    tasks. Scores of techniques are from 0 to 1; at other tasks, the share of the class that a score beats or equals
+    tasks. Scores of techniques are from 0 to 1; for other tasks, the share of the class that a score beats or equals
     counts.
     """
 

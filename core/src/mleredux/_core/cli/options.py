@@ -79,7 +79,7 @@ def is_available(ctx: click.Context, place: Place) -> bool:
 
 
 def place_of(facts: Mapping[str, Any]) -> Place:
-    """Return where a registered command runs, according to its entry."""
+    """Return the place where a registered command runs, according to its entry."""
     return cast("Place", facts.get("place", "here"))
 
 

@@ -79,7 +79,7 @@ def differences(root: Path, published: Mapping[str, str], memory: Path | None = 
 
     Args:
         root: The folder.
-        published: MD5 by path below it.
+        published: MD5 by path relative to it.
         memory: A JSON file that caches checksums, so that unchanged files (same size, modification time and inode) are
             not read again. It need not exist; if it can't be written, nothing is cached.
     """

@@ -116,7 +116,7 @@ def contained(pid: int) -> bool:
 
 
 def birth(pid: int) -> float | None:
-    """Return when a process started, in a machine-specific unit; None if no process has that id.
+    """Return the start time of a process, in a machine-specific unit; None if no process has that id.
 
     Together with the process id it identifies a process permanently, even though ids are reused. Unlike psutil's
     creation time, it does not change when the clock is set.

@@ -79,8 +79,8 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
     Args:
         run: The run.
         private: The task's private folder.
-        submission: Name of the submission file, which has its own kind of evidence: perfect predictions may equal the
-            answers.
+        submission: Name of the submission file, for which there is a separate kind of evidence: perfect predictions may
+            equal the answers.
         isolated: Whether the sandbox hid the answers from the agent; if so, perfection alone proves nothing.
     """
     try:

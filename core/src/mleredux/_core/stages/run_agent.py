@@ -356,6 +356,6 @@ def _age(attempts: Attempts) -> float | None:
 
 
 def agent_started(run: Run) -> float:
-    """Return when the agent started, in Unix time."""
+    """Return the start time of the agent, in Unix time."""
     started = run.log.state.agent_started
     return time.time() if started is None else started

@@ -113,7 +113,7 @@ def _run(visit: Visit) -> Run:
 
 
 def _due(run: Run) -> str:
-    """Return when the grade is shown."""
+    """Return a sentence that states when the grade is shown."""
     end = run.hold_end
     if end is None:
         return "The submission is graded immediately."

@@ -45,7 +45,7 @@ class Local:
         return any(len(value) == 64 for value in [self.head, *self.refs.values()] if value)
 
     def commit(self, ref: str) -> str | None:
-        """Return the hash of a ref, or None if it does not exist; for an annotated tag, it is not that of a commit."""
+        """Return the hash of a ref, or None if it does not exist; for an annotated tag, not that of a commit."""
         if ref == "HEAD" or _HASH.fullmatch(ref):
             return self.head if ref == "HEAD" else ref
         names = (ref, f"refs/{ref}", f"refs/tags/{ref}", f"refs/heads/{ref}", f"refs/remotes/{ref}")

@@ -19,13 +19,13 @@ _LAST_BYTES = 10_000
 
 
 def smoke_run(context: StageContext, built: Built, pipeline: Pipeline) -> None:
-    """Run the agent on its smoke task, unless it has already passed it in this environment, once at a time.
+    """Run the agent on its smoke task, one run at a time, unless it has already passed in this environment.
 
     The stage that builds agents calls it, as the entry point `smoke_run` of the group `mleredux.api`.
 
-    It passes if it creates a submission that can be scored, even if it reaches the time limit. The logs are kept in the
-    run's `logs/smoke`. The run's budgets for language models apply to it separately; its calls do not count as those
-    of the run.
+    The agent passes if it creates a submission that can be scored, even if it reaches the time limit. The logs are kept
+    in the run's `logs/smoke`. The run's budgets for language models apply to it separately; its calls do not count as
+    those of the run.
 
     Raises:
         AgentBroken: The agent did not pass; the message gives the reason and the last lines of its log.

@@ -102,7 +102,7 @@ def _entries(
 def _is_ours(folder: int) -> bool:
     """Return whether an open folder contains runs, a run, or a task's data.
 
-    With these, an agent would have the answers, and would be another after each run.
+    With these, an agent would have the answers, and would be a different agent after each run.
     """
     has_data = any(os.access(name, os.F_OK, dir_fd=folder) for name in (".raw-lock", "prepared/private"))
     names = set(os.listdir(folder))

@@ -115,7 +115,7 @@ class Relabelling:
         return 0 < share >= ALL * (self._renamed(first, other) if other else 1)
 
     def _renamed(self, first: Path, second: Path) -> float:
-        """Return the share of rows whose class has the name that most rows of its class have in the second."""
+        """Return the share of rows that have, in the second, the name that most rows of their class have there."""
         before, after = self._labels(first), self._labels(second)
         classes: dict[str, list[str]] = {}
         for label, renamed in zip(before, after, strict=True):

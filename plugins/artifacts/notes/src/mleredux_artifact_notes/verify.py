@@ -238,7 +238,7 @@ def _loss(trial: Trial, report: Report, relabelling: Relabelling, changed: Path)
 
 def _gain(code: _Code, report: Report, relabelling: Relabelling, restored: Path) -> str:
     """Return a sentence if the program is better with the original classes than with the same classes under other
-    names, between which code that learns does not distinguish, or does not learn that some rows kept their classes;
+    names (code that learns does not distinguish these), or if it does not learn that some rows kept their classes;
     else an empty string."""
     if not relabelling.new:
         return ""

@@ -45,7 +45,7 @@ def excerpt(root: Path, name: str | bytes, *, head: int, tail: int = 0) -> Excer
     """Read the first and last bytes of a regular file under a folder; return None if there is no such file.
 
     Args:
-        root: The folder; neither it nor any path below it may be a link.
+        root: The folder; neither it nor any folder under it on the path may be a link.
         name: The file's path relative to the folder, with `/`.
         head: Number of bytes from the start.
         tail: Number of bytes from the end. A file of at most `head + tail` bytes is read completely, as head.

@@ -55,7 +55,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Meter:
-    """A limit and its usage. `share` is in percent; if it is unknown, it is None and `used` is empty."""
+    """A limit and its usage. `share` is in percent; if unknown, it is None and `used` is empty."""
 
     label: str
     used: str
@@ -128,7 +128,7 @@ class Page:
 
 
 def page_of(run: Run, produced: Sequence[Artifact] = (), *, with_rollout: bool = True) -> Page:
-    """Return everything that the page shows of a run.
+    """Return everything that the page shows about a run.
 
     Args:
         produced: Artifacts that plugins produced for the run.

@@ -160,5 +160,5 @@ def _labels(path: Path, keys: tuple[str, ...], targets: tuple[str, ...]) -> dict
 
 
 def _plain(cell: str) -> str:
-    """Return the shortest decimal form of a number; other values unchanged."""
+    """Return the shortest decimal form of a number, and any other value unchanged."""
     return cell.rstrip("0").rstrip(".") if re.fullmatch(r"-?\d+\.\d*", cell) else cell

@@ -28,9 +28,9 @@ LONG = 300
 """Minimum number of common tokens that can't be mere boilerplate."""
 MOST_REFERENCES = 2_000
 OTHER_RUNS = 50
-"""Maximum number of runs to compare a run with, …"""
+"""Maximum number of runs to compare a run with."""
 LOOKED_AT = 500
-"""… among this many runs of the task."""
+"""Number of the task's runs among which those to compare with are selected."""
 _ENDINGS = (".py", ".R", ".r", ".jl", ".sh")
 
 

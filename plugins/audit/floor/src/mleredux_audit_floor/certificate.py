@@ -25,7 +25,7 @@ from mleredux_audit_floor.reference_models import GOOD, PANEL
 
 SCHEMA = "mleredux-certificate/1"
 DISTANCE, NEAR = 0.9, 0.45
-"""Minimum distance to other seeds, maximum distance of p from its calibrated value."""
+"""Minimum distance to other seeds, and maximum distance of p from its calibrated value."""
 CALIBRATED = {"easy": 0.44, "medium": 0.25, "hard": 0.07}
 """Mean skill of the panel on micro tasks by level, as measured by `benchmarks/micro_tasks.py`."""
 _SEED = re.compile(r"(?<=-)(public-)?([0-9]+)(?=@|$)")

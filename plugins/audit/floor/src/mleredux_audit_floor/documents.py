@@ -26,7 +26,7 @@ from mleredux.plugin.task import Task
 from mleredux_audit_floor.measurement import fields_of, graded
 
 FLOOR, CLOSE = 0.4, 0.95
-"""Maximum score of null agents, minimum share of the best score that good solutions reach."""
+"""Maximum score of null agents, and minimum share of the best score that good solutions reach."""
 NULLS, BLIND, ATTEMPTS = 10, 5, 50
 ANALYST, SOLUTION, ANALYSIS = "analyst", "the solution", "an analysis of the public files"
 """The agent that analyzes the public files, and the names of the two independent solutions."""
@@ -141,7 +141,7 @@ def _falsified(value: Any, share: float, rng: random.Random) -> Any:
 
 
 def _random(form: type[Any], names: list[str], seed: int) -> Any:
-    """Return a document of a form; a valid one, if one of a number of attempts succeeds."""
+    """Return a document of a form: a valid one if one of several attempts succeeds."""
     schema, rng, drawn = form.model_json_schema(), random.Random(seed), None
     for _ in range(ATTEMPTS):
         drawn = _of_schema(schema, schema.get("$defs", {}), names, rng)

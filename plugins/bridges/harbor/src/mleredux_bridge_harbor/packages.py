@@ -86,7 +86,7 @@ def copy_packages(names: Iterable[str], target: Path) -> list[str]:
 @lru_cache(maxsize=32)
 def pack_packages(names: frozenset[str]) -> tuple[list[str], bytes]:
     """Return the requirements for other distributions as `copy_packages` does, and an archive with the folder
-    `packages`, which has the same bytes each time.
+    `packages`; the archive has the same bytes each time.
     """
     with tempfile.TemporaryDirectory(prefix="mleredux-packages-") as scratch:
         folder, path = Path(scratch) / FOLDER, Path(scratch) / PACKED

@@ -32,7 +32,7 @@ def seal(task: str, rewards: dict[str, float] | None, message: str | None) -> st
 
 
 def read_rewards(logs: Path) -> tuple[dict[str, float] | None, str | None]:
-    """Read `reward.json` or `reward.txt` of a verifier, which are untrusted.
+    """Read a verifier's `reward.json` or `reward.txt`, both of which are untrusted.
 
     Returns:
         The rewards by name, or None and an error message.

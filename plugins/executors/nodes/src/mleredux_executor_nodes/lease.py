@@ -82,8 +82,8 @@ def calm_seconds(quiet: float, longest: float = LONGEST_LOOK) -> float:
 class Lease:
     """This process's lease on a folder, renewed while the thread that entered it makes progress.
 
-    A renewing thread would keep running if a plugin deadlocked. So it renews only while this process or its children
-    use some CPU time; all long waits here poll.
+    A renewing thread would keep running if a plugin deadlocked. So the lease is renewed only while this process or its
+    children use some CPU time; all long waits here poll.
 
     Args:
         folder: The folder.

@@ -1,4 +1,4 @@
-"""Interface for services that execute runs at executors and read runs from object stores."""
+"""Interface for services that execute runs on executors and read runs from object stores."""
 
 from __future__ import annotations
 

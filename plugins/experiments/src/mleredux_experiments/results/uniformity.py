@@ -1,6 +1,6 @@
 """Checks that averaged runs are comparable: the same setup within an arm, the same version of each task.
 
-Also the measure by which runs are compared if none is chosen.
+This module also determines the measure by which runs are compared if none is chosen.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ class TextOptions(Options):
     """Options of the metrics on text."""
 
     missing: Missing = "refuse"
-    """The meaning of a missing cell, in submissions as in answers."""
+    """The meaning of a missing cell, in submissions and in answers."""
     numbers: Numbers = "refuse"
     """Whether a column that is read as numbers is rejected or converted to text."""
 

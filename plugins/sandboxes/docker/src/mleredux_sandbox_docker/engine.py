@@ -119,7 +119,7 @@ def connect(cls: type[APIClient] | None = None) -> APIClient:
 
 
 def _explained(error: BaseException) -> tuple[str, str]:
-    """Return why the engine is unreachable, and what to do, by the first known error in a chain of errors."""
+    """Return why the engine is unreachable, and what to do, according to the first known error in a chain."""
     import docker
     import requests
 
@@ -188,7 +188,7 @@ def list_files(client: APIClient, image: str, user: tuple[int, int]) -> str:
 
 @contextlib.contextmanager
 def ignore_missing() -> Iterator[None]:
-    """Ignore errors because a container or network is gone, or no longer runs."""
+    """Ignore errors that occur because a container or network is gone, or because a container no longer runs."""
     import docker
 
     try:

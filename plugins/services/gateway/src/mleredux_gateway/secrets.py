@@ -12,7 +12,7 @@ MASK = "*****"
 
 
 def run_token(salt: bytes, run_id: str) -> str:
-    """Return the key that identifies a run's agent, which is unique to the run and the same after it is resumed.
+    """Return the key that identifies a run's agent; it is unique to the run, and stays the same if the run is resumed.
 
     The key is the HMAC-SHA256 of the run's id with the installation's salt (RFC 2104).
     """

@@ -74,7 +74,7 @@ class Sender:
         return web.json_response(model_list(family, names, "gateway"))
 
     async def count_tokens(self, request: web.Request, upstream: Upstream, body: dict[str, Any]) -> web.Response:
-        """Count tokens at the upstream, which is free and does not count as a model call."""
+        """Count tokens with the upstream; this is free and does not count as a model call."""
         family, model = upstream.config.protocol, upstream.config.rename.get(body["model"], body["model"])
         path, sent = COUNT_TOKENS, {**body, "model": model}
         if family == "google":

@@ -33,7 +33,7 @@ class LogFile:
     """A file that is read by lines.
 
     Args:
-        root, name: The run's folder and the path below it; links are not followed.
+        root, name: The run's folder and the path relative to it; links are not followed.
 
     Attributes:
         size: Number of bytes that are indexed.

@@ -27,9 +27,9 @@ Choice = tuple[Mapping[str, Method], str]
 BINS = 10
 FIGURES = ("accuracy", "confidence", "error")
 LEAST, ERRORS = 0.02, 3.0
-"""A difference counts if it exceeds this and this number of standard errors …"""
+"""A difference counts if it exceeds both of these: an amount, and a number of standard errors."""
 UNSURE = 0.15
-"""… and within this share of the bound, either answer is accepted."""
+"""Within this share of the bound, either answer is accepted."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from mleredux_techniques.eda.document import ColumnType
 
 MANY = 10
 REPEATED, APART = 0.005, 0.1
-"""Minimum share of rows with a sentinel, and minimum gap, relative to the others' range, of a possible one."""
+"""Minimum share of rows with a sentinel, and minimum gap of a possible one, relative to the others' range."""
 TELLING, OPEN = 0.15, 0.05
 BENT, STRAIGHT = 0.6, 0.8
 DRIFTS = (0.08, 0.12)

@@ -24,9 +24,9 @@ UNIQUE = 0.9
 REPEATED = 5
 """Values that repeat less often may be identifiers."""
 LEAST = 4
-"""Minimum number of values for a comparison of neighbors …"""
+"""Minimum number of values for a comparison of neighbors."""
 SURE = 8
-"""… and for deciding that integers are names."""
+"""Minimum number of values for deciding that integers are names."""
 ONE = 1.1
 """Maximum mean number of values per group, for values that name the groups."""
 MOST_OFF = 2

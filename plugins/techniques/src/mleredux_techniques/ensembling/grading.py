@@ -157,7 +157,7 @@ def _blend(models: Models, weights: Weights) -> Array:
 
 
 def _greedy(instance: Instance) -> dict[str, float]:
-    """Return how often greedy selection adds each model, while this improves the score on the training rows."""
+    """Return the number of times that greedy selection adds each model, while this improves the training score."""
     (models, _theirs), metric = _known(instance), scorer(instance.dataset, instance.base)
     usable = [name for name, entry in _facts(instance)["models"].items() if not entry["optimistic"]] or list(models)
     known = models[usable[0]]

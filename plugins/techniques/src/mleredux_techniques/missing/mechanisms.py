@@ -18,9 +18,9 @@ from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
 
 ROWS = 4_000
 LEAST = 0.05
-"""Minimum skill (correlation of the gap with its cross-validated prediction) of a driver …"""
+"""Minimum skill of a driver: the correlation of the gap with its cross-validated prediction."""
 SURE = 4.0
-"""… and its minimum in standard errors of zero skill."""
+"""Minimum skill of a driver, in standard errors of zero skill."""
 EQUAL = 0.75
 """A column is as good a driver as the best one if it has this share of its skill, or is within two standard errors."""
 TOGETHER = 0.5
@@ -44,7 +44,7 @@ class _Driver:
     view: View
     known: Array
     gap: bool = False
-    """Whether the driver is whether a column is missing, rather than the column's values."""
+    """Whether the driver is that a column is missing, rather than the column's values."""
 
 
 def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]]:

@@ -23,7 +23,7 @@ class Place(NamedTuple):
 
 
 def sent(_visit: Visit, run: Run) -> dict[str, Any] | None:
-    """Return where the run was sent; None if it was not sent."""
+    """Return the destinations to which the run was sent; None if it was not sent."""
     places = [
         Place(uri, _address(uri, record), record.mlflow_run_id, len(record.files))
         for uri, record in all_sent(run.path).items()

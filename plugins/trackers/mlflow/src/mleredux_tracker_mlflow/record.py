@@ -35,8 +35,8 @@ class Sent:
 
 
 def read_sent(folder: Path, uri: str) -> Sent:
-    """Read the record for an MLflow store; empty if the file is missing or damaged, since MLflow itself is queried
-    then."""
+    """Read the record for an MLflow store; empty if the file is missing or damaged, in which case MLflow itself is
+    queried."""
     entry = _read(folder).get(_name(uri))
     if not isinstance(entry, dict):
         return Sent()

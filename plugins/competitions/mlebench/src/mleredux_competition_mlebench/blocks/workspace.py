@@ -152,7 +152,7 @@ class Workspace:
         self._note("public", name, what, options)
 
     def private(self, name: str, what: Any, **options: Any) -> None:
-        """Do the same for the private files."""
+        """Record the contents of a private file or folder, as `public` does for public ones."""
         self._note("private", name, what, options)
 
     def _note(self, side: str, name: str, what: Any, options: dict[str, Any]) -> None:

@@ -28,7 +28,7 @@ class ServerCommand(click.Command):
 
 
 def server(ctx: click.Context) -> ServerBackend:
-    """Return the backend of the current command line, which is a server.
+    """Return the server that is the backend of the current command line.
 
     Raises:
         click.UsageError: No server is given.

@@ -62,7 +62,7 @@ class Masks:
         self._lock = threading.Lock()
 
     def cover(self, run: SeenRun) -> Cover | None:
-        """Return how to read files of a run that an agent wrote or printed and that are not masked yet.
+        """Return the way to read files of a run that an agent wrote or printed and that are not masked yet.
 
         A run that was given up ends unmasked, so the manifest determines which files are masked. Runs created by other
         programs have no active job here.
@@ -148,7 +148,7 @@ def _may_be_secret(name: str, value: str, offered: bool) -> bool:
 
 
 def _settled(run: SeenRun) -> int | None:
-    """Return when the manifest was written, since all files were masked by then; None if there is none."""
+    """Return the time at which the manifest was written, by when all files were masked; None if there is none."""
     try:
         return (run.path / MANIFEST).lstat().st_mtime_ns
     except OSError:

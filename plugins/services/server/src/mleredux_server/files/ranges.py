@@ -18,7 +18,7 @@ class Part(NamedTuple):
 
 
 def part_of(header: str | None, if_range: str | None, size: int, etag: str) -> Part | None:
-    """Return which part of a file is requested.
+    """Return the requested part of a file.
 
     Args:
         header: The `Range` header.

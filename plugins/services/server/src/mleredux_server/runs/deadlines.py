@@ -87,7 +87,7 @@ def set_terms(service: Service, task: str, until: str | None, *, public: bool = 
 
 
 def left_today(session: Session, terms: Terms | None, task: str, user_id: str) -> int | None:
-    """Return how many more submissions of a user count today, to all variants of a task; None: there is no limit.
+    """Return the number of a user's further submissions that count today, to all variants of a task; None: no limit.
 
     Those that could not be graded because of the server or the task do not count.
     """

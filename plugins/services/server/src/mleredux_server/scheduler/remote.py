@@ -31,7 +31,7 @@ _PAUSE = 5.0
 """Seconds until the next request after the engine refused runs, or did not respond."""
 _NODES_SECONDS = 60.0
 _MOST = 256
-"""Maximum number of runs at the engine, waiting or running, unless it has more CPUs; the server queues the others."""
+"""Maximum number of runs on the engine, waiting or running, unless it has more CPUs; the server queues the others."""
 
 
 class Remote:

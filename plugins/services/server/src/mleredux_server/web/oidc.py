@@ -1,9 +1,9 @@
 """Sign in with an OpenID provider: the authorization code flow with PKCE and a nonce, using Authlib.
 
-People are identified by the provider's `iss` and `sub`, never by a name or an e-mail address, which they may change.
-The first sign-in creates a user, if a rule matches; a number is added to a name that is already in use. Each sign-in
-creates a separate token, so that disabling the user, revoking the token and rate limits work as usual. A user who
-signed in with a token can link their account at the provider to their existing user.
+People are identified by the provider's `iss` and `sub`, never by a name or an e-mail address, both of which they may
+change. The first sign-in creates a user, if a rule matches; a number is added to a name that is already in use. Each
+sign-in creates a separate token, so that disabling the user, revoking the token and rate limits work as usual. A user
+who signed in with a token can link their account at the provider to their existing user.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ def _near(dataset: Dataset) -> tuple[Array, Array]:
 
 
 def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
-    """Do the same as `_near` for prose: texts are near if they share at least `ALIKE` of their word trigrams (A.
+    """Return the result of `_near` for prose: texts are near if they share at least `ALIKE` of their word trigrams (A.
     Broder, "On the Resemblance and Containment of Documents", 1997).
     """
     repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)

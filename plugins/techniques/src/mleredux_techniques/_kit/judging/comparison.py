@@ -21,9 +21,9 @@ from mleredux_techniques._kit.judging.scorer import Scorer
 Losses = Sequence[float] | Array
 
 CONFIDENCE = 0.975
-"""A difference counts if it exceeds this quantile of its noise …"""
+"""A difference counts only if it exceeds this quantile of its noise."""
 SMALLEST_GAP = 0.005
-"""… and this share of the learnable range: the loss of a constant minus that of the truth."""
+"""A difference counts only if it exceeds this share of the learnable range: a constant's loss minus the truth's."""
 
 
 @dataclass(frozen=True)
