@@ -17,8 +17,8 @@ class MlereduxError(Exception):
     """Base of every error that mleredux raises on purpose.
 
     Args:
-        message: One sentence on what is wrong and where.
-        hint: One sentence on what to do next.
+        message: One sentence about what is wrong and where.
+        hint: One sentence about what to do next.
 
     Attributes:
         exit_code: The exit code of the command line.
@@ -62,7 +62,7 @@ class TaskBroken(MlereduxError):
 
 
 class InvalidSubmission(MlereduxError):
-    """A submission can't be scored. The message is for the agent: one sentence on what to fix."""
+    """A submission can't be scored. The message is for the agent: one sentence about what to fix."""
 
 
 class SandboxError(MlereduxError):

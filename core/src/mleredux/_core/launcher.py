@@ -92,7 +92,7 @@ def main(control: str) -> int:
 
 
 def prctl(option: int, value: int) -> None:
-    """Change an attribute of this process, if this is Linux."""
+    """Change an attribute of this process, on Linux only."""
     if sys.platform == "linux":
         LIBC.prctl(option, value, 0, 0, 0)
 

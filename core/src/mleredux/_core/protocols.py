@@ -19,8 +19,8 @@ class Finding:
     Attributes:
         name: What was checked.
         ok: Whether the check passed.
-        message: One sentence on the result.
-        remedy: One sentence on what to do, if not ok.
+        message: One sentence about the result.
+        remedy: One sentence about what to do, if not ok.
     """
 
     name: str
@@ -38,7 +38,7 @@ class BuildRequest:
     log: Path
     """The file to which the output of the build is appended."""
     progress: Callable[[str], None] = lambda _message: None
-    """Called with a sentence on each step."""
+    """Called with a sentence about each step."""
     base_image: str | None = None
     """The image to build on; None: the default of the sandbox."""
     time_limit: float = 3600

@@ -50,7 +50,7 @@ class StateEntered(Payload):
     cause: Cause | None = None
     """Why the run failed, with state `failed`, `timed_out` or `cancelled`."""
     message: str | None = None
-    """One sentence on the cause."""
+    """One sentence about the cause."""
 
 
 class StageEnded(Payload):
@@ -67,7 +67,7 @@ class StageEnded(Payload):
     cause: Cause | None = None
     """Why the stage failed."""
     message: str | None = None
-    """One sentence on the failure, if the stage failed."""
+    """One sentence about the failure, if the stage failed."""
 
 
 class PrepareEnded(StageEnded):
@@ -246,7 +246,7 @@ class Retry(Payload):
     cause: Cause
     """Why it failed."""
     message: str
-    """One sentence on the failure."""
+    """One sentence about the failure."""
 
 
 class DataNoted(Payload):
@@ -259,7 +259,7 @@ class DataNoted(Payload):
     stamp: str | None = None
     """The fingerprint."""
     message: str | None = None
-    """One sentence on what has changed."""
+    """One sentence about what has changed."""
 
 
 class DiskOpened(Payload):
@@ -303,7 +303,7 @@ class Warned(Payload):
     type: Literal["warning"] = "warning"
     """The event's name."""
     message: str
-    """One sentence on the failure."""
+    """One sentence about the failure."""
     plugin: str | None = None
     """The plugin that failed, if one did."""
     path: str | None = None

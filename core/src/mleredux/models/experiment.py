@@ -70,7 +70,7 @@ class Plan(Model):
     arms: dict[Name, Arm] = Field(min_length=1, max_length=MOST_ARMS)
     """The configurations to compare, by name."""
     stop: Stop = Stop()
-    """When the experiment ends before all runs are done."""
+    """The conditions under which the experiment ends before all runs are done."""
 
     @model_validator(mode="after")
     def _check_grids(self) -> Plan:

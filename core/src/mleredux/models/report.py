@@ -54,7 +54,7 @@ class LlmUse(Model):
     outage_seconds: float = 0.0
     """Seconds of provider outages for which the run's clock was paused."""
     differences: tuple[str, ...] = ()
-    """For each call without a counterpart in the recording, a sentence on the difference."""
+    """For each call without a counterpart in the recording, a sentence about the difference."""
 
 
 class DiskLimit(Model):
@@ -187,7 +187,7 @@ class Report(Model):
     """The path of the graded file."""
 
     message: Annotated[str | None, Shown("message")] = None
-    """One sentence on why there is no score."""
+    """One sentence about why there is no score."""
     note: Annotated[str | None, Shown("note", brief=True)] = None
     """The scores with which this one can't be compared, if the task declares any."""
     task_version: str

@@ -95,7 +95,7 @@ class Outcome(Model):
     limit: str | None = None
     """The limit that ended the agent: time, memory, disk, processes, or a budget for language models."""
     message: str | None = None
-    """One sentence on the cause."""
+    """One sentence about the cause."""
     seconds: float = 0.0
     """Seconds for which the agent ran."""
     paused_seconds: float = 0.0

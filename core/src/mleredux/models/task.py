@@ -79,7 +79,7 @@ class KnownLeak(Model):
     columns: tuple[str, ...] = Field(min_length=1)
     """Columns that together determine the target and would not be known at prediction time."""
     explanation: str
-    """One sentence on why these columns contain the target."""
+    """One sentence about why these columns contain the target."""
 
 
 class Resources(Model):

@@ -55,7 +55,7 @@ class ResultVerdict(Model):
     again, and nothing indicates that it looks up answers. `not checked`: the program was not executed again, did not
     run under the same conditions, or can't be judged."""
     why: str | None = None
-    """One sentence on the reason for the status."""
+    """One sentence about the reason for the status."""
     evidence: tuple[Evidence, ...] = ()
     """The reasons for doubt that were found."""
     verification: Verification | None = None

@@ -1,5 +1,5 @@
-"""The mounts of a container, and its user's permissions on them; files of an image with a task's known answers are
-hidden by an unreadable file mounted over each of them.
+"""The mounts of a container, and its user's permissions on them; files of an image that contain a task's known answers
+are hidden by mounting an unreadable file over each of them.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ class Failure(NamedTuple):
 
 
 def main(arguments: list[str]) -> int | str:
-    """Run a notebook; return the exit code, or a sentence on why it failed."""
+    """Run a notebook; return the exit code, or a sentence about why it failed."""
     here = arguments[0] == "--here"
     path, *others = arguments[here:]
     place = Path(path)

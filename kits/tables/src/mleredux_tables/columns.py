@@ -1,4 +1,4 @@
-"""Convert columns to arrays, or reject them with one sentence on what to fix."""
+"""Convert columns to arrays, or reject them with one sentence about what to fix."""
 
 from __future__ import annotations
 

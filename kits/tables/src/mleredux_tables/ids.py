@@ -172,7 +172,7 @@ def is_text(values: pd.Series[Any]) -> bool:
 def sorted_rows(table: Table, columns: Sequence[str], rows: Array | None = None) -> Array:
     """Return row numbers in the order of the ids, missing ids last.
 
-    Text is sorted by NumPy's quicksort of objects, whose order of equal ids is the same everywhere and is that of the
+    Text is sorted by NumPy's quicksort of objects, whose order of equal ids is the same everywhere, namely that of the
     published graders; numbers keep the order of equal ids.
 
     Args:

@@ -67,7 +67,7 @@ def check_matrix(plan: Plan, cells: Sequence[tuple[Cell, RunPlan]], past: Iterab
 
 
 def decide(plan: Plan, runs: Iterable[Path], seeds: int) -> str | None:
-    """Return a sentence on the decision of a plan's sequential test, or None if it has not decided.
+    """Return a sentence about the decision of a plan's sequential test, or None if it has not decided.
 
     Args:
         runs: The runs of the complete seeds.

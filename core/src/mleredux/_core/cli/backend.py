@@ -178,7 +178,7 @@ class Backend(Protocol):
         """Return the path or URL of a run."""
 
     def cancel(self, runs: tuple[str, ...], experiment: str | None) -> Iterator[str]:
-        """Cancel runs, or all runs of an experiment; yield a sentence on each."""
+        """Cancel runs, or all runs of an experiment; yield a sentence about each."""
 
     def experiment(self, name: str, action: str | None = None, body: Mapping[str, Any] | None = None) -> Record:
         """Return a server's experiment, also after an action (`extend`, `retry`), or its `analysis` or `table`."""

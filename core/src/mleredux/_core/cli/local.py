@@ -238,7 +238,7 @@ class LocalBackend:
             data.check_raw(task)
 
     def _not_isolated(self, plans: list[RunPlan], request: Request) -> Iterator[str]:
-        """Yield a sentence on each agent that runs without isolation because no isolated sandbox works."""
+        """Yield a sentence about each agent that runs without isolation because no isolated sandbox works."""
         from mleredux._core.planning.plans import fallback_reason
 
         if any(arm.sandbox is not None for arm in request.arms.values()):

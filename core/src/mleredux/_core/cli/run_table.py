@@ -88,7 +88,7 @@ def _arm(run: RunView) -> str:
 
 
 def _sentences(run: RunView) -> Iterator[str]:
-    """Yield sentences on a run: why it failed, why its result is not trusted, and what else went wrong."""
+    """Yield sentences about a run: why it failed, why its result is not trusted, and what else went wrong."""
     report = run.report
     llm = report.ledger.llm if report and report.ledger else None
     untrusted = f"{report.verdict.status}: {report.verdict.why}" if report and not report.verdict.ranked else None

@@ -95,7 +95,7 @@ def directory() -> list[Listed]:
 
 
 def installing(kind: str, name: str) -> str | None:
-    """Return a sentence on which package to install for a missing object; None if unknown.
+    """Return a sentence about which package to install for a missing object; None if unknown.
 
     Args:
         kind: One of `KINDS`.

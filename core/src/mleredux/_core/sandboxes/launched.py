@@ -39,8 +39,8 @@ def start_launcher(
         command: The command to execute.
         environment: All environment variables of the command.
         in_container: Whether the command creates a container with its own PID namespace: if so, only processes in that
-            namespace count as the agent's, and a separate process writes its output, received through a pipe, to the
-            log.
+            namespace count as the agent's, and a separate process writes the command's output, received through a pipe,
+            to the log.
 
     Raises:
         SandboxError: The command can't be started.

@@ -33,7 +33,7 @@ _FIELD = re.compile(r"^(name|description):[ \t]*(.+)$", re.MULTILINE)
 
 
 def is_path(name: str) -> bool:
-    """Return whether a tool is named by a path, that of a skill folder or of a file of MCP servers."""
+    """Return whether a tool is named by a path: that of a skill folder, or of a file of MCP servers."""
     return "/" in name or name.endswith(".json")
 
 

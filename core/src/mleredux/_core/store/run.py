@@ -161,7 +161,7 @@ class Run:
 
     @property
     def message(self) -> str | None:
-        """One sentence on why the run failed, if it did."""
+        """One sentence about why the run failed, if it did."""
         return self.log.state.message
 
     def give_up(self, cause: Cause, message: str) -> bool:

@@ -266,7 +266,7 @@ class RunStore:
                 yield database
 
     def _fresh_rows(self, most: int | None) -> list[dict[str, Any]]:
-        """Return all rows, after renewing those older than their run's event log, or only the newest of these."""
+        """Return all rows, after renewing those older than their run's event log, or only the newest such rows."""
         self.behind = 0
         if not self.path.is_dir():
             return []

@@ -71,7 +71,7 @@ class RunState:
     Attributes:
         state: The current state.
         cause: Why the run failed, if it did.
-        message: One sentence on the cause.
+        message: One sentence about the cause.
         began: When the run first left the queue.
         entered: When the run entered its current state.
         finished: Finished stages, with their results.

@@ -74,7 +74,7 @@ class ValidationEndpoint:
         seconds_left: Returns the remaining seconds of the agent.
         uploads: The folder for uploads while they are checked; None: a temporary folder.
         refused: Called if there was no room for an upload.
-        score: Scores predictions for rows held back from the training data, unless the second argument returns that the
+        score: Scores predictions for rows held back from the training data, unless the second argument reports that the
             run has ended; returns a function that records the score and returns the answer. None: no such scores.
         share: Total CPU seconds for which submitted programs may be executed.
     """
@@ -293,7 +293,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         """Yield the uploaded submission as a file.
 
         Raises:
-            _Broken: The client sent less than announced or no file, or took too long.
+            _Broken: The client sent less than it announced, sent no file, or took too long.
             OSError: There is no room for the upload.
         """
         until = time.monotonic() + _UPLOAD_SECONDS

@@ -30,7 +30,7 @@ def write_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
 
     Args:
         task: The prepared task.
-        public: The folder of public files, next to that of the private ones.
+        public: The folder of public files, next to the folder of private files.
         folder: The folder to write to.
 
     Returns:

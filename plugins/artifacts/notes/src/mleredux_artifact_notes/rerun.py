@@ -104,7 +104,7 @@ def needs(run: Run, *, isolated: bool) -> str | None:
 
 
 def shares(folder: Path) -> str | None:
-    """Return a location outside the run that programs without isolation use, and where a cache could contain the
+    """Return a location outside the run that programs without isolation use, and in which a cache could contain the
     original data.
 
     A program may name the location itself, or a file in a shared folder, such as a block of shared memory.

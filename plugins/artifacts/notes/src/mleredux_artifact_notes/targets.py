@@ -109,8 +109,8 @@ class Relabelling:
         return fmean(_correlation(*pair) for pair in pairs) <= -FOLLOWS
 
     def renames(self, first: Path, second: Path, other: Path | None = None) -> bool:
-        """Return whether a second submission has the classes of the first under other names: in all rows or, if there
-        is another submission for data in which no row keeps its class, in as many rows as this one."""
+        """Return whether a second submission has the classes of the first under other names: in all rows or, given
+        another submission for data in which no row keeps its class, in as many rows as in that one."""
         share = self._renamed(first, second) if self._few else 0.0
         return 0 < share >= ALL * (self._renamed(first, other) if other else 1)
 

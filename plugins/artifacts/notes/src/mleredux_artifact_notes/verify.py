@@ -287,7 +287,7 @@ def _repeat(
 
 
 def _standard_error(trial: Trial, report: Report, restored: Path) -> float:
-    """Return the standard error of the score: the larger of those of the submission and the repetition."""
+    """Return the standard error of the score: the larger of the submission's and the repetition's."""
     trial.report("estimating the standard error of the score")
     errors = [trial.standard_error(path) for path in (trial.run.path / report.submission_path, restored)]
     known = [error for error in errors if error is not None]

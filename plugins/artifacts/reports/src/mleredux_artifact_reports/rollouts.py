@@ -43,7 +43,8 @@ def with_measured_usage(trajectory: Trajectory, llm: LlmUse, recorded: Trajector
 
     If the agent's steps report as many calls as were recorded, they are matched in order; otherwise a call counts for
     the agent's first step that ended after it. Usage that no recorded call explains counts for the last step. If the
-    run's cost is unknown, so is that of each step: those of models with a price would be taken for the whole.
+    run's cost is unknown, so is that of each step: otherwise, the cost of models with a price would be taken for the
+    whole cost.
 
     Args:
         llm: The gateway's totals.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def registration(plan: Path, began: datetime) -> str:
-    """Return a sentence on whether a plan was committed, as it is now, before the first run began.
+    """Return a sentence about whether a plan was committed, as it is now, before the first run began.
 
     Args:
         plan: The file.

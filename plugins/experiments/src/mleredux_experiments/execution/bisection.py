@@ -26,7 +26,8 @@ Values = Mapping[str, Sequence[float]]
 """Values of the runs of one commit, by task."""
 _LEAST_SPREAD, _WEIGHT = 0.5, 0.92
 """The standard deviation assumed for deterministic agents, as a fraction of the difference between GOOD and BAD; and
-the weight of evidence from shares, because the runs by which the ends were found to differ overestimate the difference.
+the weight of evidence from shares, which is reduced because the runs that showed GOOD and BAD to differ overestimate
+the difference.
 """
 
 

@@ -25,8 +25,8 @@ from mleredux_experiments.execution.record import Record
 from mleredux_experiments.results.table import grouped
 
 State = Literal["missing", "interrupted", "running", "broken", "ended"]
-"""State of a cell: without a run (or with a cancelled one), with an interrupted run, with a live run, only with runs
-that failed because of the environment or the task, or with a run that ended and counts."""
+"""State of a cell: it has no run (or a cancelled one), an interrupted run, a live run, only runs that failed because of
+the environment or the task, or a run that ended and counts."""
 STATES: tuple[State, ...] = get_args(State)
 _POLL_SECONDS = 0.5
 _ENDED = ("done", "failed", "timed_out")
@@ -262,7 +262,7 @@ class Execution:
         return None
 
     def _decided(self) -> str | None:
-        """Return a sentence on the result of the sequential test if it has decided, else None."""
+        """Return a sentence about the result of the sequential test if it has decided, else None."""
         if self.record.plan.stop.rule != "sequential":
             return None
         from mleredux_experiments.execution.sequence import complete, decision

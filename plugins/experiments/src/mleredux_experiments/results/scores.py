@@ -1,5 +1,5 @@
-"""Scores of arms on each task, which comparisons show first, whatever their measure, and outcomes of runs for counting:
-the medal, or why the run failed, as one word or phrase."""
+"""Scores of arms on each task, which comparisons show first whatever their measure; and outcomes of runs, to be
+counted: the medal, or the reason for failure, as one word or phrase."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def by_settings(results: Results) -> Results:
 
 
 def check_limits(results: Results) -> tuple[str, ...]:
-    """Return sentences on the limits that differ between arms, as declared by their agents or set by a plan.
+    """Return sentences about the limits that differ between arms, as declared by their agents or set by a plan.
 
     Raises:
         MlereduxError: A user set different limits for arms outside an experiment.

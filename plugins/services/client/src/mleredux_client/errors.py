@@ -1,4 +1,4 @@
-"""One family of errors, each with one sentence on the problem, and a hint."""
+"""One family of errors, each with one sentence about the problem, and a hint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class MlereduxApiError(Exception):
     """Base of every error that the client raises on purpose.
 
     Attributes:
-        detail: One sentence on what is wrong.
+        detail: One sentence about what is wrong.
         hint: What to do, if known.
         status: The HTTP status; None without a response.
         request_id: Id of the request in the server's logs.

@@ -34,7 +34,7 @@ class Settings:
 
 
 def settings(url: str | None, token: str | SecretStr | None) -> Settings:
-    """Return the settings, with missing values from the environment.
+    """Return the settings, with missing values taken from the environment.
 
     Raises:
         UsageError: The URL is missing, or the URL or the token is invalid.

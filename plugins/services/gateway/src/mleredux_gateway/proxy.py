@@ -50,7 +50,7 @@ class Proxy:
         mask: Masks secrets in responses to the agent.
         received: Responses that the run received earlier.
         replay: The answers of an earlier run; if set, only these are returned.
-        diverged: Called with a sentence on each call that has no counterpart in the replay.
+        diverged: Called with a sentence about each call that has no counterpart in the replay.
     """
 
     def __init__(

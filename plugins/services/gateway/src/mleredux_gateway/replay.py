@@ -59,7 +59,7 @@ class Replay:
         return len(self._left)
 
     def answer(self, kind: Kind, body: dict[str, Any]) -> dict[str, Any] | str:
-        """Return the recorded call with the same request, or a sentence on why there is none."""
+        """Return the recorded call with the same request, or a sentence about why there is none."""
         self._number += 1
         form, places = _compared(json.loads(self._mask(json.dumps(body))))
         for number in self._left:

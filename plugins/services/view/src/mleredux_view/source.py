@@ -118,16 +118,16 @@ class Source(Protocol):
         """Return a string that changes when a run (or any run) does; it is cheap enough to call every second."""
 
     def stop(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Stop runs, yielding a sentence on each."""
+        """Stop runs, yielding a sentence about each."""
 
     def retry(self, run_ids: Iterable[str]) -> Iterator[str]:
-        """Request the same runs once more, yielding a sentence on each."""
+        """Request the same runs once more, yielding a sentence about each."""
 
     def launch(self, form: Launch) -> Iterator[str]:
         """Request runs, yielding the id of each."""
 
     def label(self, run_ids: Iterable[str], name: str, value: str) -> Iterator[str]:
-        """Set a label of runs, or remove it if the value is empty, yielding a sentence on each."""
+        """Set a label of runs, or remove it if the value is empty, yielding a sentence about each."""
 
     def columns(self) -> Mapping[str, Any]:
         """Return additional values for layouts: the title of the site and the user's name, if there are users."""

@@ -227,7 +227,7 @@ def strong(dataset: Dataset) -> forms.CvMethod:
 
 def _alike(method: forms.CvMethod, best: forms.CvMethod) -> forms.CvMethod:
     """Return the best method if the given one treats rows in the same way: the number of folds is a question of cost,
-    which a few test sets could decide only by chance.
+    which a few test sets could settle only by chance.
     """
     alike = _treatment(method) == _treatment(best) and getattr(method, "gap", 0) == 0
     return best if alike else method

@@ -31,7 +31,7 @@ _MOST_BYTES = 4 << 20
 def losses(instance: Instance, metric: str, texts: Sequence[str]) -> Array:
     """Return losses for the results of scripts, of shape (scripts, variations); infinite without results.
 
-    A loss is that of the predictions in the competition's metric, plus the distance between the validation score and
+    A loss is the predictions' loss in the competition's metric, plus the distance between the validation score and
     the predictions' score in the script's metric, both in units of the learnable range.
 
     Raises:

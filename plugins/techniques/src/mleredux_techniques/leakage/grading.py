@@ -233,8 +233,8 @@ def _assess_risks(
 
 
 def _claims(risks: list[Risk], true: list[dict[str, Any]]) -> list[tuple[Risk, list[str], int | None]]:
-    """Return the claims of the risks, each with the leak that it names: the columns of one leak form one claim, as does
-    each other column, and each risk without columns.
+    """Return the claims of the risks, each with the leak that it names: the columns of one leak form one claim, as do
+    each other column and each risk without columns.
     """
     claims: list[tuple[Risk, list[str], int | None]] = []
     for risk in risks:

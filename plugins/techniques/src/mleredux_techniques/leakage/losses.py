@@ -35,8 +35,8 @@ MUCH_MORE_FREQUENT = 1.5
 SAME_VALUES = 0.8
 """The test set counts as having other values if the effective share of training rows with its values is below this."""
 MAX_PAIRED, MAX_SCREENED, MAX_BOOSTED = 24, 1_000, 5
-"""All pairs of up to this many columns are judged; of more columns (up to the second number), the same number of pairs,
-screened by boosted models of up to the third number of outputs."""
+"""Maximum number of columns of which all pairs are judged; maximum number of columns of which equally many pairs are
+judged, after screening by boosted models; maximum number of outputs of these models."""
 OVERLAP = 0.2
 """Minimum share of training rows with values of the test set, for the columns of a pair."""
 CATEGORY, MAX_CATEGORIES = 5, 8

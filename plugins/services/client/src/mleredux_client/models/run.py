@@ -89,7 +89,7 @@ class RunRecord(Model):
     cause: str | None = None
     """Why the run failed: `agent_crashed`, `out_of_memory`, …"""
     message: str | None = None
-    """One sentence on why it failed, if it did."""
+    """One sentence about why it failed, if it did."""
     waiting_for: str | None = None
     """Why the run is still queued."""
     score: float | None = None

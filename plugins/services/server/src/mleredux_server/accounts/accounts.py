@@ -180,8 +180,8 @@ def disable_user(session: Session, user: User) -> None:
 
 
 def live_tokens(caller: Caller) -> Select[Token, str]:
-    """Select the tokens that a caller may list and that are not revoked, with their users' names: the caller's own, for
-    an admin those of all users."""
+    """Select the tokens that a caller may list and that are not revoked, with their users' names: the caller's own or,
+    for an admin, those of all users."""
     query = select(Token, User.name).join(User, User.id == Token.user_id).where(Token.revoked_at.is_(None))
     if not caller.all_projects:
         query = query.where(Token.user_id == caller.user_id)

@@ -91,7 +91,7 @@ class Place:
             yield Administration(session)
 
     def done(self, record: dict[str, Any], sentence: str) -> None:
-        """Print a sentence on the result, or JSON."""
+        """Print a sentence about the result, or JSON."""
         if self.as_json:
             print_json(record)
         else:

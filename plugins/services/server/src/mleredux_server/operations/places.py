@@ -1,4 +1,4 @@
-"""Messages for users of the server, without the paths of its folders, which only its log contains."""
+"""Messages for users of the server, without the paths of the server's folders, which only its log contains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): one sentence on what is wrong, and one on what to do."""
+"""Errors as problem details (RFC 9457): one sentence about what is wrong, and one on what to do."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ class Problem(MlereduxError):
 
     Args:
         slug: A key of `STATUS`.
-        detail: One sentence on what is wrong.
-        hint: One sentence on what to do.
+        detail: One sentence about what is wrong.
+        hint: One sentence about what to do.
         headers: Response headers.
         errors: The invalid fields, for `invalid`.
     """

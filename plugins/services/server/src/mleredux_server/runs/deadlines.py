@@ -67,7 +67,7 @@ def set_terms(service: Service, task: str, until: str | None, *, public: bool = 
     """Hold back feedback on a task until a time or, if it is empty, until it is released; None releases it now.
 
     Returns:
-        A sentence on when the feedback is shown.
+        A sentence about when the feedback is shown.
 
     Raises:
         MlereduxError: The time or the number of submissions is not valid.
@@ -100,7 +100,7 @@ def left_today(session: Session, terms: Terms | None, task: str, user_id: str) -
 
 
 def shown_when(end: datetime) -> str:
-    """Return a sentence on when feedback is shown."""
+    """Return a sentence about when feedback is shown."""
     if end <= datetime.now(UTC):
         return "Feedback is shown."
     return f"Feedback is shown {'when it is released' if end == _RELEASED else f'after {end:%Y-%m-%d %H:%M %Z}'}."

@@ -22,7 +22,7 @@ from mleredux_server.service import Service
 
 
 class Outdated(Exception):
-    """Another request changed the experiment since it was read: read it again."""
+    """Another request has changed the experiment since it was read: read it again."""
 
 
 def extend(
@@ -37,7 +37,7 @@ def extend(
 
     Raises:
         Replayed: The request is a repeat.
-        Outdated: Another request changed the experiment since it was read.
+        Outdated: Another request has changed the experiment since it was read.
         Problem: The experiment has no plan, already has all of them, or a quota does not allow it.
         MlereduxError: One of the runs is not possible here.
     """

@@ -42,7 +42,7 @@ class Pool:
         codes: The class of each row, or the number itself.
         names: The class of each code; empty for numbers.
         overlap: Ratio of held-out rows to training rows of a split.
-        sample: One sentence on how the rows were sampled; empty if all are used.
+        sample: One sentence about how the rows were sampled; empty if all are used.
     """
 
     dataset: Dataset

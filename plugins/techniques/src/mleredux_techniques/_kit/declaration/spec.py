@@ -72,7 +72,7 @@ class TechniqueSpec(Technique):
     """`plant(dataset, rng)`: the data with changes recorded in `planted`; all randomness comes from `rng`. Raises
     `NotApplicable` if there is too little data to change."""
     refuse: Callable[[Task, bool], str | None] | None = None
-    """`refuse(base, planted)`: a sentence on why the question does not apply to a task, judged by its declaration;
+    """`refuse(base, planted)`: a sentence about why the question does not apply to a task, judged by its declaration;
     None if it may apply."""
 
     def model_post_init(self, context: Any, /) -> None:

@@ -112,7 +112,7 @@ def judge(
         overlap: Ratio of held-out rows to training rows of a split.
         scorer: The metric that the losses were computed with.
         measure: A description of the losses, for the report.
-        sample: A sentence on the sample that was used, if any.
+        sample: A sentence about the sample that was used, if any.
         distances: Whether the losses are distances between scores, which are shown unchanged.
     """
     shown = abs if distances else scorer.shown
