@@ -32,8 +32,8 @@ class Task:
         started: Unix time at which this object was created.
         time_limit: Seconds that the run may take.
         end: Unix time at which the sandbox ends the run.
-        deadline: Unix time at which the work should end: before the sandbox's own deadline by 3 % of the time limit,
-        but at least 2 seconds, at most 60, and never more than a fifth of the time limit.
+        deadline: Unix time at which the work should end: 3 % of the time limit before the sandbox's own deadline, but
+            at least 2 and at most 60 seconds, and never more than a fifth of the time limit.
         cpus: Number of CPUs, at least 1.
         memory_mb: Memory in MB.
         validate_url: URL of the validation endpoint; None outside of a sandbox.

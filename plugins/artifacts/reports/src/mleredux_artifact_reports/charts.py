@@ -225,7 +225,7 @@ def curve_of(
 
 
 def _stairs(kept: list[tuple[float, float]], end: float) -> list[tuple[float, float, float, float]]:
-    """Return the lines of values that each hold until the next one, and the last one until the end."""
+    """Return the lines of values, each of which holds until the next one; the last one holds until the end."""
     steps = itertools.pairwise(kept)
     lines = [line for (x, y), (to, then) in steps for line in ((x, y, to, y), (to, y, to, then))]
     return lines + [(x, y, end, y) for x, y in kept[-1:]]

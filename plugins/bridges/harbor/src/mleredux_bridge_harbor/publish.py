@@ -191,7 +191,7 @@ def problems(folder: Path) -> Iterator[str]:
 
 
 def _table_rows(folders: Iterable[Path]) -> Iterator[str]:
-    """Yield the digests of rows of public tables, without the first column and rows of few cells."""
+    """Yield the digests of rows of public tables, omitting the first column, and rows with few cells."""
     for folder in folders:
         for path in sorted((folder / "environment" / "data").glob("t*.csv")):
             with path.open(encoding="utf-8", newline="") as file:

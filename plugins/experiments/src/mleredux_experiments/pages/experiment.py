@@ -68,7 +68,7 @@ def experiments(visit: Visit) -> dict[str, Any]:
 def experiment(visit: Visit) -> dict[str, Any]:
     """Return an experiment: its matrix, budget, estimate, deviations, and the analysis so far.
 
-    The analysis, which takes seconds, is the part `analysis` of the page, requested after the others are shown.
+    The analysis, which takes seconds, is the part `analysis` of the page, requested after the other parts are shown.
 
     Raises:
         NotFound: There is no experiment with this name.

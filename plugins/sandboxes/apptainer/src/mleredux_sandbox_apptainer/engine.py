@@ -68,8 +68,8 @@ trap 'kill -TERM "$child"' TERM
 child=$!
 while :; do wait "$child"; code=$?; kill -0 "$child" 2>/dev/null || exit "$code"; done
 """
-"""The first process of a container, because the environment of Apptainer's init would reveal the machine's paths: it
-limits processes, removes variables that Apptainer adds, forwards SIGTERM, and reaps all processes."""
+"""The first process of a container, needed because the environment of Apptainer's init would reveal the machine's
+paths: it limits processes, removes variables that Apptainer adds, forwards SIGTERM, and reaps all processes."""
 
 
 def call(problem: str, *arguments: str, seconds: float = _CALL_SECONDS) -> str:

@@ -19,7 +19,7 @@ from mleredux_gateway.demand import Demand
 from mleredux_gateway.prices import highest
 
 _COMFORTABLE = 8192
-"""Number of answer tokens that suffices for a call with a higher maximum not to wait for other calls."""
+"""Number of available answer tokens with which a call that requests more does not wait for other calls."""
 _UNKNOWN_AT_ONCE = 4
 """Maximum number of concurrent calls to a host that has not yet been seen to honor the maximum of an answer."""
 GAP = 120.0

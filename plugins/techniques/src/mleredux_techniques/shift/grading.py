@@ -28,8 +28,8 @@ ROWS, PARTS = 2_400, 20
 DRIFTS, RECENT, BINS = 0.1, 0.5, 16
 """Features with a larger distance count as drifting; recent rows are this share of all, unless planted."""
 TELLING, DOUBT, LOST = 0.1, 2.0, 4.0
-"""A feature is predictive if its skill in training is at least the first value; its loss on the test set is certain
-above the last number of standard errors, and possible above the second."""
+"""Minimum skill in training of a predictive feature; numbers of standard errors above which its loss on the test set is
+possible, and certain."""
 HARM, CHANCE, CHANGE = 3.0, 1.5, 4.0
 """Gains of leaving out a surely, or possibly, broken feature, and of recent rows, in standard errors."""
 RATIO = 10.0

@@ -26,7 +26,7 @@ _ALIKE = 0.94
 
 
 def linked(cells: npt.NDArray[Any], share: float) -> npt.NDArray[np.int64]:
-    """Assign numbers to rows, equal ones to linked rows, which agree in at least a certain share of cells.
+    """Assign numbers to rows; linked rows, which agree in at least a certain share of cells, get the same number.
 
     Args:
         cells: Shape (rows, places).

@@ -110,7 +110,7 @@ class World:
         served: Time when each user's latest run started, in seconds.
         now: Current time, in seconds.
         queues: Whether the machine is an engine with its own queue, which decides when there are enough resources for a
-            run; then only quotas and the order are decided here.
+            run; in that case, only quotas and the order are decided here.
     """
 
     machine: Demand

@@ -67,7 +67,7 @@ def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:
 
 
 def requests(folder: Path, nonce: str) -> list[bytes]:
-    """Return the public keys of processes with a ticket that were not answered yet, one per request."""
+    """Return the public keys of processes with a ticket that have not been answered yet, one per request."""
     keys = []
     for path in folder.glob(f"{_REQUEST}*"):
         name = path.name.removeprefix(_REQUEST)

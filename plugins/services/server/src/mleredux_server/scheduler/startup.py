@@ -48,7 +48,7 @@ def recover(service: Service) -> dict[str, Started]:
 
 
 def sweep(service: Service) -> bool:
-    """Stop processes of killed workers in sandboxes that no one will resume; finish deleting deleted runs.
+    """Stop processes in sandboxes that no worker will resume after a kill; complete unfinished deletions of runs.
 
     Returns:
         Whether all sandboxes responded.

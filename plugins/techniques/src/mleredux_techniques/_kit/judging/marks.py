@@ -16,7 +16,7 @@ from mleredux.models.formats import plain
 NOTHING = 0.05
 """A component with nothing to find and nothing claimed keeps this share of its weight."""
 COUNTS = 0.25
-"""Maximum share of the total weight that counts get if there are judgments that the data decides."""
+"""Maximum share of the total weight that is given to counts if there are judgments that the data decides."""
 SHOWN, MOST_SHOWN = 12, 50
 
 
