@@ -24,7 +24,7 @@ from mleredux_agentkit.workspace import Completed
 
 _POLL, _LONGEST_POLL = 0.05, 1.0
 _turns = threading.BoundedSemaphore(8)
-"""Limits how many sessions are opened at once: hundreds of threads that compete for the interpreter slow each other."""
+"""Limits how many sessions are opened at once: hundreds of threads would slow down by competing for the interpreter."""
 _lock = threading.Lock()
 _open = set["OpenSession"]()
 stirred = WeakValueDictionary[str, threading.Event]()

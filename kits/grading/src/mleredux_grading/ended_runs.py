@@ -45,8 +45,8 @@ def regrade(run: Run, catalogue: Catalogue, data: DataStore | None = None) -> tu
 
     Raises:
         MlereduxError: The run has no report, is still running, or does not match the current data of the task; or its
-        object store does not respond, in which case the run is graded on this machine and published when it is graded
-        again.
+            object store does not respond, in which case the run is graded on this machine, and published when it is
+            graded again.
     """
     with _alone(run):
         old, ran = run.report, run.log.state.ran

@@ -78,7 +78,7 @@ def _make(parents: list[Path], folders: list[Path], memory_mb: int, processes: i
 
 
 def _parents() -> Iterator[list[Path]]:
-    """Yield groups under which one could be created, by controller (all the same in version 2), the nearest first."""
+    """Yield groups under which a group could be created, by controller (the same in version 2), the nearest first."""
     try:
         lines = [line.split(":", 2) for line in _OWN.read_text().splitlines()]
     except OSError:

@@ -116,7 +116,7 @@ class Root(CommandGroup):
 
 
 def _misplaced(root_context: click.Context, error: click.NoSuchOption) -> Exception | None:
-    """Return an explanation for an option that the command lacks, but that the program or its group has."""
+    """Return an explanation for an option that the command lacks, but the program or the command's group has."""
     for above in filter(None, (error.ctx and error.ctx.parent, root_context)):
         if error.ctx is not above and any(error.option_name in param.opts for param in above.command.params):
             where = f"write it directly after `{above.command_path}`"

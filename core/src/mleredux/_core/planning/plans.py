@@ -186,8 +186,7 @@ def _limits(default: Limits, requested: PlanLimits) -> Limits:
 def choose_here(
     catalogue: Catalogue, agent: Agent, installed: Mapping[str, Capabilities], requested: str | None, **run: Any
 ) -> str:
-    """Choose among the working sandboxes as `choose` does; one without isolation is chosen only if the agent permits
-    it.
+    """Choose among the working sandboxes as `choose` does; one without isolation only if the agent permits it.
 
     Raises:
         MlereduxError: The requested sandbox can't run the agent, or no sandbox can.

@@ -1,4 +1,4 @@
-"""Print the GPUs that this process sees, as JSON in the last line; each sandbox runs this code with its own Python."""
+"""Print the GPUs that this process sees, as JSON in the last line; each sandbox runs this text with its own Python."""
 
 import importlib.util
 import json

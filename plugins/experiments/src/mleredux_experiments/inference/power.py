@@ -110,7 +110,7 @@ class Sample:
         reach: The largest difference that the measure allows; None: unbounded.
         share: Whether a run's value is either 0 or `reach`.
         margin: The largest difference that does not matter.
-        equivalence: Whether the question is that the arms differ by less than the margin, instead of that they differ.
+        equivalence: Whether to test that the arms differ by less than the margin, instead of whether they differ.
     """
 
     variance: Variance

@@ -123,7 +123,7 @@ class Administration:
         return self._record(project)
 
     def changes(self, user: str | None, action: str | None, since: float | None, limit: int) -> list[dict[str, Any]]:
-        """Return the newest changes in the audit log: of a user, of a kind, within the last seconds."""
+        """Return the newest changes in the audit log, or only those of a user, of a kind or of the last seconds."""
         after = now() - timedelta(seconds=since) if since is not None else None
         wanted = Changes(user=user, action=action, after=after)
         return [change.model_dump(mode="json") for change in changes(self.session, wanted, limit)]

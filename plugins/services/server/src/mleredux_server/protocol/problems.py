@@ -1,4 +1,4 @@
-"""Errors as problem details (RFC 9457): one sentence about what is wrong, and one on what to do."""
+"""Errors as problem details (RFC 9457): one sentence about what is wrong, and one about what to do."""
 
 from __future__ import annotations
 

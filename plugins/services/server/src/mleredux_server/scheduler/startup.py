@@ -48,7 +48,7 @@ def recover(service: Service) -> dict[str, Started]:
 
 
 def sweep(service: Service) -> bool:
-    """Stop processes in sandboxes that no worker will resume after a kill; complete unfinished deletions of runs.
+    """Stop processes that killed workers left in sandboxes and no one will resume; complete deletions of runs.
 
     Returns:
         Whether all sandboxes responded.

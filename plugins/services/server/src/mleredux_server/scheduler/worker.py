@@ -32,7 +32,7 @@ from mleredux_server.work import ATTEMPT_FILE, CANCEL_FILE, LOCK_FILE, RESULT_FI
 MOST_JOBS = 64
 """Number of jobs after which a worker is replaced by a new one."""
 MOST_GROWTH_MB = 512
-"""Growth of a worker's memory after which it is replaced by a new one."""
+"""Growth of a worker's memory after which the worker is replaced by a new one."""
 LOG_FILE = "workers.log"
 
 

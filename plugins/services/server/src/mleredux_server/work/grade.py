@@ -63,7 +63,7 @@ def work(context: WorkContext) -> dict[str, Any]:
 
 
 def halves(context: WorkContext, task: Task, prepared: Prepared, report: Report) -> dict[str, float | None]:
-    """Return the public and the private score for a class, each for every second question or half of the test rows."""
+    """Return the public and the private score for a class, each on every second question or half of the test rows."""
     parts = [part for part in report.details.get("facts", {}).get("parts", []) if part["weight"] > 0]
     if parts:
         return {name: _mean(parts[first::2]) for name, first in (("public", 1), ("private", 0))}
