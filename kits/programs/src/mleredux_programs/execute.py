@@ -274,7 +274,7 @@ def _expect_end(task: Task, confined: Confined, inputs: _Inputs) -> None:
     """Check that a program ended normally.
 
     Raises:
-        InvalidSubmission: It did not.
+        InvalidSubmission: The program did not end normally.
     """
     execution, file = execution_of(task), task.submission.file
     if confined.limit == "time":

@@ -38,7 +38,7 @@ def refuse_mixed(tasks: Iterable[str], what: str) -> None:
     """Check that samples and whole tasks are not mixed.
 
     Raises:
-        DataError: They are mixed.
+        DataError: Samples and whole tasks are mixed.
     """
     named = list(tasks)
     samples = [task for task in named if is_sample(task)]

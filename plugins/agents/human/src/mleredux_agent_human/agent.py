@@ -54,7 +54,7 @@ def named(reference: str) -> Agent:
     """Return the agent under a person's name: `human:ada`.
 
     Raises:
-        MlereduxError: It is not a name.
+        MlereduxError: The text is not a name.
     """
     name = unicodedata.normalize("NFC", reference.removeprefix("human:"))
     if not PERSON.fullmatch(name):

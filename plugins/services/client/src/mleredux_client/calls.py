@@ -180,7 +180,7 @@ def several(what: str, names: Iterable[T]) -> list[T]:
     """Return names as a list.
 
     Raises:
-        UsageError: It is a single string, which would be split into letters.
+        UsageError: The value is a single string, which would be split into letters.
     """
     if isinstance(names, str):
         raise UsageError(f"`{what}` takes a list of names, not one string.", hint=f"Write {what}=[{names!r}].")

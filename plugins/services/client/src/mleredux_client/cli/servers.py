@@ -53,7 +53,7 @@ def check_token(text: str) -> str:
     """Return a token that is valid in a header.
 
     Raises:
-        MlereduxError: It can't be a token. The message does not quote it.
+        MlereduxError: The text can't be a token. The message does not quote it.
     """
     token = text.strip()
     if not token or len(token) > MAX_TOKEN or not token.isascii() or not token.isprintable() or " " in token:

@@ -166,10 +166,10 @@ def link_identity(session: Session, user: User, issuer: str, subject: str) -> No
 
 
 def disable_user(session: Session, user: User) -> None:
-    """Disable a user; what they created remains.
+    """Disable a user; everything that the user created remains.
 
     Raises:
-        Problem: They are the last admin.
+        Problem: The user is the last admin.
     """
     if user.admin:
         query = select(User.id).where(User.admin, User.disabled_at.is_(None)).with_for_update()

@@ -38,7 +38,7 @@ def values_of(service: Service, run_id: str) -> set[str]:
     """Return all values that were passed to a run.
 
     Raises:
-        Problem: They are unknown: one was encrypted with another key, or the file can't be read.
+        Problem: The values are unknown: one was encrypted with another key, or the file can't be read.
     """
     try:
         return {service.vault.open(_place(run_id), line) for line in _lines(service, run_id)}

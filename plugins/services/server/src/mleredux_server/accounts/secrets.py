@@ -45,7 +45,7 @@ def set_secret(service: Service, caller: Caller, name: str, value: str, project:
     """Create or replace a secret of the caller, or of a project that they own.
 
     Raises:
-        Problem: The caller may not, the name is reserved, or there are too many secrets.
+        Problem: The caller may not do this, the name is reserved, or there are too many secrets.
     """
     if _RESERVED.fullmatch(name) and name != GIT_TOKEN:
         raise Problem("invalid", f"{name} can't be the name of a secret.", hint="Choose another, like HF_TOKEN.")

@@ -60,7 +60,7 @@ class Caller:
         """Check that the token has a scope.
 
         Raises:
-            Problem: It does not.
+            Problem: The token does not have the scope.
         """
         if not self.may(scope):
             raise Problem("forbidden", f"The token lacks the scope {scope}.", hint="Use a token that has this scope.")

@@ -49,7 +49,7 @@ class Vault:
         """Decrypt a value.
 
         Raises:
-            Problem: It was encrypted with another key.
+            Problem: The value was encrypted with another key.
         """
         data = base64.b64decode(locked)
         for cipher in self._ciphers:
@@ -62,6 +62,6 @@ class Vault:
         """Encrypt a value with the first key.
 
         Raises:
-            Problem: It was encrypted with a key that is not among them.
+            Problem: The value was encrypted with an unknown key.
         """
         return self.lock(place, self.open(place, locked))

@@ -79,7 +79,7 @@ async def log_answer(
     """Return a log as a stream or as text, as requested.
 
     Raises:
-        Problem: It does not exist and will not appear.
+        Problem: The log does not exist and will not appear.
     """
     if wants_stream(request):
         return hub_of(request).answer(request, caller, followed, offset=resumed_at(request, after) or 0)

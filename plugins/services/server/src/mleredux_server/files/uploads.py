@@ -66,7 +66,7 @@ class Upload:
         """Return a required field.
 
         Raises:
-            Problem: It is missing.
+            Problem: The field is missing.
         """
         value = self.fields.get(name, "")
         if not value or not value.isprintable():
@@ -91,7 +91,7 @@ class _Form:
         """Parse the next bytes of the body; empty at its end.
 
         Raises:
-            MultipartError: It is malformed or incomplete.
+            MultipartError: The body is malformed or incomplete.
             Problem: A part is not allowed or too large, or there are too many.
         """
         for event in self._parser.parse(data):

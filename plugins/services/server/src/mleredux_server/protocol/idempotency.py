@@ -76,7 +76,7 @@ class Claim:
         """Check whether the request is new.
 
         Raises:
-            Replayed: It is a repeat; contains the first response.
+            Replayed: The request is a repeat; the exception contains the first response.
             Problem: The first one is still in progress, or had different content.
         """
         row = session.get(Idempotency, (self.user_id, self.key), populate_existing=True) if self.key else None

@@ -22,7 +22,7 @@ def check_parameters(request: Request) -> None:
     """Refuse unknown query parameters, and repeated ones that the route accepts only once.
 
     Raises:
-        Problem: There is one; the message names it, and suggests a similar name.
+        Problem: There is such a parameter; the message names it, and suggests a similar name.
     """
     dependant = getattr(request.scope.get("route"), "dependant", None)
     if dependant is None or not request.url.path.startswith("/v1/"):

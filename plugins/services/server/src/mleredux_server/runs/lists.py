@@ -188,7 +188,7 @@ def cursor_value(column: InstrumentedAttribute[Any], value: Any) -> Any:
     """Return a value of a column from a cursor.
 
     Raises:
-        Problem: It is not a value of the column.
+        Problem: The cursor contains no value of the column.
     """
     kind = column.property.columns[0].type.python_type
     if value is None and column.property.columns[0].nullable:
@@ -206,7 +206,7 @@ def cursor_time(value: Any) -> datetime:
     """Return a time from a cursor.
 
     Raises:
-        Problem: It is not a time.
+        Problem: The cursor contains no time.
     """
     try:
         return utc(datetime.fromisoformat(value))
@@ -218,7 +218,7 @@ def utc(time: datetime) -> datetime:
     """Convert a time to UTC; a time without a zone is in UTC.
 
     Raises:
-        Problem: It is out of range.
+        Problem: The time is out of range.
     """
     try:
         return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -39,7 +39,7 @@ def check_agent(service: Service, caller: Caller, reference: str, options: Mappi
     """Check that the caller may use this agent with these options, before anything is created from it.
 
     Raises:
-        Problem: The caller may not.
+        Problem: The caller may not use it.
         MlereduxError: There is no such agent, or it has no such options.
     """
     check_source(service, caller, reference)
@@ -79,7 +79,7 @@ def check_agent_reference(
         known: Ids of installed agents.
 
     Raises:
-        Problem: The caller may not.
+        Problem: The caller may not use it.
     """
     if caller.all_projects or ":" not in reference or reference.partition("@")[0] in known:
         return
@@ -100,7 +100,7 @@ def check_address(url: str, settings: Settings) -> None:
     """Check that the server may fetch from an address for a user.
 
     Raises:
-        Problem: It may not: it is not https, has credentials, or its host is not public.
+        Problem: The address is not https, has credentials, or its host is not public.
     """
     try:
         parts = urlsplit(url)
@@ -156,7 +156,7 @@ def check_made(catalogue: Catalogue, settings: Settings, reference: str, options
     A repository that is not cached is fetched.
 
     Raises:
-        Problem: An option does so.
+        Problem: An option makes the agent do so.
         MlereduxError: There is no such agent, or it has no such options.
     """
     agent = catalogue.agent(reference, options)

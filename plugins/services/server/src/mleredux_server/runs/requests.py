@@ -76,7 +76,7 @@ def plan_experiment(service: Service, body: ExperimentRequest, pinned: Mapping[s
         pinned: Exact references, by the references of agents in the request.
 
     Raises:
-        Problem: It has no runs or too many, or a plan names files of the client's machine.
+        Problem: The matrix has no runs or too many, or a plan names files of the client's machine.
         MlereduxError: One of them can't run here.
     """
     runs = resolved(request_of(body), service.catalogue).pinned(pinned)
@@ -141,7 +141,7 @@ def request_of(body: ExperimentRequest) -> Request:
     """Return the runs of a request, with an arm for each agent if it has no plan.
 
     Raises:
-        Problem: It has neither a plan nor tasks and agents, or both.
+        Problem: The request has neither a plan nor tasks and agents, or has both.
     """
     if body.plan is None:
         if not (body.agents and (body.tasks or body.sets)):
@@ -253,7 +253,7 @@ def _check_free(session: Session, experiment: Experiment, planned: Sequence[Plan
     """Check that no run of these cells has a result or may still get one, while the experiment's row is locked.
 
     Raises:
-        Problem: One does, because of another request.
+        Problem: One of the runs does, because of another request.
     """
     cells = {(run.plan.arm, run.plan.agent, run.plan.task, run.plan.seed) for run in planned}
     for row in session.scalars(select(RunRow).where(RunRow.experiment_id == experiment.id)):

@@ -42,7 +42,8 @@ def check_storable(value: Any) -> None:
     """Check that a JSON document of any depth can be stored.
 
     Raises:
-        ValueError: It contains a NUL or an unpaired surrogate in text, an invalid number, or too much nesting.
+        ValueError: The document contains a NUL or an unpaired surrogate in text, an invalid number, or too much
+            nesting.
     """
     level = [value]
     for _ in range(DEEPEST):

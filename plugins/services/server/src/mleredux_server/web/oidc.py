@@ -159,7 +159,7 @@ def check_may_link(caller: Caller) -> None:
     """Check that a token has the rights that signing in through a provider would give its user.
 
     Raises:
-        Problem: It has fewer: linking an account must not give its holder more rights.
+        Problem: The token has fewer rights: linking an account must not give its holder more rights.
     """
     full = caller.all_projects if caller.admin else all(caller.may(scope) for scope in _SCOPES)
     if not full or caller.bound_to is not None:
