@@ -47,7 +47,7 @@ class SubmissionSchema(Model):
     public: Path | None = None
     """For a program: the folder of public files that contains the sample inputs for checking it."""
     extra_columns: bool = True
-    """Whether other columns are permitted; they are ignored."""
+    """Whether other columns are permitted, in which case they are ignored."""
     json_schema: dict[str, object] | None = None
     """The JSON schema, for a submission that is a JSON document."""
     document: str | None = None

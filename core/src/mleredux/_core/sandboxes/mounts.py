@@ -110,8 +110,8 @@ def _mount(source: str, place: Path, kind: str, flags: int, options: str) -> Non
 
 
 def _loop_device(image: Path) -> tuple[int, str]:
-    """Return an open loop device of a file, and its path; it is freed when its last user, a mount or a process, is
-    gone."""
+    """Return an open loop device of a file, and its path; the device is freed when its last user, a mount or a process,
+    is gone."""
     backing = _open_nameless(image)
     # struct loop_config: file, block size, struct loop_info64 with its flags, and reserved bytes
     config = struct.pack("=II52xI176x64x", backing, 0, _AUTOCLEAR)

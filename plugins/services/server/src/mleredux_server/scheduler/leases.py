@@ -70,7 +70,7 @@ class Leases:
         return None
 
     def preempt(self, job: Started | None) -> None:
-        """Stop a run to make room for another one; it is queued again."""
+        """Stop a run to make room for another one; the stopped run is queued again."""
         if job is not None and not job.leaving and job.worker_lives and job.pid is not None:
             _LOG.info("stopping a run to make room", job=job.id)
             job.leaving_for = 0.0
