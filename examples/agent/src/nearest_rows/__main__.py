@@ -107,7 +107,7 @@ def main() -> None:
     targets = [column for column in sample[0] if column not in ids and column in train[0]]
     if not targets:
         rollout.say(
-            "The train table has none of the target columns; the sample stays as the submission.", stage="submit"
+            "The training table has none of the target columns; the sample remains the submission.", stage="submit"
         )
         return
     random.Random(TASK.seed).shuffle(train)

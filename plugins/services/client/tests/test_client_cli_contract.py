@@ -170,7 +170,7 @@ def test_an_agent_must_be_named_and_the_servers_are_told(there: StandIn) -> None
             problem(422, "invalid", "That can't be.", errors=[{"field": "limits.cpus", "message": "is 0"}]),
             "Error: That can't be. (limits.cpus: is 0)",
         ),
-        (problem(500, "internal", "It broke.", instance="req-7"), "It is request req-7 in the server's log."),
+        (problem(500, "internal", "It broke.", instance="req-7"), "Its id in the server's log is req-7."),
         (Answer(307, b"", {"Location": "http://elsewhere.example/v1/runs"}), "elsewhere.example"),
         (Answer(404, b"Not Found", {"Content-Type": "text/plain"}), "does not support this request."),
         (Answer(200, b"<html>", {"Content-Type": "text/html"}), "Check that this is the URL of a mleredux service."),

@@ -95,8 +95,7 @@ class RunDisk:
         (self.path / _REFUSED).touch()
 
     def full(self) -> str | None:
-        """Return the end of a sentence about how the disk is full; None if it has room, or if files must be counted.
-        """
+        """Return the end of a sentence about how the disk is full; None if it has room, or if files must be counted."""
         if (self.path / _REFUSED).exists():
             return "uploaded more than its disk has room for"
         if self.enforced_by == "walk":

@@ -53,8 +53,7 @@ def prepare(w: Workspace, by_day: bool = False) -> None:
     new = {old: number for number, old in enumerate(kept["rec_id"])}
 
     def lines(name: str) -> list[tuple[int, str]]:
-        """Yield, for each line about a kept recording, its new number and the rest of the line with its comma.
-        """
+        """Yield, for each line about a kept recording, its new number and the rest of the line with its comma."""
         split = (line.partition(",") for line in tree.read(name).decode().splitlines()[1:] if line.strip())
         return [(new[int(old)], comma + rest) for old, comma, rest in split if int(old) in new]
 
