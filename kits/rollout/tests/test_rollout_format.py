@@ -100,7 +100,7 @@ BROKEN = {
     ),
     "tool calls of a user": (
         document(step={"source": "user", "tool_calls": []}),
-        "$.steps[0].tool_calls: belongs to steps of source agent, this one is of source user",
+        "$.steps[0].tool_calls: belongs only to steps whose source is agent, not user",
     ),
     "metrics without a call": (
         document(step={"llm_call_count": 0, "metrics": {}}),

@@ -71,7 +71,7 @@ def test_rows_are_matched_and_weighted(tmp_path: Path) -> None:
     [
         ("numbers", "id,y\n1,1\n2,2\n", "id,y\n1,1\n2,\n", "finite numbers"),
         ("numbers", "id,y\n1,1\n2,2\n", "id,y\n1,1\n3,2\n", "ids of the sample"),
-        ("probabilities", "id,y\n1,1\n2,0\n", "id,y\n1,1.5\n2,0\n", "not be above 1"),
+        ("probabilities", "id,y\n1,1\n2,0\n", "id,y\n1,1.5\n2,0\n", "be 1 or less in every row"),
         ("probabilities", "id,a,b\n1,1,0\n2,0,1\n", "id,a,b\n1,1,0\n2,1,1\n", "add up to 1"),
         ("labels", "id,y\n1,1\n2,0\n", "id,y\n1,1\n2,0.5\n", "is a fraction"),
         ("labels", "id,y\n1,a\n2,b\n", "id,y\n1,1\n2,2\n", "read as numbers"),

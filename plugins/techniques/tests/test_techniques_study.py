@@ -90,7 +90,7 @@ def test_harm_is_named_by_task_and_registration_is_read_from_git(cli: Any, tmp_p
     [
         ("seeds = [0, 1]", "seeds = [0, 1000]", "The seed 1000 is in experiment.seeds and in findings.seeds."),
         ("[arms.reader]", '[arms.other]\nagent = "keen"\n[arms.reader]', "should have one arm, the reader"),
-        ('sandbox = "process"\ncompute', 'arms = ["none", "best"]\ncompute', "findings.arms of none, checklist, sham"),
+        ('sandbox = "process"\ncompute', 'arms = ["none", "best"]\ncompute', "findings.arms in none, checklist, sham"),
         ('agent = "heedful"', 'agnt = "heedful"', "arms.reader.agent: Field required."),
         ("techniques = [", "technique = [", "findings.technique: Extra inputs are not permitted."),
         ("[experiment]", "[experiment", "can't be read"),
