@@ -109,7 +109,7 @@ def test_a_waiting_run_has_a_reason_and_a_queued_run_is_cancelled_immediately(
     problem(http.post(f"/v1/runs/{long['id']}/retry"), 409, "conflict")
     assert http.post(f"/v1/runs/{long['id']}/cancel").status_code == 202
     ended = reaches(http, long["id"], "cancelled")
-    assert ended["message"] == "A user cancelled the run." and ended["ended_at"]
+    assert ended["message"] == "The run was cancelled." and ended["ended_at"]
 
 
 def test_a_cancelled_run_is_resumed_by_a_retry(http: httpx.Client, new: Ask, server: ServerProcess) -> None:

@@ -276,7 +276,7 @@ def test_submissions_need_the_secret_and_the_scope_and_are_the_users_own(
     assert dan.get(made).status_code == 404 and made not in dan.get("/ui/tasks/wine").text
     assert made in cyd.get("/ui/tasks/wine").text
     monkeypatch.setattr(local.service, "settings", local.service.settings.model_copy(update={"max_upload_mb": 0}))
-    assert submit(cyd).headers["location"] == "/ui/tasks" and "more than 0 MB" in cyd.get("/ui/tasks").text
+    assert submit(cyd).headers["location"] == "/ui/tasks" and "larger than 0 MB" in cyd.get("/ui/tasks").text
 
 
 def test_feedback_of_a_class_is_held_back_until_its_deadline(local: LocalServer, tokens: dict[str, str]) -> None:
