@@ -44,7 +44,7 @@ QUIET = """() => {
     document.querySelectorAll(".where, #live").forEach((one) => { one.textContent = ""; });
     const changing = document.querySelectorAll("[aria-labelledby=machine-title] li, [data-since]");
     changing.forEach((one) => { one.textContent = "…"; delete one.dataset.since; });
-    const lasting = [...document.querySelectorAll("main *")].filter((one) => !one.childElementCount && /^\\d+ h \\d+ min$|\\+planted\\d+\\./.test(one.textContent.trim()));
+    const lasting = [...document.querySelectorAll("main *")].filter((one) => !one.childElementCount && /^\\d+ h \\d+ min$|\\+planted\\d+\\.|^Since \\d{4}-/.test(one.textContent.trim()));
     lasting.forEach((one) => { one.textContent = "…"; });
     return new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)));
 }"""  # noqa: E501

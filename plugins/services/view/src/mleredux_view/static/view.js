@@ -108,12 +108,15 @@
     atEnd = innerHeight + scrollY > document.documentElement.scrollHeight - 120;
   });
 
-  // A wide search tree shows its first root.
+  // A wide search tree shows its first root, again after its width has changed.
   const trees = () => $$(".scroll > .tree").forEach((tree) => {
-    const root = $("circle", tree);
-    tree.parentElement.scrollLeft = root.cx.baseVal.value - tree.parentElement.clientWidth / 2;
+    const box = tree.parentElement;
+    if (box.dataset.width === String(box.clientWidth)) return;
+    box.dataset.width = box.clientWidth;
+    box.scrollLeft = $("circle", tree).cx.baseVal.value - box.clientWidth / 2;
   });
   trees();
+  addEventListener("resize", trees);
 
   // Charts.
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
