@@ -149,13 +149,13 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--programs", metavar="FOLDERS", help="separated by colons")
     parser.add_argument("--fault", choices=sorted(FAULTS))
-    given = parser.parse_args()
-    names = given.names or [*recipe_names(), *(() if given.programs else (f"harbor:{name}" for name in HARBOR))]
+    options = parser.parse_args()
+    names = options.names or [*recipe_names(), *(() if options.programs else (f"harbor:{name}" for name in HARBOR))]
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         os.environ["XDG_CONFIG_HOME"] = folder
         for name in names:
-            rows.append(measured(name, Path(folder), given.programs, given.fault))
+            rows.append(measured(name, Path(folder), options.programs, options.fault))
             sys.stderr.write(f"{' · '.join(rows[-1])}\n")
     head = ("program", "image", "build and grade", "agent", "calls", "score", "usage")
     sys.stdout.write(f"{machine()}\n\n{table(head, *rows)}\n")

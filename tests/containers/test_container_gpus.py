@@ -301,6 +301,6 @@ def test_a_slot_is_held_until_the_agent_of_a_killed_program_has_ended(
     printed, said = second.communicate(timeout=240)
     record = json.loads(printed)
     assert record["status"] == "done", said
-    began, seen = (Run(Path(record["path"])).output_dir / "began").read_text().split()
-    assert float(began) > float(moment.read_text()) and seen in ("GPU-a", "0")
+    began, devices = (Run(Path(record["path"])).output_dir / "began").read_text().split()
+    assert float(began) > float(moment.read_text()) and devices in ("GPU-a", "0")
     assert wait_for(lambda: not containers(slot.run), 60) and not Slots(runs).held()

@@ -179,9 +179,9 @@ def test_what_can_not_be_told_apart_is_not_verified(
     ],
 )
 def test_decimal_numbers_move_by_hardly_a_digit(cells: list[str], moves: float) -> None:
-    made = list(perturbed(cells, Random(1)))
-    assert (made != cells) == bool(moves)
-    for before, after in zip(cells, made, strict=True):
+    variants = list(perturbed(cells, Random(1)))
+    assert (variants != cells) == bool(moves)
+    for before, after in zip(cells, variants, strict=True):
         if before == after:
             continue
         assert abs(float(before) - float(after)) <= moves + 1e-9

@@ -281,9 +281,9 @@ def test_each_run_counts_once_and_by_its_own_submission(place: Path, inflate: Ca
         predicate = json.loads(base64.b64decode(json.loads(files[ENVELOPE])["payload"]))["predicate"]
         sign(files, {**predicate, "runs": inflate(predicate["runs"])})
 
-    code, found = verify(place, changed(place, f"{inflate.__name__}.zip", edit), "--answers", str(place / "data"))
-    sentences = [*found["problems"], *(problem for run in found["runs"] for problem in run["problems"])]
-    assert code == 3 and not found["verified"]
+    code, checked = verify(place, changed(place, f"{inflate.__name__}.zip", edit), "--answers", str(place / "data"))
+    sentences = [*checked["problems"], *(problem for run in checked["runs"] for problem in run["problems"])]
+    assert code == 3 and not checked["verified"]
     assert any("no run, or the same run twice" in one or "submission is that of another" in one for one in sentences)
 
 

@@ -212,11 +212,11 @@ def test_an_episode_whose_server_or_client_is_killed_loses_and_leaves_nothing(
         (server if killed == "server" else client).kill()
         if killed == "client":
             assert wait_for(lambda: {row["status"] for row in store.rows()} == {"cancelled"}, 300)
-            told = asked([programs / "python", "-c", WORK, url], programs)
-            assert told["valid"][-1]["valid"], "the server serves others"
+            answers = asked([programs / "python", "-c", WORK, url], programs)
+            assert answers["valid"][-1]["valid"], "the server serves others"
         client.kill()
-    _, left = psutil.wait_procs(below, 60)
-    assert not left
+    _, alive = psutil.wait_procs(below, 60)
+    assert not alive
     (number,) = [run_id for run_id in store.ids() if Run(store.path / run_id).spec.seed == 5]
     run = Run(store.path / number)
     assert (run.output_dir / "kept.txt").read_text() == "kept\n"

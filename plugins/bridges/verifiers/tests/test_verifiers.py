@@ -120,8 +120,8 @@ def test_a_rollout_whose_evaluation_is_killed_loses_and_leaves_nothing(tmp_path:
             below = family(program.pid)
         finally:
             program.kill()
-    _, left = psutil.wait_procs([process for _, process in below], 60)
-    assert not left
+    _, alive = psutil.wait_procs([process for _, process in below], 60)
+    assert not alive
     (number,) = store.ids()
     run = Run(store.path / number)
     assert (run.output_dir / "kept.txt").read_text() == "kept\n"

@@ -122,15 +122,15 @@ def test_a_change_based_on_a_stale_state_is_refused(admin: httpx.Client) -> None
 
 def test_a_lost_token_can_be_replaced_while_the_server_runs(local: LocalServer) -> None:
     runs_dir = local.service.settings.runs_dir
-    made = on(runs_dir, "token", "create", "--user", "admin", "--name", "found again", "--expires-in", "1h")
-    assert (made["scopes"], made["user"]) == (["admin"], "admin")
-    with client(local, made["token"]) as http:
+    created = on(runs_dir, "token", "create", "--user", "admin", "--name", "found again", "--expires-in", "1h")
+    assert (created["scopes"], created["user"]) == (["admin"], "admin")
+    with client(local, created["token"]) as http:
         assert http.get("/v1/me").json()["token"]["name"] == "found again"
-    assert made["id"] in [token["id"] for token in on(runs_dir, "token", "list", "--user", "admin")]
-    assert on(runs_dir, "token", "revoke", made["id"]) == {"id": made["id"], "revoked": True}
-    assert "not found" in refused(runs_dir, "token", "revoke", made["id"])
+    assert created["id"] in [token["id"] for token in on(runs_dir, "token", "list", "--user", "admin")]
+    assert on(runs_dir, "token", "revoke", created["id"]) == {"id": created["id"], "revoked": True}
+    assert "not found" in refused(runs_dir, "token", "revoke", created["id"])
     local.app.state.tokens.forget()  # five seconds later
-    with client(local, made["token"]) as http:
+    with client(local, created["token"]) as http:
         assert http.get("/v1/me").status_code == 401
 
 

@@ -126,8 +126,8 @@ def test_the_forecast_is_what_the_scheduler_would_do() -> None:
         Waiting("b0", "bob", "p", one, 9.0)
     ]
     running = [Running("r", "ann", "p", one, 0.0)]
-    seen = Input(waiting, running, World(Demand(2, 0, 0), workers=1, now=100.0))
-    found = forecast(seen, {"r": 160.0, **{run.id: 50.0 for run in waiting}})
+    decision = Input(waiting, running, World(Demand(2, 0, 0), workers=1, now=100.0))
+    found = forecast(decision, {"r": 160.0, **{run.id: 50.0 for run in waiting}})
     places = {name: (place.position, place.starts_in) for name, place in found.items()}
     assert places["b0"] == (1, 0.0), "bob has nothing running"
     assert places["a2"] == (2, 50.0), "ann's own order is by priority"
@@ -142,11 +142,11 @@ def test_the_forecast_knows_that_preemptible_runs_make_room(leaving: list[bool],
     ]
     waiting = [Waiting(f"w{n}", "bob", "p", Demand(cpus, 0, 0), float(n)) for n in range(1 + more)]
     world = World(Demand(len(leaving), 0, 0), workers=0, now=100.0)
-    found = forecast(Input(waiting, running, world), {run.id: 36_000.0 for run in [*waiting, *running]})
-    assert sorted(place.position for place in found.values()) == list(range(1, len(waiting) + 1))
+    places = forecast(Input(waiting, running, world), {run.id: 36_000.0 for run in [*waiting, *running]})
+    assert sorted(place.position for place in places.values()) == list(range(1, len(waiting) + 1))
     for number, run in enumerate(waiting):
         turn = number // (len(leaving) // cpus) if cpus <= len(leaving) else None
-        seconds = found[run.id].starts_in
+        seconds = places[run.id].starts_in
         assert (seconds is None) if turn is None else turn * 36_000 <= (seconds or 0.0) <= turn * 36_000 + 10
 
 

@@ -94,9 +94,9 @@ def test_holes_of_an_agents_files_are_neither_searched_nor_exported(made_runs: A
     written = [path for path in (tmp_path / "pages").rglob("*") if path.is_file()]
     assert sum(path.stat().st_size for path in written) < 10 << 20
     assert any(path.read_bytes().startswith(log) for path in written)
-    found = log_of(run, "logs/agent.log")
-    assert found.search(b"epoch 19999", 1) == 20_000 and found.search(b"epoch 20000", 1) is None
-    assert [line.data for line in found.read(19_999, 2)] == [b"epoch 19998", b"epoch 19999"]
+    log_file = log_of(run, "logs/agent.log")
+    assert log_file.search(b"epoch 19999", 1) == 20_000 and log_file.search(b"epoch 20000", 1) is None
+    assert [line.data for line in log_file.read(19_999, 2)] == [b"epoch 19998", b"epoch 19999"]
 
 
 @pytest.mark.parametrize("file", ["run.json", "report.json", "events.jsonl"])
@@ -110,6 +110,6 @@ def test_a_damaged_file_costs_a_report_of_all_runs_at_most_one_run(
         if number:
             (damaged / file).unlink(missing_ok=True)
             (damaged / file).mkdir() if content is None else (damaged / file).write_bytes(content)
-    told = mleredux("report", "-o", str(tmp_path / "site"), "--runs-dir", str(tmp_path / "runs"))
-    assert (told.code, told.out.split(". ")[0]) == (0, "Wrote the pages of 2 runs"), told.err
+    ended = mleredux("report", "-o", str(tmp_path / "site"), "--runs-dir", str(tmp_path / "runs"))
+    assert (ended.code, ended.out.split(". ")[0]) == (0, "Wrote the pages of 2 runs"), ended.err
     assert damaged.name in (tmp_path / "site" / "index.html").read_text()

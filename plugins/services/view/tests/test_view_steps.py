@@ -1,4 +1,4 @@
-"""The steps of a rollout in a browser: pages, filters, tool calls, and those of a run that goes on."""
+"""The steps of a rollout in a browser: pages, filters, tool calls, and those of a run that is still active."""
 
 from __future__ import annotations
 

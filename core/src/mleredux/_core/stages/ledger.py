@@ -90,9 +90,9 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
         evidence = [Evidence(kind="canary", level="suspicious", why=f"The search for the canary failed: {error}")]
     else:
         evidence = []
-    left = list(_agent_files(run))
-    secret = private_files(private, {size for _, _, size in left})
-    for shown, path, size in left:
+    files = list(_agent_files(run))
+    secret = private_files(private, {size for _, _, size in files})
+    for shown, path, size in files:
         with contextlib.suppress(OSError):
             if wanted and _holds(path, wanted):
                 why = f"{shown} contains the canary stored next to the answers."
