@@ -312,7 +312,10 @@ class Sandbox(Protocol):
         """Return the agent of this launch, running or ended, if an earlier process started it; else None."""
 
     def sweep(self, owner: str, alive: Callable[[str], bool]) -> Iterable[str]:
-        """Remove the resources of this owner's runs for whose ids `alive` returns False; return these ids."""
+        """Remove the resources of this owner's runs for whose ids `alive` returns False; return these ids.
+
+        The result may be lazy: callers iterate over it.
+        """
 
 
 @runtime_checkable
