@@ -82,7 +82,7 @@ REMOVED = sorted({name for name, version in surface.known_since().items() if "re
 @pytest.mark.parametrize("name", REMOVED)
 def test_names_that_moved_to_kits_are_importable_from_their_old_module_with_a_warning(name: str) -> None:
     module, _, public = name.rpartition(".")
-    with pytest.warns(DeprecationWarning, match=f"{re.escape(name)} is mleredux") as warned:
+    with pytest.warns(DeprecationWarning, match=f"{re.escape(name)} is now mleredux") as warned:
         value = getattr(importlib.import_module(module), public)
     home, _, present = str(warned[0].message).split()[2].rstrip(";").rpartition(".")
     assert value is getattr(importlib.import_module(home), present)

@@ -50,7 +50,7 @@ def renamed_methods(kind: str, item: Any) -> None:
     """Make methods that an object defines under former names available under their present names."""
     for old, new in METHODS.get(kind, {}).items():
         if hasattr(item, old) and not hasattr(item, new):
-            warnings.warn(f"{type(item).__name__}.{old} is {new}; {GOES}", DeprecationWarning, stacklevel=2)
+            warnings.warn(f"{type(item).__name__}.{old} is now {new}; {GOES}", DeprecationWarning, stacklevel=2)
             setattr(item, new, getattr(item, old))
 
 
@@ -79,7 +79,7 @@ def moved(old: str, kit: str, names: Collection[str] | None = None, *, depth: in
             raise ImportError(f"{old}.{name} is in {home}. Install it with `pip install {distribution}`.") from None
         if not hasattr(package, new):
             raise AttributeError(f"module {old!r} has no attribute {name!r}")
-        warnings.warn(f"{old}.{name} is {home}.{new}; {GOES}", DeprecationWarning, stacklevel=depth)
+        warnings.warn(f"{old}.{name} is now {home}.{new}; {GOES}", DeprecationWarning, stacklevel=depth)
         return getattr(package, new)
 
     return find

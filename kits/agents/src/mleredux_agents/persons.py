@@ -5,6 +5,6 @@ from __future__ import annotations
 import re
 
 PERSON = re.compile(r"[^\W_][\w.@-]{0,63}")
-"""The regular expression of a whole name."""
+"""The regular expression that a whole name must match."""
 PERSON_RULE = "Use at most 64 letters, digits, `.`, `_`, `@` and `-`, without spaces."
 """The rule for names, as shown to users."""

@@ -84,7 +84,7 @@ def true_indicators(rows: Rows) -> Array:
         return np.column_stack([column.astype(np.float64) for column in columns])
     labels = np.array([_name(label) for label in rows.true(rows.truth[0])], dtype=object)
     indicators: Array = (labels[:, None] == np.array(rows.targets, dtype=object)[None, :]).astype(np.float64)
-    refuse(indicators.sum(axis=1) == 0, "The columns of the submission lack the class of some answers.")
+    refuse(indicators.sum(axis=1) == 0, "The submission has no column for the classes of some answers.")
     return indicators
 
 

@@ -1,4 +1,4 @@
-"""Numbers that stand for missing values, numbers as texts, non-monotone relations, and drifting columns."""
+"""Placeholders for missing values, numbers stored as text, non-monotone relations, and drifting columns."""
 
 from __future__ import annotations
 

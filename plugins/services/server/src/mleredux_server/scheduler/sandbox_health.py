@@ -41,7 +41,7 @@ class BrokenSandboxes:
             return dict(self._broken)
 
     def _sweep_until_working(self) -> None:
-        """Clean up each sandbox until that succeeds, which proves that it responds, and leaves no container behind."""
+        """Retry the cleanup of each sandbox until it succeeds: then the sandbox responds, and no container is left."""
         while not self._stopping.is_set():
             for name in self.known():
                 try:
