@@ -131,6 +131,6 @@ def test_methods_have_their_former_names_too_with_a_warning():
 
     pairs = METHODS["executors"].items()
     assert [str(one.message) for one in warned] == [
-        f"Former.{old} is {new}; the old name will be removed in 0.4." for old, new in pairs
+        f"Former.{old} is now {new}; the old name will be removed in 0.4." for old, new in pairs
     ]
     assert all(getattr(executor, new)("a job") == ("a job",) for _, new in pairs)

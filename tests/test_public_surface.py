@@ -84,7 +84,8 @@ def test_names_that_moved_to_kits_are_importable_from_their_old_module_with_a_wa
     module, _, public = name.rpartition(".")
     with pytest.warns(DeprecationWarning, match=f"{re.escape(name)} is now mleredux") as warned:
         value = getattr(importlib.import_module(module), public)
-    home, _, present = str(warned[0].message).split()[2].rstrip(";").rpartition(".")
+    (replacement,) = re.findall(r"is now ([\w.]+)", str(warned[0].message))
+    home, _, present = replacement.rpartition(".")
     assert value is getattr(importlib.import_module(home), present)
     assert warned[0].filename == __file__
 
