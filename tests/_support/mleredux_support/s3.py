@@ -32,12 +32,7 @@ class S3Server:
         self._port = free_port()
         self._server: Any = None
         self.requests: list[tuple[str, str]] = []
-        self.environment = {
-            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{self._port}",
-            "AWS_ACCESS_KEY_ID": "a-key-of-tests",
-            "AWS_SECRET_ACCESS_KEY": "a-secret-of-tests",
-            "AWS_REGION": "us-east-1",
-        }
+        self.environment = self.credentials(self._port)
         self.start()
         import_module("boto3").client(
             "s3",
@@ -46,6 +41,16 @@ class S3Server:
             aws_secret_access_key="b",
             region_name="us-east-1",
         ).create_bucket(Bucket=BUCKET)
+
+    @staticmethod
+    def credentials(port: int) -> dict[str, str]:
+        """Return the variables for a server on a port of the loopback."""
+        return {
+            "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+            "AWS_ACCESS_KEY_ID": "a-key-of-tests",
+            "AWS_SECRET_ACCESS_KEY": "a-secret-of-tests",
+            "AWS_REGION": "us-east-1",
+        }
 
     def start(self) -> None:
         """Start it, again with what it had stored."""

@@ -163,6 +163,21 @@ def test_an_object_store_that_never_responds_is_not_asked_forever(toy: Any, monk
     assert {(run.state, run.log.state.message) for run in runs} == {("failed", "The object store does not respond.")}
 
 
+def test_a_run_that_an_object_store_refuses_for_good_fails_at_once_and_alone(toy: Any, monkeypatch: Any) -> None:
+    monkeypatch.setattr(remote_runs, "_PAUSE_SECONDS", 0.1)
+    runs = [toy.new() for _ in range(3)]
+
+    class Strict(LocalExecutor):
+        def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
+            if runs[1].id in [spec.run_id for spec in specs]:
+                raise StoreError("The object store refused a request: Access Denied.")
+            return super().submit(specs)
+
+    toy.pipeline(executor=Strict()).execute(runs)
+    assert [run.state for run in runs] == ["done", "failed", "done"]
+    assert runs[1].log.state.message == "The object store refused a request: Access Denied."
+
+
 def test_runs_that_were_given_before_are_followed_also_while_the_engine_is_down(toy: Any) -> None:
     class Down(LocalExecutor):
         refusals = 3

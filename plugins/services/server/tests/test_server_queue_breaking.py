@@ -218,7 +218,7 @@ STAGES = (State.PREPARING, State.BUILDING, State.RUNNING, State.GRADING)
 OUTAGES: dict[str, Exception] = {
     "names": socket.gaierror(-3, "Temporary failure in name resolution"),
     "engine": SandboxError("The Docker engine can't be reached at its local socket (ConnectionRefusedError)."),
-    "store": StoreError("The object store s3://lab refused a request or does not respond: 503."),
+    "store": StoreError("The object store s3://lab does not respond normally: SlowDown."),
     "download": DataError("Kaggle can't be reached: Read timed out."),
     "network": ConnectionRefusedError(111, "Connection refused"),
     "locked": sqlite3.OperationalError("database is locked"),

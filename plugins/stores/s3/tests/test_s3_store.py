@@ -6,7 +6,9 @@ import contextlib
 import os
 import signal
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import psutil
@@ -17,7 +19,7 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.store import Run, RunStore
 from mleredux._core.store.run import read_ticket, write_ticket
-from mleredux.errors import ResumeRefused, StoreError
+from mleredux.errors import ResumeRefused, StoreError, may_pass
 from mleredux.models import Cause
 from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
@@ -70,6 +72,65 @@ def test_objects_are_created_and_replaced_only_as_expected(bucket: Bucket) -> No
             Bucket(url)
     with pytest.raises(StoreError, match="No installed plugin"):
         open_store(Catalogue(), "gs://bucket")
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "said", "passes"),
+    [
+        (503, "SlowDown", "s3://lab/x does not respond normally: Said so (SlowDown).", True),
+        (500, "InternalError", "s3://lab/x does not respond normally: Said so (InternalError).", True),
+        (507, "XMinioStorageFull", "s3://lab/x does not respond normally: Said so (XMinioStorageFull).", True),
+        (429, "", "s3://lab/x does not respond normally: 429 Too Many Requests.", True),
+        (403, "RequestTimeTooSkewed", "s3://lab/x does not respond normally: Said so (RequestTimeTooSkewed).", True),
+        (403, "AccessDenied", "s3://lab/x refused a request: Said so (AccessDenied).", False),
+        (403, "", "s3://lab/x refused a request: 403 Forbidden.", False),
+        (400, "ExpiredToken", "s3://lab/x refused a request: Said so (ExpiredToken).", False),
+        (501, "NotImplemented", "s3://lab/x refused a request: Said so (NotImplemented).", False),
+        (301, "PermanentRedirect", "s3://lab/x refused a request: redirect without LOCATION", False),
+        (404, "NoSuchBucket", "The bucket of s3://lab/x does not exist.", False),
+        (0, "", "s3://lab/x does not respond: Connection refused.", True),
+    ],
+)
+def test_a_refusal_states_its_reason_each_time_in_the_same_sentence(
+    status: int, code: str, said: str, passes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = f"<Error><Code>{code}</Code><Message>Said so.</Message></Error>".encode() if code else b""
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_PUT = do_POST = do_GET
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as service:
+        if status:
+            threading.Thread(target=service.serve_forever, daemon=True).start()
+        else:
+            service.server_close()
+        for name, value in S3Server.credentials(service.server_port).items():
+            monkeypatch.setenv(name, value)
+        bucket, errors = Bucket("s3://lab/x"), []
+        requests: list[Callable[[], object]] = [
+            lambda: bucket.read("a"),
+            lambda: bucket.swap("a", b"", None),
+            lambda: bucket.swap("a", b"", "a-tag"),
+            lambda: bucket.write("a", b""),
+            lambda: list(bucket.keys("a")),
+        ]
+        for request in requests[: 2 if passes else 5]:  # the client repeats those that may pass
+            with pytest.raises(StoreError) as raised:
+                request()
+            errors.append(raised.value.message)
+        if status:
+            service.shutdown()
+    assert len(set(errors)) == 1 and said in errors[0], errors
+    assert may_pass(errors[0]) == passes
 
 
 def test_an_attempt_that_lost_its_run_replaces_nothing_of_the_newer_one(bucket: Bucket, tmp_path: Path) -> None:

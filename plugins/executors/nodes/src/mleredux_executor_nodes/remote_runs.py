@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Sequence
 
-from mleredux.errors import ExecutorError, NotFound, StoreError
+from mleredux.errors import ExecutorError, NotFound, StoreError, may_pass
 from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Cause, Run, State
 from mleredux.plugin.executor import Executor, JobSpec, JobStatus
@@ -91,7 +91,8 @@ class RemoteRuns:
     def _submit_all(self, runs: list[Run], patient_until: float) -> list[Run]:
         """Submit runs to the executor; return, in another order, those that the object store did not accept now.
 
-        Refused runs are marked as failed before the error is raised.
+        Refused runs are marked as failed before the error is raised. A run that the store refuses for good, for example
+        because there is no such bucket, fails alone.
         """
         left: list[Run] = []
         parts, end = [runs], time.monotonic() + _PAUSE_SECONDS
@@ -108,6 +109,8 @@ class RemoteRuns:
                 if len(some) > 1 and time.monotonic() < end:  # a single run may be at fault
                     parts += [some[: len(some) // 2], some[len(some) // 2 :]]
                     continue
+                if len(some) == 1 and not may_pass(error.message):
+                    some.pop().give_up(Cause.ENVIRONMENT_BROKE, error.message)
                 left += some
                 for run in some:
                     self._pipeline.progress(run, f"queued (waiting: {error.message})")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -23,6 +24,12 @@ _MOST = 1000
 """Maximum number of objects that one request may delete."""
 _NO_BUCKET = "NoSuchBucket"
 """The error code in S3's response."""
+_RESPONSE = re.compile(r"code: (\d+ [\w ]+)(?:.*?<Code>(\w+))?(?:.*?<Message>([^<]+))?|redirect.*", re.DOTALL)
+"""A response in an error of obstore: status, and S3's code and message."""
+_PASSES = re.compile(r"408|429|5(?!01)\d\d|.*TooSkewed", re.DOTALL)
+"""Responses that may be different later, if the store is less busy or a clock is set."""
+_CAUSE = re.compile(r'(?:message|error): "([^"]+)"')
+"""The system's message in an error of obstore."""
 _AWS = ("amazonaws.com", "amazonaws.com.cn", "api.aws")
 _ROLE = (*_AWS, "169.254.0.0/16", "fd00:ec2::/32")
 """Hosts of the services that return credentials of a machine's role."""
@@ -103,7 +110,9 @@ class Bucket:
                 put = self._obstore.put(
                     self._store, key, content, mode="create" if tag is None else {"e_tag": tag}, use_multipart=False
                 )
-            except (AlreadyExistsError, PreconditionError, FileNotFoundError):
+            except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
+                if _NO_BUCKET in str(error):
+                    raise
                 return None
             return _tag(put["e_tag"], self.url)
 
@@ -143,10 +152,19 @@ def _tag(tag: str | None, url: str) -> str:
 
 
 def _explained(error: Exception, url: str) -> StoreError:
-    if _NO_BUCKET in str(error):
+    """Return an error with the store's reason, but without addresses and durations, which differ each time."""
+    text, _, debug = str(error).partition("\n\nDebug source")
+    if _NO_BUCKET in text:
         return StoreError(f"The bucket of {url} does not exist.", hint="Check its name, and AWS_ENDPOINT_URL.")
-    reason = " ".join(str(error).partition("\n\nDebug source")[0].split())
-    return StoreError(f"The object store {url} refused a request or does not respond: {reason[:300]}.")
+    if (response := _RESPONSE.search(text)) is None:
+        causes = [*_CAUSE.findall(debug), " ".join(text.rpartition(" - ")[2].split())]
+        return StoreError(f"The object store {url} does not respond: {causes[0]}.")
+    status, code, message = response.groups()
+    reason = f"{(message or status or response[0]).rstrip('.')}{f' ({code})' if code else ''}"
+    if _PASSES.match(f"{status} {code}"):
+        return StoreError(f"The object store {url} does not respond normally: {reason}.")
+    hint = "Check the credentials, AWS_REGION and AWS_ENDPOINT_URL in the environment, and the bucket's permissions."
+    return StoreError(f"The object store {url} refused a request: {reason}.", hint=hint)
 
 
 SCHEME = Scheme(id="s3", title="Object stores with the S3 protocol", open_store=Bucket)
