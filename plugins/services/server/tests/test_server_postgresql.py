@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,60 @@ def test_a_crash_of_postgresql_loses_no_committed_data(postgres_server: Postgres
     postgres_server.start()
     with psycopg.connect(url) as again:
         assert again.execute("SELECT number FROM kept").fetchall() == [(7,)]
+
+
+@contextmanager
+def faulty(fault: str, server: PostgresServer, database: Database) -> Iterator[None]:
+    """Let PostgreSQL have a fault that passes."""
+    import psycopg
+
+    change, reload = "ALTER SYSTEM {} default_transaction_read_only{}", "SELECT pg_reload_conf()"
+    with ExitStack() as stack:
+        if fault == "read-only":  # as after a failover to a standby
+            writable = psycopg.connect(server.url(), autocommit=True)
+            stack.enter_context(writable)
+            for statement in (change.format("SET", " = on"), reload):
+                writable.execute(statement.encode())
+            writable.execute(b"SET default_transaction_read_only = off")
+            for statement in (reload, change.format("RESET", "")):  # in reverse order
+                stack.callback(writable.execute, statement.encode())
+            wait_for(lambda: psycopg.connect(server.url()).execute("SHOW transaction_read_only").fetchone() == ("on",))
+        elif fault == "locked":
+            shown = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+            stack.enter_context(psycopg.connect(shown)).execute("LOCK TABLE jobs, runs IN ACCESS EXCLUSIVE MODE")
+        elif fault == "no free connection":
+            database.engine.dispose()
+            with suppress(psycopg.OperationalError):
+                while True:
+                    stack.enter_context(psycopg.connect(server.url()))
+        else:
+            server.stop()
+            stack.callback(server.start)
+        yield
+
+
+@pytest.mark.parametrize("fault", ["read-only", "locked", "no free connection", "stopped"])
+def test_requests_are_refused_in_time_until_a_fault_of_postgresql_has_passed(
+    postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    monkeypatch.setattr("mleredux_server.database.engine.BUSY_SECONDS", 1.0)
+    place = LocalServer(tmp_path / "runs", database=postgres_server.new_database())
+    key = {"Idempotency-Key": "the-same"}
+    with place.running() as local, client(local.url, local.token) as http:
+        assert http.post("/v1/runs", json=RUN).status_code == 201
+        with faulty(fault, postgres_server, local.service.database):
+            refused = http.post("/v1/runs", json=RUN, headers=key)
+            assert (refused.status_code, refused.headers.get("Retry-After")) == (503, "1"), refused.text
+            word = "read-only now" if fault == "read-only" else "not responding"
+            assert refused.json()["detail"] == f"The database is {word}."
+            assert http.get("/v1/runs").status_code == (200 if fault == "read-only" else 503)
+            assert http.get("/readyz").status_code == 503
+            assert http.get("/healthz").status_code == 200
+        wait_for(lambda: http.get("/readyz").status_code == 200)
+        made = http.post("/v1/runs", json=RUN, headers=key)
+        assert made.status_code == 201, made.text
+        assert len(http.get("/v1/runs").json()["items"]) == 2
+        assert sorted(local.service.store.ids()) == sorted(run["id"] for run in http.get("/v1/runs").json()["items"])
 
 
 def wait_for(met: Callable[[], Any], told: Callable[[], Any] = lambda: "", seconds: float = 120) -> Any:

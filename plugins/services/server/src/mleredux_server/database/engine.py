@@ -28,7 +28,8 @@ _POOL: dict[str, Any] = {
     "pool_timeout": BUSY_SECONDS,
     "hide_parameters": True,  # errors are logged and must not contain values
 }
-
+_PATIENCE = {"connect_timeout": 5, "tcp_user_timeout": 20_000, "keepalives_idle": 5, "keepalives_interval": 5}
+"""How long PostgreSQL may be out of reach, in seconds and milliseconds, until the connection ends."""
 _MOST_IDS = 500
 _MIGRATING = threading.Lock()
 """Alembic's context is global to the process."""
@@ -124,7 +125,8 @@ class Database:
             config.set_main_option("script_location", str(_MIGRATIONS).replace("%", "%%"))
             with _MIGRATING, self.engine.execution_options(writes=True).begin() as connection:
                 if self.engine.dialect.name == "postgresql":  # serialized across processes
-                    connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+                    lock = f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})"
+                    connection.exec_driver_sql(f"SET LOCAL lock_timeout = 0; {lock}")
                 before = _revision_of(connection)
                 config.attributes["connection"] = connection
                 if before is None:
@@ -144,7 +146,9 @@ class Database:
 
     def _open(self) -> Engine:
         if self.url.get_backend_name() != "sqlite":
-            return create_engine(self.url, pool_pre_ping=True, connect_args={"connect_timeout": 5}, **_POOL)
+            engine = create_engine(self.url, pool_pre_ping=True, connect_args=_PATIENCE, **_POOL)
+            event.listen(engine, "connect", _configure_postgresql)
+            return engine
         if self.url.database:
             Path(self.url.database).parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(self.url, connect_args={"timeout": BUSY_SECONDS}, **_POOL)
@@ -187,6 +191,11 @@ def _begin(connection: Connection) -> None:
     """Take the write lock on begin: a transaction that starts by reading could not continue after another one wrote."""
     writes = connection.get_execution_options().get("writes")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _configure_postgresql(connection: Any, _record: Any) -> None:
+    connection.execute(f"SET lock_timeout = '{BUSY_SECONDS:.0f}s'")
+    connection.commit()
 
 
 def _configure_sqlite(connection: sqlite3.Connection, _record: Any) -> None:

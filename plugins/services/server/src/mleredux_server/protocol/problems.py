@@ -122,11 +122,12 @@ def of_error(error: Exception) -> Problem:
             return Problem("conflict", "A concurrent request made the same change.", hint="Check the current state.")
         case exc.DataError() | UnicodeEncodeError():
             return Problem("invalid", "Some text or number in the request can't be stored.")
-        case exc.OperationalError() if _disk_full(error):
+        case exc.OperationalError() if _code(error) in (sqlite3.SQLITE_FULL, "53100"):
             return of_error(OSError(errno.ENOSPC, "full"))
-        case exc.OperationalError() | exc.InterfaceError() | exc.TimeoutError():
+        case exc.OperationalError() | exc.InternalError() | exc.InterfaceError() | exc.TimeoutError():
             hint = "Try again in a moment; nothing was changed."
-            return Problem("unavailable", "The database is not responding.", hint=hint, headers={"Retry-After": "1"})
+            can = "read-only now" if _code(error) in (sqlite3.SQLITE_READONLY, "25006") else "not responding"
+            return Problem("unavailable", f"The database is {can}.", hint=hint, headers={"Retry-After": "1"})
         case OSError() if error.errno in (errno.ENOSPC, errno.EDQUOT):
             hint = "Contact the server administrator, or delete runs."
             return Problem("no-space", "The server's disk is full; nothing was changed.", hint=hint)
@@ -170,9 +171,10 @@ def _body_of(request: Request) -> Any:
     return getattr(getattr(field, "field_info", None), "annotation", None)
 
 
-def _disk_full(error: exc.OperationalError) -> bool:
-    code = getattr(error.orig, "sqlite_errorcode", None) or getattr(error.orig, "sqlstate", None)
-    return code in (sqlite3.SQLITE_FULL, "53100")
+def _code(error: Exception) -> object:
+    """Return the code of a database's error: an integer of SQLite, or PostgreSQL's five characters."""
+    original = getattr(error, "orig", None)
+    return getattr(original, "sqlite_errorcode", None) or getattr(original, "sqlstate", None)
 
 
 def invalid(errors: Sequence[Mapping[str, Any]], model: Any = None) -> Problem:

@@ -23,15 +23,18 @@ _LOG = structlog.get_logger()
 def charge(session: Session, run: Run) -> str | None:
     """Add a run's usage to its experiment, in the transaction that ends its job.
 
-    A run that may be resumed is kept in `charged`, so that only its additional usage is added when it ends again.
+    A run that may be resumed is kept in `charged`, so that only its additional usage is added when it ends again. A run
+    whose job has ended is not charged again.
 
     Returns:
         The id of the experiment if one of its budgets is used up.
     """
     row, job = session.get(RunRow, run.id), session.get(Job, run.id)
-    if row is None or row.experiment_id is None or job is None or job.state == "ended":
+    if row is None or row.experiment_id is None or job is None:
         return None
     experiment = session.get(Experiment, row.experiment_id, with_for_update=True)
+    if job.state == "ended":  # the database failed before the queued runs were cancelled
+        return experiment.id if experiment is not None and experiment.request.get("stopped") else None
     stop = ((experiment.request.get("plan") or {}).get("stop") or {}) if experiment is not None else {}
     most_cost, most_hours = stop.get("max_cost_usd"), stop.get("max_hours")
     if experiment is None or (most_cost is None and most_hours is None):

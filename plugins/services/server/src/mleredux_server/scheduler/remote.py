@@ -3,6 +3,7 @@ them again."""
 
 from __future__ import annotations
 
+import contextlib
 import math
 import queue
 import threading
@@ -194,9 +195,7 @@ class Remote:
         except MlereduxError as error:
             _LOG.warning("the executor refused runs", executor=self.executor.id, runs=len(runs), reason=str(error))
             self._refusals |= dict.fromkeys((run.id for run in runs), error.message)
-        try:
+        with contextlib.suppress(MlereduxError):
             if len(runs) > 1 and self.executor.nodes():  # it responds
                 return [run for run in runs if self._stopping.is_set() or self._refused([run])]
-        except MlereduxError:
-            pass
         return runs
