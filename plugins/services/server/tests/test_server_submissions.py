@@ -327,6 +327,6 @@ def test_validation_reports_the_format_and_nothing_else(
 
 def _nothing_is_left(local: LocalServer) -> None:
     folder, deadline = local.service.settings.state_dir / "uploads", time.monotonic() + 60
-    while (left := list(folder.glob("*"))) or local.app.state.uploading:
-        assert time.monotonic() < deadline, (left, local.app.state.uploading)
+    while (left := list(folder.glob("*"))) or local.app.state.uploading.total():
+        assert time.monotonic() < deadline, (left, local.app.state.uploading.total())
         time.sleep(0.05)

@@ -36,16 +36,11 @@ class LocalExecutor:
 
     def submit(self, specs: Sequence[JobSpec]) -> Sequence[str]:
         """Start processes in their own sessions."""
-        jobs = []
+        jobs, null = [], subprocess.DEVNULL
         for spec in specs:
             try:
                 process = subprocess.Popen(
-                    spec.command,
-                    env=job_environment(),
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
+                    spec.command, env=job_environment(), stdin=null, stdout=null, stderr=null, start_new_session=True
                 )
             except OSError as error:
                 raise ExecutorError(f"The process of run {spec.run_id} can't be started: {error}.") from error

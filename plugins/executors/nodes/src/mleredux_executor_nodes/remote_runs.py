@@ -289,9 +289,7 @@ class RemoteRuns:
                 return False
             run.ask_to_cancel()
             followed_run.cancelled = now
-        if status is not None and status.state == "running" and now - followed_run.cancelled < _CANCEL_SECONDS:
-            return False
-        if status is None and now - followed_run.cancelled < _CANCEL_SECONDS:
+        if (status is None or status.state == "running") and now - followed_run.cancelled < _CANCEL_SECONDS:
             return False
         self._stop(followed_run)
         if not _cancel(run):

@@ -15,7 +15,7 @@ from mleredux.plugin.host import CHECKSUMS_FILE, LEADERBOARD_FILE, SPOILED_FILE
 from mleredux.plugin.task import Task, settle_times
 
 from mleredux_executor_nodes.objects import digest, read_verified
-from mleredux_executor_nodes.snapshots import File, Scanner, Tree, restore
+from mleredux_executor_nodes.snapshots import Scanner, Tree, restore
 
 _PIECES = "data/pieces"
 
@@ -156,11 +156,7 @@ def _remove_damaged(home: Path, tree: Tree) -> None:
             (home / path).chmod(0o755)
     now = Scanner(home, skip=lambda _path: False, times=False).scan(digest)
     for path, file in now.files.items():
-        if path in tree.files and not _same(file, tree.files[path]):
+        if path in tree.files and file.pieces != tree.files[path].pieces:
             (home / path).unlink()
         elif path in tree.files:
             os.utime(home / path, ns=(0, 0))
-
-
-def _same(left: File, right: File) -> bool:
-    return left.pieces == right.pieces

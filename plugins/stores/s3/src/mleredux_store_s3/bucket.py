@@ -86,14 +86,10 @@ class Bucket:
 
     def read(self, key: str) -> Stored | None:
         """Get an object."""
-        with self._explained():
-            try:
-                response = self._obstore.get(self._store, key)
-                return Stored(bytes(response.bytes()), _tag(response.meta["e_tag"], self.url))
-            except FileNotFoundError as error:
-                if _NO_BUCKET in str(error):
-                    raise
-                return None
+        with self._explained(FileNotFoundError):
+            response = self._obstore.get(self._store, key)
+            return Stored(bytes(response.bytes()), _tag(response.meta["e_tag"], self.url))
+        return None
 
     def write(self, key: str, content: bytes) -> None:
         """Put an object."""
@@ -104,17 +100,13 @@ class Bucket:
         """Put an object with `If-Match`, or with `If-None-Match: *`."""
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        with self._explained():
-            try:
-                # A single request, since only a whole request can be conditional.
-                put = self._obstore.put(
-                    self._store, key, content, mode="create" if tag is None else {"e_tag": tag}, use_multipart=False
-                )
-            except (AlreadyExistsError, PreconditionError, FileNotFoundError) as error:
-                if _NO_BUCKET in str(error):
-                    raise
-                return None
+        with self._explained(AlreadyExistsError, PreconditionError, FileNotFoundError):
+            # A single request, since only a whole request can be conditional.
+            put = self._obstore.put(
+                self._store, key, content, mode="create" if tag is None else {"e_tag": tag}, use_multipart=False
+            )
             return _tag(put["e_tag"], self.url)
+        return None
 
     def keys(self, folder: str) -> Iterator[str]:
         """List objects, 1000 per request."""
@@ -130,11 +122,13 @@ class Bucket:
                 self._obstore.delete(self._store, wanted[begin : begin + _MOST])
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explained(self, *expected: type[Exception]) -> Iterator[None]:
+        """Convert errors, except those that a bucket that exists is expected to raise."""
         try:
             yield
         except (self._error, OSError) as error:
-            raise _explained(error, self.url) from error
+            if not isinstance(error, expected) or _NO_BUCKET in str(error):
+                raise _explained(error, self.url) from error
 
 
 def _hosts(endpoint: str | None) -> Iterator[str]:

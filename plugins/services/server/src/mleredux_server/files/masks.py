@@ -108,9 +108,8 @@ class Masks:
             spec = Run(run.path).spec
             known, catalogue = secret_values(spec, self._service.catalogue), self._service.catalogue
             return known if spec.agent in catalogue.entries("agents") else known | self._any
-        except (MlereduxError, OSError, ValueError):
-            pass  # a directory that can't be read, an agent that is no longer installed
-        return self._any
+        except (MlereduxError, OSError, ValueError):  # an unreadable directory, an agent that is not installed anymore
+            return self._any
 
     @cached_property
     def _any(self) -> set[str]:

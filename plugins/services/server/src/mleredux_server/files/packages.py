@@ -147,9 +147,8 @@ def _link(member: tarfile.TarInfo, target: Path, packed: Packed) -> None:
 def _checked(name: str) -> str:
     path = PurePosixPath(name)
     parts = path.parts
-    if not parts or path.is_absolute() or ".." in parts or len(parts) > _DEEPEST:
-        raise _refused(f"has an invalid name: {name[:100]!r}")
-    if not _fits(name) or "\\" in name or ".git" in (part.lower() for part in parts):
+    outside = not parts or path.is_absolute() or ".." in parts or len(parts) > _DEEPEST
+    if outside or not _fits(name) or "\\" in name or ".git" in (part.lower() for part in parts):
         raise _refused(f"has an invalid name: {name[:100]!r}")
     return str(path)
 

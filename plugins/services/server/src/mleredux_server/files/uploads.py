@@ -6,6 +6,7 @@ import hashlib
 import secrets
 import shutil
 import threading
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -160,12 +161,12 @@ async def received(request: Request, service: Service, caller: Caller, most: int
     if expected > most + _BESIDES:
         raise too_large(most)
     folder = await run_in_threadpool(_folder, request, service, expected)
-    busy: dict[str, int] = request.app.state.uploading
-    if busy.get(caller.user_id, 0) >= _MOST_OF_ONE:
+    busy: Counter[str] = request.app.state.uploading
+    if busy[caller.user_id] >= _MOST_OF_ONE:
         raise Problem(
             "too-many-requests", f"You are uploading {_MOST_OF_ONE} files already.", headers={"Retry-After": "5"}
         )
-    busy[caller.user_id] = busy.get(caller.user_id, 0) + 1
+    busy[caller.user_id] += 1
     upload = Upload(folder / secrets.token_hex(12))
     form = _Form(upload, boundary, most)
     try:
@@ -173,8 +174,6 @@ async def received(request: Request, service: Service, caller: Caller, most: int
         yield upload
     finally:
         busy[caller.user_id] -= 1
-        if not busy[caller.user_id]:
-            del busy[caller.user_id]
         form.close()
         upload.path.unlink(missing_ok=True)
 
@@ -219,7 +218,7 @@ def _folder(request: Request, service: Service, expected: int) -> Path:
     with _beginning:  # otherwise, one of two concurrent first uploads would remove the other's folder
         if not hasattr(state, "uploading"):
             remove_tree(folder)
-            state.uploading = {}
+            state.uploading = Counter()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     free = shutil.disk_usage(folder).free >> 20
     if free < service.settings.min_free_mb + (expected >> 20):
