@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mleredux._core.sandboxes import slots
+from mleredux._core.sandboxes.processes import birth
 from mleredux._core.sandboxes.slots import GPUS_VARIABLE, Machine, Slots, gpu_uuids, machine
 from mleredux.errors import SandboxError
 from mleredux.models import Limits
@@ -73,6 +74,7 @@ def test_processes_never_hold_more_than_there_is(tmp_path: Path) -> None:
 
 
 def test_a_killed_holder_gives_its_slot_back(tmp_path: Path) -> None:
+    """Before its parent has reaped it."""
     command = [sys.executable, "-c", _HOLD, str(tmp_path), "1", "dies", "600"]
     process = subprocess.Popen(command, stdout=subprocess.PIPE)
     assert process.stdout is not None and process.stdout.readline() == b"held\n"
@@ -80,9 +82,9 @@ def test_a_killed_holder_gives_its_slot_back(tmp_path: Path) -> None:
     slots = Slots(tmp_path, HAS, vacate=lambda: vacated.append((tmp_path / ".slots.json").read_text()))
     assert [slot.run for slot in slots.held()] == ["dies-0"] and not vacated
     process.kill()
-    process.communicate()
     with slots.hold("next", limits(cpus=2, gpus=2), lambda: False) as slot:
-        assert slot is not None and slot.gpus == ("0", "1")
+        assert slot is not None and slot.gpus == ("0", "1") and birth(process.pid) is None
+    process.communicate()
     assert ["dies-0" in ledger for ledger in vacated] == [True], "once, before the slot was given to the next run"
 
 

@@ -12,12 +12,14 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Cause, RunStore, State
 from mleredux.plugin.command import current
 from mleredux_experiments.execution.experiment import extend, find, start
 from mleredux_experiments.execution.plan import make_plan
+from mleredux_testing.launches import wait_for
 
 ARMS = {name: {"agent": "dummy", "sandbox": "process"} for name in ("v1", "v2")}
 
@@ -60,6 +62,31 @@ def test_killed_at_any_time_nothing_is_lost_and_nothing_is_run_twice(tmp_path: P
     assert ended <= set(cells(runs)) and set(cells(runs).values()) == {1} and len(cells(runs)) == 4
     rows = RunStore(runs).rows()
     assert ids <= {row["id"] for row in rows} and len(rows) == 4
+
+
+def test_the_agent_of_a_killed_program_ends_before_an_experiment_gets_its_slot(tmp_path: Path) -> None:
+    """Even while the program's parent has not reaped it."""
+    runs, plan, agent = tmp_path / "runs", tmp_path / "plan.toml", tmp_path / "holder.py"
+    plan.write_text(
+        '[experiment]\nname = "test"\ntasks = ["wine"]\nseeds = [0]\n'
+        '[arms.v1]\nagent = "dummy"\nsandbox = "process"\nlimits = {cpus = 1}\n'
+    )
+    agent.write_text("import os, pathlib, time\npathlib.Path('pid').write_text(str(os.getpid()))\ntime.sleep(600)\n")
+    program, environment = [sys.executable, "-m", "mleredux"], {**os.environ, "MLEREDUX_CPUS": "1"}
+    words = ["run", "wine", "--agent", str(agent), "--sandbox", "process", "--cpus", "1"]
+    with subprocess.Popen([*program, *words, "--runs-dir", str(runs)], env=environment) as holder:
+        try:
+            [path] = wait_for(lambda: [path for path in runs.glob("*/output/pid") if path.read_text()], 120)
+            held = psutil.Process(int(path.read_text()))
+            words = ["experiment", "run", str(plan), "--runs-dir", str(runs)]
+            with subprocess.Popen([*program, *words], env=environment) as experiment:
+                assert wait_for(lambda: len(list(runs.glob("*/run.json"))) == 2, 120)
+                assert experiment.poll() is None and held.is_running()
+                holder.kill()
+                assert experiment.wait(240) == 0
+            assert not held.is_running() and set(cells(runs).values()) == {1}
+        finally:
+            holder.kill()
 
 
 def test_deviations_after_the_first_result_are_recorded_and_arms_stay_as_they_were(tmp_path: Path) -> None:

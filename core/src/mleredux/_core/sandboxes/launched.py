@@ -68,7 +68,8 @@ def start_launcher(
             )
     except OSError as error:
         raise SandboxError(f"The agent's process could not be started: {error}.") from error
-    noted = {"pid": process.pid, "birth": birth(process.pid), "started_at": started_at, "contained": in_container}
+    born = birth(process.pid) or 0.0  # if it has ended, a value that no process has
+    noted = {"pid": process.pid, "birth": born, "started_at": started_at, "contained": in_container}
     write_atomically(launch.control_dir / "process.json", json.dumps(noted))
     return _ProcessHandle(launch, noted, process)
 

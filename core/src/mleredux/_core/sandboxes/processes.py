@@ -7,7 +7,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import NamedTuple
 
 import psutil
@@ -116,19 +115,18 @@ def contained(pid: int) -> bool:
 
 
 def birth(pid: int) -> float | None:
-    """Return the start time of a process, in a machine-specific unit; None if no process has that id.
+    """Return the start time of a process, in a machine-specific unit; None if no process has that id, or if it has
+    ended and only waits to be reaped.
 
     Together with the process id it identifies a process permanently, even though ids are reused. Unlike psutil's
     creation time, it does not change when the clock is set.
     """
-    try:
-        return float(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
-        pass
-    try:
-        return psutil.Process(pid).create_time()
-    except psutil.Error:
-        return None
+    if member := stat(pid):
+        return member.born
+    with contextlib.suppress(psutil.Error):
+        process = psutil.Process(pid)
+        return process.create_time() if is_alive(process) else None
+    return None
 
 
 def end_family(members: Callable[[], Iterable[psutil.Process]], root: psutil.Process | None = None) -> None:

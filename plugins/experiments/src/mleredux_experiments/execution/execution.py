@@ -133,8 +133,7 @@ class Execution:
     def _state(self, runs: tuple[dict[str, Any], ...]) -> State:
         if any(_counts(run) for run in runs):
             return "ended"
-        unfinished = [run for run in runs if run["status"] not in _FINAL]
-        if unfinished:
+        if unfinished := [run for run in runs if run["status"] not in _FINAL]:
             alive = any(self.is_alive(run["id"]) for run in unfinished)
             return "running" if alive else "interrupted"
         latest = runs[0] if runs else None
@@ -182,7 +181,8 @@ class Execution:
 
     def _feed(self, queue: deque[Place], jobs: int) -> None:
         """Start cells as others end, until something stops the experiment."""
-        slots, spent, running = Slots(self.store.path), self.spent(), set[Future[Run]]()
+        slots = None if self.executor else self.pipeline(None).open_slots()
+        spent, running = self.spent(), set[Future[Run]]()
         reason = self._stop_reason(spent)
         with ThreadPoolExecutor(max_workers=jobs, thread_name_prefix="run") as pool:
             try:
@@ -206,7 +206,7 @@ class Execution:
     def _stop_reason(self, spent: Spent) -> str | None:
         return self.over_budget(spent) or self._decided()
 
-    def _execute(self, place: Place, slots: Slots) -> Run:
+    def _execute(self, place: Place, slots: Slots | None) -> Run:
         run = self.store.create(place.plan, self.record.data_dir)
         self.progress(run, "queued")
         self.pipeline(self._image(place.cell.arm)).execute_run(run, slots)
