@@ -97,12 +97,17 @@ def test_a_run_without_an_event_is_shown_cancelled_and_deleted(
     assert ended.exit_code == 0, (ended.output, ended.exception)
 
 
-@pytest.mark.parametrize("spoil", [Path.mkdir, lambda path: path.write_text("[" * 100_000)], ids=["folder", "deep"])
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "a folder": Path.mkdir,
+    "nested deeply": lambda path: path.write_text("[" * 100_000),
+    "a file of a terabyte": IRREGULAR["a file of a terabyte"],
+}
+
+
+@pytest.mark.parametrize("kind", SPOILT)
 @pytest.mark.parametrize("name", [".ticket", ".hold"])
-def test_a_damaged_note_beside_a_run_stops_no_command(
-    store: RunStore, name: str, spoil: Callable[[Path], object]
-) -> None:
+def test_a_damaged_note_beside_a_run_stops_no_command(store: RunStore, name: str, kind: str) -> None:
     run = store.create(PLAN, NOWHERE)
-    spoil(run.path / name)
+    SPOILT[kind](run.path / name)
     assert store.get(run.id).held == (name == ".hold"), "a run is not graded before it is released"
     assert store.get(run.id).ticket == {} and store.get(run.id).status == "queued"

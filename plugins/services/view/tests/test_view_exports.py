@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux.plugin.artifact import RunStore
 from mleredux_support.commands import mleredux
+from mleredux_view.local import LocalSource
+from mleredux_view.source import RunQuery
 
 pytestmark = pytest.mark.chromium
 
@@ -97,6 +102,23 @@ def test_holes_of_an_agents_files_are_neither_searched_nor_exported(made_runs: A
     log_file = log_of(run, "logs/agent.log")
     assert log_file.search(b"epoch 19999", 1) == 20_000 and log_file.search(b"epoch 20000", 1) is None
     assert [line.data for line in log_file.read(19_999, 2)] == [b"epoch 19998", b"epoch 19999"]
+
+
+LABELS: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a folder": Path.mkdir,
+    "a file of a terabyte": lambda path: (path.touch(), os.truncate(path, 1 << 40)),
+    "nested deeply": lambda path: path.write_text("[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+@pytest.mark.attack
+def test_a_damaged_file_of_labels_hides_no_run(make_run: Any, tmp_path: Path, kind: str) -> None:
+    make_run(tmp_path, 0)
+    LABELS[kind](tmp_path / "labels.json")
+    assert [row["labels"] for row in LocalSource(RunStore(tmp_path)).runs(RunQuery()).rows] == [{}]
 
 
 @pytest.mark.parametrize("file", ["run.json", "report.json", "events.jsonl"])

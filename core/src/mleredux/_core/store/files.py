@@ -89,7 +89,7 @@ def read_bounded(path: Path, begin: int = 0) -> bytes:
         if os.fstat(file.fileno()).st_size > MAX_DOCUMENT:
             raise OSError(f"is larger than {MAX_DOCUMENT >> 20} MiB")
         file.seek(begin)
-        return file.read()
+        return file.read(MAX_DOCUMENT)
 
 
 def damaged(path: Path, error: Exception, where: str = "") -> MlereduxError:
@@ -103,11 +103,11 @@ def read_record(path: Path, missing: tuple[type[OSError], ...] = (OSError,)) -> 
 
     Args:
         path: The file.
-        missing: The errors of reading that mean that there is no file; others are raised.
+        missing: The errors of reading that mean that there is no file; others, such as for a pipe, are raised.
     """
     record = None
     with suppress(*missing, ValueError, RecursionError):
-        record = json.loads(path.read_bytes())
+        record = json.loads(read_bounded(path))
     return record if isinstance(record, dict) else {}
 
 

@@ -223,7 +223,7 @@ class Run:
     def hold_end(self) -> datetime | None:
         """When a held run may be graded; the latest possible time if it must first be released; None: immediately."""
         try:
-            return datetime.fromisoformat((self.path / _HOLD_FILE).read_text(encoding="utf-8"))
+            return datetime.fromisoformat(read_bounded(self.path / _HOLD_FILE).decode())
         except FileNotFoundError:
             return None
         except (OSError, ValueError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import subprocess
 import sys
 import threading
@@ -10,7 +11,6 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.artifact import Run, RunStore
 from mleredux.plugin.command import DataStore, Record, current
 from mleredux.plugin.experiment import Request, RunPlan, plan
-from mleredux.plugin.files import write_atomically
+from mleredux.plugin.files import open_below, write_atomically
 
 from mleredux_view.source import Launch, RunQuery, RunTable
 
@@ -33,6 +33,7 @@ _WATCHED = (
 )
 LABELS = "labels.json"
 """The file in the runs directory with the labels of its runs."""
+_LABELS_BYTES = 64 << 20
 _MOST_STARTED = 100
 """Maximum number of runs started at once, since each run is a process."""
 _FIRST, _PIECE = 60, 250
@@ -225,7 +226,7 @@ class LocalSource:
                     by_one[refused[0]].append(row)
         facets = {}
         for name in query.facets:
-            counts = Counter(map(itemgetter(name), chain(shown, by_one.get(name, ()))))
+            counts = Counter(map(operator.itemgetter(name), chain(shown, by_one.get(name, ()))))
             facets[name] = [(_text(value), count) for value, count in counts.most_common()]
         return shown, facets
 
@@ -239,8 +240,7 @@ def _read_all(store: RunStore) -> None:
 
 
 def _searched(row: Record, labels: Mapping[str, str]) -> str:
-    own = (f"{name}={value}" for name, value in labels.items())
-    return "\n".join([*(str(row[name] or "") for name in _TEXT), *own]).lower()
+    return "\n".join([*(str(row[name] or "") for name in _TEXT), *map("=".join, labels.items())]).lower()
 
 
 def _text(value: Any) -> str:
@@ -256,9 +256,8 @@ def _key(row: Record, query: RunQuery) -> list[Any]:
 def _rows_after(rows: list[Record], query: RunQuery) -> list[Record]:
     try:
         after = json.loads(query.after or "")
-        if query.ascending:
-            return [row for row in rows if _key(row, query) > after]
-        return [row for row in rows if _key(row, query) < after]
+        later = operator.gt if query.ascending else operator.lt
+        return [row for row in rows if later(_key(row, query), after)]
     except (ValueError, TypeError):
         raise MlereduxError("The address is not a page of this list.", hint="Open the list again.") from None
 
@@ -277,7 +276,8 @@ def _size(path: Path) -> int:
 
 def _labels_in(folder: Path) -> dict[str, dict[str, str]]:
     try:
-        labels = json.loads((folder / LABELS).read_text())
+        with open_below(folder, LABELS) as file:
+            labels = json.loads(file.read(_LABELS_BYTES))
         return {str(run): {str(name): str(value) for name, value in own.items()} for run, own in labels.items()}
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return {}
