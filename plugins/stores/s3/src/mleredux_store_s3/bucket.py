@@ -19,7 +19,6 @@ from mleredux_store_s3 import VARIABLES
 
 _INSTALL = 'Install it: `pip install "mleredux-store-s3[s3]"`.'
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
-_SECONDS = timedelta(seconds=20)
 _MOST = 1000
 """Maximum number of objects that one request may delete."""
 _NO_BUCKET = "NoSuchBucket"
@@ -77,7 +76,7 @@ class Bucket:
                 prefix=parts.path.strip("/") or None,
                 config={"endpoint": endpoint} if endpoint else {},
                 client_options=options,
-                retry_config={"max_retries": 3, "retry_timeout": _SECONDS},
+                retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=20)},
             )
         except BaseError as error:
             raise _explained(error, url) from error

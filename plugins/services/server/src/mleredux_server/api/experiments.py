@@ -212,12 +212,8 @@ def _detail(service: Service, caller: Caller, experiment_id: str) -> ExperimentD
 
 def _counts(session: Session, ids: Sequence[str]) -> dict[str, dict[str, int]]:
     """Count the runs of each experiment by status."""
-    query = (
-        select(RunRow.experiment_id, RunRow.status, func.count())
-        .where(RunRow.experiment_id.in_(ids))
-        .group_by(RunRow.experiment_id, RunRow.status)
-    )
+    query = select(RunRow.experiment_id, RunRow.status, func.count()).where(RunRow.experiment_id.in_(ids))
     counts: dict[str, dict[str, int]] = {}
-    for experiment, status, number in session.execute(query):
+    for experiment, status, number in session.execute(query.group_by(RunRow.experiment_id, RunRow.status)):
         counts.setdefault(str(experiment), {})[status] = number
     return counts

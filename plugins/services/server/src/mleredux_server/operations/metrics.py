@@ -59,12 +59,8 @@ class Metrics:
         )
         self.in_flight = Gauge("mleredux_http_requests_in_flight", "Requests in progress.", registry=self.registry)
         self.followers = Gauge("mleredux_event_streams", "Open event streams.", registry=self.registry)
-        build = Gauge(
-            "mleredux_build_info",
-            "Versions of the running software.",
-            ("version", "python", "database"),
-            registry=self.registry,
-        )
+        about = ("version", "python", "database")
+        build = Gauge("mleredux_build_info", "Versions of the running software.", about, registry=self.registry)
         build.labels(__version__, platform.python_version(), service.database.engine.dialect.name).set(1)
         ProcessCollector(registry=self.registry)
         self.registry.register(Stored(service))
@@ -168,11 +164,9 @@ def _tallied(tally: Tally) -> Iterator[Metric]:
     taken = [(pair, tally.taken_away[pair]) for pair in product(JOB_KINDS, REASONS)]
     yield _counters("mleredux_workers_started", "Started worker processes.", [((), tally.workers_started)])
     yield _counters("mleredux_workers_died", "Worker processes that failed or were killed.", [((), tally.workers_died)])
-    for name, help_, counts in (
-        ("mleredux_jobs_started", "Jobs assigned to workers.", tally.started),
-        ("mleredux_jobs_retried", "Jobs queued again because their worker exited.", tally.retried),
-    ):
-        yield _counters(name, help_, [((kind,), counts[kind]) for kind in JOB_KINDS], "kind")
+    started, retried = ([((kind,), counts[kind]) for kind in JOB_KINDS] for counts in (tally.started, tally.retried))
+    yield _counters("mleredux_jobs_started", "Jobs assigned to workers.", started, "kind")
+    yield _counters("mleredux_jobs_retried", "Jobs queued again because their worker exited.", retried, "kind")
     yield _counters("mleredux_jobs_taken_away", "Jobs whose worker was killed by the server.", taken, "kind", "reason")
     longest = "Longest time since the lease of a running job was renewed."
     yield _gauge("mleredux_lease_age_seconds", longest, tally.silence)
