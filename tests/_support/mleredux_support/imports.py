@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import importlib.util
-import sys
 from types import ModuleType
+from typing import Any
+
+
+class _Lazy(ModuleType):
+    """Stands for a module, which is imported when one of its public names is first read.
+
+    Private names do not count: in search of fixtures, pytest reads `__wrapped__` of each object of a test file.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(importlib.import_module(self.__name__), name)
 
 
 def lazily(name: str) -> ModuleType:
-    """Return the module `name`, which is executed when one of its attributes is first read.
+    """Return the module `name`, which is imported when one of its names is first read.
 
     Raises:
         ModuleNotFoundError: The module is not installed.
     """
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.find_spec(name)
-    if spec is None or spec.loader is None:
+    if importlib.util.find_spec(name) is None:
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-    spec.loader = importlib.util.LazyLoader(spec.loader)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
+    return _Lazy(name)
