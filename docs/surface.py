@@ -61,7 +61,7 @@ def names_of(module: str) -> list[str]:
 
 
 def exported(module: ModuleType) -> list[str]:
-    """Return the names that a module exports: `X` in each `import X as X`, and those assigned beside such imports."""
+    """Return the names that a module exports: `X` in each `import X as X`, and those assigned next to such imports."""
     tree = ast.parse(inspect.getsource(module))
     imports = [name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names]
     names = [name.name for name in imports if name.name == name.asname]

@@ -73,7 +73,7 @@ def test_an_agent_has_no_privileges_and_touches_only_its_output_and_scratch(seen
     for capabilities in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
         assert int(seen["status"][capabilities], 16) == 0
     assert seen["status"]["NoNewPrivs"] == "1"
-    assert seen["status"]["Seccomp"] == "2", "the engine's filter of system calls is on"
+    assert seen["status"]["Seccomp"] == "2", "the engine's system call filter is on"
     for read_only in ("root", "etc", "task", "data", "home_data", "inside"):
         assert seen[read_only] is not None, f"{read_only} could be written"
     assert seen["output"] is None

@@ -147,8 +147,8 @@ def wait_for(child: int) -> int:
 def end_all(writer: int = 0) -> None:
     """Kill all descendants; orphans become our children when their parents end.
 
-    All are stopped first, until no new ones appear, so that none forks faster than it is killed. The log writer ends by
-    itself, when it has read everything.
+    All are stopped first, until no new ones appear, so that none forks faster than it is killed. The log writer ends
+    on its own when it has read everything.
     """
     while True:
         try:

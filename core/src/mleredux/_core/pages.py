@@ -67,7 +67,7 @@ class Visit(Protocol):
 
     @property
     def user(self) -> str:
-        """The signed-in user; empty if nobody is signed in."""
+        """The signed-in user; empty if no one is signed in."""
 
     @property
     def folder(self) -> Path | None:

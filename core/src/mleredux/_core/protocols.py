@@ -17,7 +17,7 @@ class Finding:
     """The result of a check, for `mleredux doctor`.
 
     Attributes:
-        name: What was checked.
+        name: The subject of the check.
         ok: Whether the check passed.
         message: One sentence about the result.
         remedy: One sentence about what to do, if not ok.

@@ -96,7 +96,7 @@ class Image:
 @dataclass(frozen=True, kw_only=True)
 class Container:
     """A container that an engine must start. In addition, each adapter disables the network (all access is through
-    sockets), drops all capabilities, forbids new privileges, keeps the engine's filter of system calls, adds an init
+    sockets), drops all capabilities, forbids new privileges, keeps the engine's system call filter, adds an init
     and a private IPC namespace, disables core dumps, health checks and restarts, and never passes on the user's proxy.
     The defaults suffice for helper containers, such as the one that provides the network of a build; the values for an
     agent come from its launch.

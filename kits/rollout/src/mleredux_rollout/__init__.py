@@ -13,7 +13,7 @@
 | `exports` | runs without their secrets, for formats |
 | `judge` | a language model that reads agents' texts, with its own budget |
 
-A rollout is the trajectory of an agent as an ATIF document; an agent's reader converts its native log to one::
+A rollout is the trajectory of an agent as an ATIF document; readers convert agents' native logs to rollouts::
 
     from pathlib import Path
 

@@ -5,7 +5,7 @@
 | `id` | exactly the ids of the answers, in any order; repeated ids are paired in the order of the files |
 | `join` | the same set of ids; an id that is repeated in the submission counts as often |
 | `sorted` | both sorted by id, then paired one by one; ids are never compared |
-| `sorted-known` | the same, but every id must be known (rows may be dropped by what their answers say) |
+| `sorted-known` | the same, but every id must be known (rows may be dropped depending on their answers) |
 | `sorted-covering` | the same, with unknown ids dropped; each id of the answers must occur |
 | `group-position` | by position within each group of the first id column |
 | `same-order` | by position, and ids must be equal |

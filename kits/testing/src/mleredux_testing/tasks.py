@@ -203,7 +203,7 @@ def _check_prepared(findings: Findings, task: Task, catalogue: Catalogue, prepar
         return
     schema = read_schema(prepared.schema)
     if task.submission.sample is None or not schema.columns:
-        findings.good("submission", "not checked: there is no sample of a table")
+        findings.good("submission", "not checked: the sample submission is missing, or is not a table")
         return
     sample = prepared.public / task.submission.sample
     with findings.looking_at("answers in public files"):

@@ -60,7 +60,7 @@ class SubmissionVersion:
 
     @property
     def code(self) -> Path:
-        """The copy of `output/code` at that time; does not exist if there was none."""
+        """The copy of `output/code` at that time; the path does not exist if the agent had no such folder."""
         return self.path.with_name(f"{self.number:04d}-code")
 
 

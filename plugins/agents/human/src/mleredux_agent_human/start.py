@@ -216,5 +216,5 @@ def _when(run: Run) -> str:
     if end is None:
         return "the submission is graded at once"
     if end.year == datetime.max.year:
-        return f"it is graded later, by `mleredux runs release-grades {run.id}`"
+        return f"it will be graded later, by `mleredux runs release-grades {run.id}`"
     return f"it is graded by `mleredux runs release-grades` after {end:%Y-%m-%d %H:%M %Z}"

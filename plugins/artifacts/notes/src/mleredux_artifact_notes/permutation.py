@@ -231,7 +231,7 @@ def _find_tables(
 
 
 def _keep_shared(permutation: Permutation, table: Table, fixed: dict[Key, list[str]]) -> None:
-    """Keep the parts of ids that also occur in other tables, where they have a meaning, such as a shop."""
+    """Keep the parts of ids that also occur in other tables, where they are meaningful, such as a shop."""
     for part, name in enumerate(permutation.columns):
         if len(permutation.columns) > 1 and name in table.header:
             place = table.header.index(name)
@@ -275,11 +275,11 @@ def _record_ordered_tables(permutation: Permutation, tables: dict[Path, Table]) 
     """
     groups = {str([_WORD.findall(part)[:-1] for part in key]) for key in permutation.ids}
     if 1 < len(groups) < len(permutation.ids) / 2:
-        permutation.doubts.append("Parts of the ids may have a meaning.")
+        permutation.doubts.append("Parts of the ids may be meaningful.")
     for path, places in permutation.tables.items():
         others = set(range(len(tables[path].header))) - {*places, *permutation.naming.get(path, ())}
         if _is_series(tables[path].rows[:MOST_ROWS], others):
-            permutation.doubts.append(f"The order of the rows of {path} may have a meaning.")
+            permutation.doubts.append(f"The order of the rows of {path} may be meaningful.")
 
 
 def find_id_dependence(task: Task, public: Path) -> list[str]:
@@ -293,7 +293,7 @@ def find_id_dependence(task: Task, public: Path) -> list[str]:
             rows = table.rows[:: len(table.rows) // MOST_ROWS + 1]
             rows.sort(key=lambda row: [_as_number(row[place]) for place in places])
             if _is_series(rows, set(range(len(table.header))) - set(places)):
-                return [f"The order of the ids of {path} may have a meaning."]
+                return [f"The order of the ids of {path} may be meaningful."]
     return []
 
 

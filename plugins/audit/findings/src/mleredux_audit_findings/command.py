@@ -24,7 +24,7 @@ def command(
 ) -> None:
     """Measure whether findings help an agent, the single arm of PLAN, compared with no text and with other texts.
 
-    Runs the technique tasks of each task, writes the contexts, and runs the agent with each. Runs that have a
+    Runs the technique tasks of each task, writes the contexts, and runs the agent with each context. Runs that have a
     result are not repeated. The page names the tasks on which a context makes results worse.
     """
     from mleredux.plugin.files import write_atomically

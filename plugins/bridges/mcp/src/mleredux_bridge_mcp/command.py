@@ -29,4 +29,4 @@ def command(task: str, **how: Any) -> None:
         click.echo(f"{session.run.id} is open.", err=True)
         make_server(session).run("stdio")
         session.finish()  # this continues even if the client now kills this process
-        click.echo(f"{session.run.id} is graded: mleredux runs show {session.run.id}", err=True)
+        click.echo(f"{session.run.id} has been graded: mleredux runs show {session.run.id}", err=True)

@@ -33,7 +33,7 @@ _RANKS = 1_000
 _SIMULATED = 200
 """Maximum number of tasks for which decisions within a margin, and ties, are simulated task by task."""
 _LEAST_SHARES = 6
-"""Minimum number of tasks whose shares say how certain a variance is; with fewer, simulated ranges miss too often."""
+"""Minimum number of tasks whose shares show how certain a variance is; with fewer, simulated ranges miss too often."""
 _TAIL = 0.1
 """Probability that a range misses the truth, on each side."""
 
@@ -344,7 +344,7 @@ def _differences(sample: Sample, difference: float) -> tuple[Array, Array]:
 
     Chances of success vary over tasks by beta distributions. On part of the tasks, both arms have the same rank, and on
     the others, they are independent. Means, variances and correlation are those of the runs. Arm A keeps its mean,
-    unless the difference would be impossible. Without known means, the arms lie on both sides of 50 %.
+    unless the difference would be impossible. Without known means, the means of the arms are equally far from 50 %.
     """
     from scipy.special import betaincinv
     from scipy.stats import binom

@@ -9,7 +9,7 @@ from mleredux_tables import Array, Options, Rows, numbers
 from mleredux_graders.directions import distance
 
 EARTH_RADIUS = 6_371_000.0
-"""Metres."""
+"""Meters."""
 
 
 class HaversineOptions(Options):

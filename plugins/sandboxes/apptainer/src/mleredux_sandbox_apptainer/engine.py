@@ -196,7 +196,7 @@ def exec_command(spec: Container, image: Path, home: Path, overlay: Path | None 
     Args:
         spec: The container to start.
         image: The file or folder of its image.
-        home: A folder for the filter of system calls.
+        home: A folder for the system call filter.
         overlay: A folder for the container's changes to its own files; None if they are read-only.
     """
     root = os.getuid() == 0
@@ -245,7 +245,7 @@ def filtered(home: Path) -> list[str]:
 
 @functools.cache
 def seccomp_profile() -> Path | None:
-    """Return the path of Apptainer's filter of system calls."""
+    """Return the path of Apptainer's system call filter."""
     output = call("Apptainer does not report where its files are", "buildcfg")
     folder = next(line.partition("=")[2] for line in output.splitlines() if line.startswith("APPTAINER_CONFDIR="))
     profile = Path(folder, "seccomp-profiles", "default.json")

@@ -43,7 +43,7 @@ class Steps:
         """Create the mount points of an image before any step runs, because steps may create links there.
 
         Raises:
-            AgentBroken: The image has a link in the place of a mount point.
+            AgentBroken: The image has a link where a mount point should be.
         """
         top = root / "mleredux"
         if top.is_symlink():

@@ -28,7 +28,7 @@ class DockerHandle:
     """Implements `mleredux.plugin.sandbox.Handle` for a container.
 
     While the engine does not respond, the agent may be alive: it counts as running, signals are sent as soon as
-    possible, and `waiting_for` says why nothing is known.
+    possible, and `waiting_for` states why nothing is known.
 
     Args:
         client: The engine.

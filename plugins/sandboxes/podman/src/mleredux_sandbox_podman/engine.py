@@ -22,7 +22,7 @@ _ABSENT = ("no such", "not known", "unable to find", "not found", "can only kill
 _INITS = ("catatonit", "docker-init", "tini-static", "tini")
 _OWN_INIT = Path("/usr/libexec/podman/catatonit")
 _PROFILES = (Path("/etc/containers/seccomp.json"), Path("/usr/share/containers/seccomp.json"))
-"""Paths of Podman's filter of system calls; the first existing file is used."""
+"""Paths of Podman's system call filter; the first file that exists is used."""
 _NAMESPACE_CALLS = ("fsopen", "mount", "move_mount", "open_tree", "pivot_root", "setns", "umount", "umount2", "unshare")
 _NEW_NAMESPACES = 0x7E020000
 """Flags of `clone` for namespaces of all kinds."""

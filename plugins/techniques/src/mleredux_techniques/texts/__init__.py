@@ -1,4 +1,4 @@
-"""Texts for readers and agents, as Jinja templates beside this module."""
+"""Texts for readers and agents, as Jinja templates next to this module."""
 
 from __future__ import annotations
 

@@ -27,8 +27,8 @@ def main() -> int:
     task = Task()
     if importlib.util.find_spec("MLAgentBench") is None:
         print(
-            "MLAgentBench is not installed in this image. Choose a base image that has it with --base-image; "
-            "its repository is github.com/snap-stanford/MLAgentBench.",
+            "MLAgentBench is not installed in this image. With --base-image, choose an image that "
+            "contains it (github.com/snap-stanford/MLAgentBench).",
             file=sys.stderr,
         )
         return 1

@@ -1,4 +1,4 @@
-"""Calls of language models, which replace those of MLAgentBench because its clients are no longer maintained.
+"""Calls to language models, which replace those of MLAgentBench because its clients are no longer maintained.
 
 All other code of MLAgentBench requests text through these functions: the agent through `complete_text`, its tools also
 through `complete_text_fast`. They write MLAgentBench's logs of prompts and answers.

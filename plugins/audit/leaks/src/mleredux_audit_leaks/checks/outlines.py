@@ -22,7 +22,7 @@ LARGEST = 64 << 20
 FILES = 200
 LEAST = 0.5
 CHANCE = -6.0
-"""Decimal logarithm of the probability that this many points lie in a mask by chance."""
+"""Decimal logarithm of the probability that this many points are inside a mask by chance."""
 
 
 def check_outlines(

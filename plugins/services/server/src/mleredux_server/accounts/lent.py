@@ -12,7 +12,7 @@ from mleredux_server.protocol.problems import Problem
 from mleredux_server.service import Service
 
 FOLDER = "lent"
-"""Folder in the state folder, with a file for each run that was lent secrets."""
+"""Folder in the state folder, with a file for each run that received secrets."""
 
 
 def keep_values(service: Service, run_id: str, values: Iterable[str]) -> set[str]:

@@ -26,7 +26,7 @@ _WAIT_SECONDS = 900.0
 """How long a run's process waits for the server, which may be restarting, in seconds."""
 
 Loan = tuple[Mapping[str, str], Iterable[str]]
-"""Values by name, and the values that were lent to the run earlier."""
+"""Values by name, and the values that the run received earlier."""
 
 
 def borrow(folder: Path, nonce: str, *, seconds: float = _WAIT_SECONDS) -> Loan:

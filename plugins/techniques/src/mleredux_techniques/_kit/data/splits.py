@@ -147,8 +147,8 @@ def draw(groups: Array, rows: int, most: int, *, seed: int) -> Array:
             kept[place], count = True, count + int(sizes[place])
     if count < most / 2:
         raise NotApplicable(
-            f"Advice can't be executed on these tables: the split kept groups together, the largest of "
-            f"{sizes.max():,} rows, and of {rows:,} rows only {count:,} are left in groups that fit into {most:,} rows."
+            f"Advice can't be executed on these tables: the split kept groups together; the largest has "
+            f"{sizes.max():,} rows, and groups that fit into {most:,} rows contain only {count:,} of the {rows:,} rows."
         )
     return np.flatnonzero(kept[members])
 

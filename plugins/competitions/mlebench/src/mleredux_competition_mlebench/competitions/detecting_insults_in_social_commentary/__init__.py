@@ -11,7 +11,7 @@ def prepare(w: Workspace) -> None:
     train = w.table("train.csv", ("Insult", "Date", "Comment"))
     test = w.table("test_with_solutions.csv", ("Insult", "Date", "Comment", "Usage"))
     if set(train["Comment"]) & set(test["Comment"]):
-        raise DataError("Some comments are in train.csv and in test_with_solutions.csv.", hint="Get the files again.")
+        raise DataError("Some comments are in both train.csv and test_with_solutions.csv.", hint="Get the files again.")
     w.public("train.csv", w.file("train.csv"))
     w.public("test.csv", test[["Date", "Comment"]])
     w.public("sample_submission_null.csv", test[["Insult", "Date", "Comment"]].assign(Insult=0))

@@ -26,7 +26,7 @@ def prepare(w: Workspace) -> None:
             "test.csv, test_labels.csv and sample_submission.csv have different ids.", hint="Get them again."
         )
     if train["id"].isin(test["id"]).any():
-        raise DataError("Some comments are in train.csv and in test.csv.", hint="Get the raw data again.")
+        raise DataError("Some comments are in both train.csv and test.csv.", hint="Get the raw data again.")
     w.public("train.csv", train)
     w.public("test.csv", test)
     w.public("sample_submission.csv", sample.assign(**dict.fromkeys(LABELS, 0.5)))
