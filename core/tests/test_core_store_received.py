@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux._core.sandboxes.timeline import read_timeline
 from mleredux._core.store import RunStore
 from mleredux.errors import MlereduxError
 from mleredux.models import Limits, RunPlan
@@ -63,6 +64,25 @@ def test_a_run_of_someone_else_is_read_without_waiting_and_without_other_files(
     assert {row["id"] for row in store.rows()} == {good.id, bad.id} and store.rebuild() == 2
     store.delete(store.locate(bad.id))
     assert list(store.ids()) == [good.id]
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+@pytest.mark.attack
+def test_a_document_whose_values_would_fill_the_memory_is_refused_before_it_is_parsed(
+    store: RunStore, name: str
+) -> None:
+    run = store.create(PLAN, NOWHERE)
+    (run.path / name).write_bytes(b"[" + b"{}," * 2_100_000 + b"0]\n")
+    with pytest.raises(MlereduxError, match=f"{re.escape(name)} is damaged") as error:
+        reopened = store.get(run.id)
+        for view in ("report", "rollout", "manifest", "scores", "state"):
+            getattr(reopened, view)
+    assert str(error.value.__cause__) == "it has too many values"
+
+
+def test_a_long_record_of_resources_is_read_in_part(tmp_path: Path) -> None:
+    (tmp_path / "resources.csv").write_text(f"{'0' * 200}1,2,3,4,5,6\n" * 20_000)
+    assert 1000 < len(read_timeline(tmp_path / "resources.csv")) < 10_000
 
 
 def test_versions_of_the_submission_lie_in_the_run_whatever_its_log_says(store: RunStore) -> None:

@@ -10,6 +10,8 @@ from pydantic_core import from_json
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """The regular expression that ids match."""
+MAX_MARKS = 4_000_000
+"""Maximum of `count_marks` for a document that may come from another user: values take more memory than their text."""
 
 
 class Model(BaseModel):
@@ -52,21 +54,32 @@ def read(model: type[AnyModel], document: Any) -> AnyModel:
     return model.model_validate(document, extra="allow", context=_OTHER_VERSION)
 
 
-def parse(content: bytes) -> Any:
+def count_marks(content: bytes) -> int:
+    """Return the number of commas and opening brackets in a JSON document, which bounds its number of values."""
+    return sum(content.count(mark) for mark in (b",", b"[", b"{"))
+
+
+def parse(content: bytes, max_marks: int = MAX_MARKS) -> Any:
     """Return the value of a JSON document, tolerating common deviations from the standard.
 
     A byte order mark is ignored, NaN and infinities become null, and invalid Unicode is replaced.
 
+    Args:
+        content: The document.
+        max_marks: Maximum of `count_marks`.
+
     Raises:
-        ValueError: The document is not JSON, or is nested too deeply.
+        ValueError: The document is not JSON, is nested too deeply, or has too many values.
     """
+    if count_marks(content) > max_marks:
+        raise ValueError("it has too many values")
     try:
         return from_json(content, allow_inf_nan=False)
     except ValueError:
         pass
     try:
-        document = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=lambda _name: None)
-        return from_json(json.dumps(document, ensure_ascii=False).encode("utf-8", "replace"))
+        plain = json.loads(content.decode("utf-8-sig", "replace"), parse_constant=lambda _name: None)
+        return from_json(json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace"))
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 

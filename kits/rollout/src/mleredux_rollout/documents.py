@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from mleredux.errors import MlereduxError, file_errors
-from mleredux.models.base import parse
+from mleredux.models.base import MAX_MARKS, count_marks, parse
 from mleredux.models.formats import plain
 from mleredux.plugin.files import write_atomically
 from pydantic import BaseModel, ValidationError
@@ -23,8 +23,6 @@ from mleredux_rollout.models import BRANCHES, Step, Trajectory
 
 MAX_BYTES = 64 * 1024 * 1024
 """Maximum size of a document in bytes."""
-MAX_MARKS = 4_000_000
-"""Maximum number of commas and opening brackets in a document, which bounds its number of values."""
 
 _INDENTED_BYTES = 1 << 20
 
@@ -129,7 +127,7 @@ def parse_json(data: bytes, read: Callable[[bytes], Any] = _strict, name: str = 
     Raises:
         InvalidRollout: The document is not JSON (NaN is not JSON), is nested too deeply, or has too many values.
     """
-    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > MAX_MARKS:
+    if count_marks(data) > MAX_MARKS:
         raise InvalidRollout(f"{name} contains more than {MAX_MARKS:,} values.")
     try:
         return read(data)

@@ -22,8 +22,7 @@ SALT_BYTES = 32
 
 def salt_path() -> Path:
     """Return the path of the salt in the user's configuration folder."""
-    folder = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return folder / "mleredux" / "salt"
+    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "mleredux" / "salt"
 
 
 def installation_salt() -> bytes:

@@ -64,8 +64,7 @@ def _needed(store: DataStore, task: Task, source: Path | None, links: bool) -> f
     size, saved = _size(task), _LINKED if links else 0
     raw = store.raw(task)
     if source is not None and source.is_file():
-        size = unpacked_size(source)
-        return size * (2 - saved)
+        return unpacked_size(source) * (2 - saved)
     if source is not None or (raw.is_dir() and any(raw.iterdir())):
         return size
     here = sum(path.stat().st_size for path in raw.with_name("download").glob("*") if path.is_file())

@@ -16,6 +16,8 @@ TIMELINE_FILE = "resources.csv"
 """The file under a run's `logs` with the samples of its resource use."""
 COLUMNS = tuple(Sample.model_fields)
 _SAMPLES = 1000
+_BYTES = 1 << 20
+"""The number of bytes that are read, which a run of a month does not reach."""
 _GPU_SECONDS = 5.0
 _FIRST_SECONDS = 0.25
 """Earlier samples would only show the start itself."""
@@ -58,7 +60,7 @@ def read_timeline(path: Path) -> list[Sample]:
     """Return the samples of a run; broken lines and values that are not numbers are ignored."""
     samples = []
     with contextlib.suppress(OSError, csv.Error):
-        for row in csv.reader(read_bounded(path).decode(errors="replace").splitlines()):
+        for row in csv.reader(read_bounded(path)[:_BYTES].decode(errors="replace").splitlines()):
             with contextlib.suppress(ValueError):
                 known = [float(cell) if cell else None for cell in row]
                 samples.append(Sample.model_validate(dict(zip(COLUMNS, known, strict=True))))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from typing import Any
 from mleredux._core.store.files import damaged, read_bounded
 from mleredux._core.store.states import RunState, fold
 from mleredux.models import Event
+from mleredux.models.base import parse
 from mleredux.models.events import Payload
 
 
@@ -103,8 +103,8 @@ class EventLog:
         *lines, _half = content[len(self._last) :].split(b"\n")
         for line in lines:
             try:
-                event = Event.model_validate(json.loads(line))
-            except (ValueError, TypeError, RecursionError) as error:
+                event = Event.model_validate(parse(line))
+            except (ValueError, TypeError) as error:
                 raise damaged(self.path, error, f" in line {len(self._events) + 1}") from error
             self._take(event, line + b"\n")
         self._seen = size

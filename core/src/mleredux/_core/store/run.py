@@ -30,7 +30,7 @@ from mleredux.models import (
     State,
     VersionScore,
 )
-from mleredux.models.base import parse
+from mleredux.models.base import MAX_MARKS, parse
 from mleredux.models.events import Judged, Payload, StateEntered
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ INTERRUPTED = "interrupted"
 GRADES_FILE = "grades.json"
 """The file of a run that was graded again, with all its reports and their versions, oldest first."""
 _CURVE_POINTS = 24
-_RECORD_FILE = "run.json"
+_RECORD_FILE, _ROLLOUT_FILE = "run.json", "rollout.json"
 _CANCEL_FILE = ".cancel"
 _HOLD_FILE = ".hold"
 
@@ -275,7 +275,7 @@ class Run:
         Raises:
             NotFound: The kit `mleredux-rollout` is not installed.
         """
-        return self._read("rollout.json", lambda content: _rollouts().Trajectory.model_validate(content))
+        return self._read(_ROLLOUT_FILE, lambda content: _rollouts().Trajectory.model_validate(content))
 
     @property
     def manifest(self) -> Manifest | None:
@@ -291,8 +291,7 @@ class Run:
     def curve(self) -> list[tuple[float, float]]:
         """The score over time for lists of runs: seconds and score of at most 24 versions, including the last one."""
         points = [(round(fact.seconds, 1), fact.score) for fact in self.scores if fact.score is not None]
-        every = -(-len(points) // _CURVE_POINTS) or 1
-        return points[::-every][::-1]
+        return points[:: -len(points) // _CURVE_POINTS or -1][::-1]
 
     def results(self) -> dict[str, Any]:
         """Return the results that lists of runs show; those that are not known yet are None."""
@@ -335,8 +334,8 @@ class Run:
 
     def _read(self, name: str, form: Callable[[Any], _Content]) -> _Content | None:
         """Return a document of the run; None if it does not exist."""
-        try:
-            return form(parse(read_bounded(self.path / name)))
+        try:  # each mark may become several errors, which take more memory than values
+            return form(parse(read_bounded(self.path / name), MAX_MARKS // (1 if name == _ROLLOUT_FILE else 8)))
         except FileNotFoundError:
             return None
         except (OSError, ValueError, TypeError) as error:

@@ -40,9 +40,8 @@ TRANSITIONS: dict[State, frozenset[State]] = {
 
 def final_state(cause: Cause | None) -> State:
     """Return the state a run ends in."""
-    if cause is None:
-        return State.DONE
-    return {Cause.AGENT_TIMED_OUT: State.TIMED_OUT, Cause.CANCELLED: State.CANCELLED}.get(cause, State.FAILED)
+    ended = {None: State.DONE, Cause.AGENT_TIMED_OUT: State.TIMED_OUT, Cause.CANCELLED: State.CANCELLED}
+    return ended.get(cause, State.FAILED)
 
 
 @dataclass(frozen=True)

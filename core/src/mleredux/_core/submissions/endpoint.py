@@ -162,8 +162,7 @@ class ValidationEndpoint:
 
     def admit(self) -> Verdict | None:
         """Return None if another validation is allowed, else the refusal."""
-        wait = self.limit.take()
-        if wait <= 0:
+        if (wait := self.limit.take()) <= 0:
             return None
         return Verdict(valid=False, message=f"Too many validations; try again in {math.ceil(wait)} seconds.")
 
@@ -249,8 +248,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if length is None:
             self._refuse(413, 0, {"error": f"Send a Content-Length of at most {MAX_UPLOAD >> 20} MiB."})
             return
-        refusal = self.endpoint.admit()
-        if refusal is not None:  # before the body is stored anywhere
+        if refusal := self.endpoint.admit():  # before the body is stored anywhere
             self._refuse(429, length, _answer(refusal))
             return
         if not length:
