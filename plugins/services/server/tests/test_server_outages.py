@@ -57,14 +57,18 @@ class Outage:
             seed = 10 * number + 5 * (stage == WORKING)
             if stage != WORKING:
                 (self.hold / f"{seed}-{stage}").touch()
-            asked = {"task": f"toy-{number}", "agent": "brief", "sandbox": sandbox, "seed": seed}
-            made = self.http.post("/v1/runs", json=asked)
-            assert made.status_code == 201, made.text
-            self.runs[stage] = made.json()["id"]
+            self.make_one(stage, f"toy-{number}", sandbox, seed)
         for number in range(1, len(STAGES) + 1):
             wait_for((self.hold / f"{10 * number}-reached").exists)
         wait_for(lambda: self.log(WORKING).exists() and "begun" in self.log(WORKING).read_text())
         self.seen = {stage: set() for stage in self.runs}
+
+    def make_one(self, name: str, task: str, sandbox: str, seed: int) -> None:
+        """Create a run."""
+        asked = {"task": task, "agent": "brief", "sandbox": sandbox, "seed": seed}
+        made = self.http.post("/v1/runs", json=asked)
+        assert made.status_code == 201, made.text
+        self.runs[name], self.seen[name] = made.json()["id"], set()
 
     def release(self) -> None:
         """Let all runs continue."""
@@ -184,6 +188,7 @@ def test_runs_on_nodes_wait_for_an_object_store_that_is_out_of_reach(
     with Outage(tmp_path, *options, **env) as outage:
         outage.make("process")
         relay.stop()
+        outage.make_one("begun meanwhile", "toy-9", "process", 0)
         outage.release()
         for _ in range(20):  # the runs end meanwhile, and upload
             outage.look()

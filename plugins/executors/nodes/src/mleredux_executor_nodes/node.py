@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from mleredux.errors import MlereduxError, ResumeRefused, StoreError
 from mleredux.plugin.artifact import Run, RunStore
@@ -37,6 +37,7 @@ _SHARE = 10
 _LONGEST = 20.0
 _PATIENCE = 3600.0
 _SHORT_PATIENCE = 20.0
+_Result = TypeVar("_Result")
 
 
 class Publication:
@@ -61,17 +62,9 @@ class Publication:
     ) -> None:
         self._end.set()
         self._thread.join()
-        end = time.monotonic() + (_SHORT_PATIENCE if isinstance(error, SystemExit) else _PATIENCE)
-        while True:
-            try:
-                return self._replica.push(all_again=True)
-            except ResumeRefused:
-                return None
-            except StoreError as problem:
-                print(problem, file=sys.stderr)
-                if time.monotonic() > end:
-                    raise
-                time.sleep(_EVERY)
+        with contextlib.suppress(ResumeRefused):
+            patience = _SHORT_PATIENCE if isinstance(error, SystemExit) else _PATIENCE
+            _until_answered(lambda: self._replica.push(all_again=True), patience)
 
     def _work(self) -> None:
         pause = _EVERY
@@ -88,6 +81,19 @@ class Publication:
             pause = min(max(_EVERY, _SHARE * (time.monotonic() - began)), _LONGEST)
             with contextlib.suppress(OSError):
                 sys.stderr.flush()
+
+
+def _until_answered(request: Callable[[], _Result], patience: float = _PATIENCE) -> _Result:
+    """Repeat a request to the object store for some seconds, until it responds."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            return request()
+        except StoreError as problem:
+            print(problem, file=sys.stderr)
+            if time.monotonic() > end:
+                raise
+            time.sleep(_EVERY)
 
 
 LOG_FILE = "worker.log"
@@ -137,14 +143,14 @@ def main_from(url: str, run_id: str, nonce: str) -> None:
     for name in objects.variables:
         os.environ.pop(name, None)
     replica = Replica(objects, run_id, folder)
-    if not replica.claim(nonce):
+    if not _until_answered(lambda: replica.claim(nonce)):
         return
     if folder.exists():
         revoke_lease(folder)
     if not replica.current:
         _sweep(folder)
         remove_tree(folder)
-    replica.update()
+    _until_answered(replica.update)
     _prepare(folder)
     _execute(folder, replica.ticket, Source(objects, replica, home / "data"))
     if RunStore(folder.parent).get(run_id).state.final:
@@ -165,7 +171,7 @@ class Source:
 
         if name is None:
             return self.home / "own"
-        return stage(self.objects, name, run.spec.task, self.home)[0]
+        return _until_answered(lambda: stage(self.objects, name, run.spec.task, self.home)[0])
 
 
 def _sweep(folder: Path) -> None:
