@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import click
 import pytest
-from click.shell_completion import ShellComplete
+from click.shell_completion import ShellComplete, get_completion_class
 from mleredux._core.cli.completion import _Name
 from mleredux._core.cli.root import root
 from mleredux._core.store import RunStore
@@ -138,6 +140,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             task="digits", agent=f"repo:https://git.example.org/a/b.git@{'1234567' * 6}", experiment="trial", **more
         )
         RunStore(folder).create(plan, folder)
+        RunStore(folder).create(plan.model_copy(update={"experiment": "it's a:b=c, d@e"}), folder)
         yield
 
 
@@ -160,3 +163,51 @@ def test_each_parameter_completes_what_it_takes(
             assert _completed(line, "./so") == {"./so": "file"}
     else:
         assert found == {} and param.name in FREE, "complete it, or list it as free text"
+
+
+WORDS = [
+    ("run digi", "digits"),
+    ("run --agent=basel", "--agent=baseline"),
+    ("run --set=techniques@di", "--set=techniques@digits"),
+    ("run missing@nom", "missing@nomad2018-predict-transparent-conductors"),
+    ("run missing+planted-1@nom", "missing+planted-1@nomad2018-predict-transparent-conductors"),
+    ("run calibr", "calibration@digits"),
+    ("run wine+", "wine+dev"),
+    ("run AI4Code+p", "AI4Code+private"),
+    ("compare b@", "b@1234567"),
+    ("runs --experiment it", "it's a:b=c, d@e"),
+    ("runs --experiment=it", "--experiment=it's a:b=c, d@e"),
+]
+"""Lines, and a completion of the last word."""
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.parametrize(("line", "word"), WORDS)
+def test_shells_receive_whole_words_and_bash_what_follows_its_separators(
+    shell: str, line: str, word: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = f"mleredux {line}"
+    monkeypatch.setenv("COMP_WORDS", full)
+    monkeypatch.setenv("COMP_CWORD", line.split()[-1] if shell == "fish" else str(len(line.split())))
+    kind = get_completion_class(shell)
+    assert kind is not None
+    received = kind(root, {}, "mleredux", "_MLEREDUX_COMPLETE").complete().splitlines()
+    assert word in {"bash": [row.partition(",")[2] for row in received], "zsh": received[1::3]}.get(
+        shell, [row.partition(",")[2].partition("\t")[0] for row in received]
+    )
+
+
+@pytest.mark.parametrize(("line", "word"), WORDS)
+def test_bash_replaces_the_part_of_a_word_after_its_last_separator(line: str, word: str) -> None:
+    """bash splits words at these characters; what completes a word with `@` begins with it."""
+    typed = line.split()[-1]
+    start = max(typed.rfind("=") + 1, typed.rfind(":") + 1, typed.rfind("@"))
+    script = f"""
+    eval "$(_MLEREDUX_COMPLETE=bash_source mleredux)"
+    COMP_LINE={shlex.quote(f"mleredux {line}")}; COMP_POINT=${{#COMP_LINE}}
+    COMP_WORDS=(mleredux {line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+    _mleredux_completion mleredux 2>/dev/null
+    eval "printf '%s\\n' ${{COMPREPLY[*]}}"
+    """
+    ended = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert word[max(start, 0) :] in ended.stdout.splitlines(), (ended.stdout, ended.stderr)

@@ -104,10 +104,7 @@ def run(
 
 @plain_faults()
 def experiment(
-    plan: Mapping[str, Any] | Path | str,
-    *,
-    runs_dir: Path | str | None = None,
-    data_dir: Path | str | None = None,
+    plan: Mapping[str, Any] | Path | str, *, runs_dir: Path | str | None = None, data_dir: Path | str | None = None
 ) -> Any:
     """Freeze the plan of an experiment, or open the experiment with its name: `experiment(plan).run().analyse()`.
 

@@ -328,10 +328,7 @@ class Other(Payload):
     """An event of a plugin or of a newer version; its data is stored as extra attributes."""
 
 
-Stage = Annotated[
-    PrepareEnded | BuildEnded | AgentEnded | GradeEnded | ProduceEnded,
-    Field(discriminator="stage"),
-]
+Stage = Annotated[PrepareEnded | BuildEnded | AgentEnded | GradeEnded | ProduceEnded, Field(discriminator="stage")]
 Known = Annotated[
     StateEntered
     | Stage

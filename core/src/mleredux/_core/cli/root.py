@@ -125,9 +125,7 @@ def _misplaced(root_context: click.Context, error: click.NoSuchOption) -> Except
 
 
 @click.command(
-    cls=Root,
-    context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Docs: README.md and docs/ of mleredux.",
+    cls=Root, context_settings={"help_option_names": ["-h", "--help"]}, epilog="Docs: README.md and docs/ of mleredux."
 )
 @click.option("--block", multiple=True, metavar="NAME", help="Do not load this plugin.")
 @click.option("-p", "--plugin", "load", multiple=True, metavar="FILE|MODULE", help="Also load this plugin.")
@@ -166,6 +164,8 @@ def main() -> NoReturn:
     """Run the command that `sys.argv` names, and exit with its code."""
     debug = "--debug" in sys.argv[1:]
     warnings.formatwarning = lambda message, *_args, **_more: f"Warning: {message}\n"
+    if "_MLEREDUX_COMPLETE" in os.environ:
+        importlib.import_module("mleredux._core.cli.completion")
     try:
         # If a command calls `ctx.exit`, click returns its code instead of raising.
         with plain_faults():

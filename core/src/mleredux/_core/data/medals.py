@@ -73,10 +73,7 @@ def thresholds(scores: Sequence[float]) -> Thresholds:
     """
     gold, silver, bronze = medal_ranks(len(scores))
     return Thresholds(
-        gold=scores[gold - 1],
-        silver=scores[silver - 1],
-        bronze=scores[bronze - 1],
-        median=statistics.median(scores),
+        gold=scores[gold - 1], silver=scores[silver - 1], bronze=scores[bronze - 1], median=statistics.median(scores)
     )
 
 

@@ -62,9 +62,7 @@ def write_manifest(run: Run, produced: Iterable[Artifact] = ()) -> Manifest:
                 artifacts.setdefault(artifact.path, artifact)
             left_out += [item for item in rest if item["path"] != "task/data"]
     manifest = Manifest(
-        run=run.id,
-        artifacts=tuple(artifacts[path] for path in sorted(artifacts)),
-        left_out=tuple(left_out),
+        run=run.id, artifacts=tuple(artifacts[path] for path in sorted(artifacts)), left_out=tuple(left_out)
     )
     run.log.check()
     write_atomically(run.path / "artifacts.json", manifest.model_dump_json(indent=1) + "\n")

@@ -18,18 +18,7 @@ from mleredux._core.store.events import EventLog
 from mleredux._core.store.files import FileLock, damaged, read_bounded, read_record, write_atomically
 from mleredux._core.store.states import TRANSITIONS, SubmissionVersion, final_state
 from mleredux.errors import MlereduxError, NotFound
-from mleredux.models import (
-    Cause,
-    Event,
-    Manifest,
-    Outcome,
-    Report,
-    RunRecord,
-    RunSpec,
-    RunUse,
-    State,
-    VersionScore,
-)
+from mleredux.models import Cause, Event, Manifest, Outcome, Report, RunRecord, RunSpec, RunUse, State, VersionScore
 from mleredux.models.base import MAX_MARKS, parse
 from mleredux.models.events import Judged, Payload, StateEntered
 

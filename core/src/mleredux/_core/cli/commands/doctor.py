@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mleredux._core.cli.context import catalogue
@@ -22,17 +24,7 @@ _MARKS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "error": ("✗", "
 @data_dir_option
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context,
-    tasks: tuple[str, ...],
-    sets: tuple[str, ...],
-    agents: tuple[str, ...],
-    sandbox: str | None,
-    gpu: bool,
-    runs_dir: str | None,
-    data_dir: str | None,
-    as_json: bool,
-) -> None:
+def command(ctx: click.Context, /, agents: tuple[str, ...], sandbox: str | None, gpu: bool, **parameters: Any) -> None:
     """Check this machine's setup and suggest fixes; with TASKS or --set, also check whether these can run.
 
     For tasks, the checks cover the metric, the disk space and the data: whether it is on this machine, or can be
@@ -48,8 +40,8 @@ def command(
     from mleredux._core.data.datastore import DataStore
     from mleredux._core.store import RunStore
 
-    plugins, data = catalogue(ctx), DataStore(data_dir)
-    chosen = plugins.task_names(tasks, sets)
+    plugins, data = catalogue(ctx), DataStore(parameters["data_dir"])
+    chosen = plugins.task_names(parameters["tasks"], parameters["sets"])
     if agents and not chosen and not gpu:
         raise click.UsageError("--agent needs a task, e.g. `mleredux doctor digits --agent baseline`.")
     if chosen:
@@ -60,13 +52,13 @@ def command(
             for name in chosen:
                 diagnoses += diagnose_pair(plugins, name, agent, sandbox=sandbox)
     else:
-        diagnoses = [] if gpu else diagnose(plugins, RunStore(runs_dir), data)
+        diagnoses = [] if gpu else diagnose(plugins, RunStore(parameters["runs_dir"]), data)
     if gpu:
         from mleredux._core.plugins.discovery import provided
 
         diagnoses += provided("diagnose_gpus")(plugins, [sandbox] if sandbox else (), *agents[:1])
     works = healthy(diagnoses)
-    if as_json:
+    if parameters["as_json"]:
         print_json({"healthy": works, "findings": [diagnosis.as_json() for diagnosis in diagnoses]})
         ctx.exit(0 if works else 3)
     area = None

@@ -37,17 +37,7 @@ COLUMNS = ("submission", "task", "valid", "score", "medal", "remark")
 @data_dir_option
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context,
-    submission: Path | None,
-    task: str | None,
-    jsonl: Path | None,
-    metric: str | None,
-    output: Path | None,
-    project: str | None,
-    data_dir: str | None,
-    as_json: bool,
-) -> None:
+def command(ctx: click.Context, /, submission: Path | None, task: str | None, as_json: bool, **parameters: Any) -> None:
     """Grade the file SUBMISSION against the answers of TASK.
 
     A submission that can't be scored also gets a report, with `valid_submission: false` and the reason.
@@ -55,6 +45,7 @@ def command(
     \b
     Exit codes: 0 scored · 1 error · 2 usage · 3 not valid; with --jsonl, any line, or no line
     """
+    jsonl, metric, project = parameters["jsonl"], parameters["metric"], parameters["project"]
     if metric is not None:
         if submission is None or task is None or jsonl is not None:
             raise click.UsageError(
@@ -63,10 +54,11 @@ def command(
         files = catalogue(ctx).get("commands", "grade metric")
         ctx.invoke(files, metric=metric, predictions=submission, answers=Path(task), as_json=as_json)
         return
+    there = backend(ctx, data_dir=parameters["data_dir"])
     if jsonl is not None:
         if submission is not None:
             raise click.UsageError("Specify either SUBMISSION and TASK, or --jsonl.")
-        total, path = backend(ctx, data_dir=data_dir).grade_jsonl(jsonl, output_dir=output, project=project)
+        total, path = there.grade_jsonl(jsonl, output_dir=parameters["output"], project=project)
         if as_json:
             print_json(total)
         else:
@@ -80,7 +72,7 @@ def command(
     if submission is None or task is None:
         raise click.UsageError("Specify a submission file and its task, e.g. `mleredux grade submission.csv digits`.")
     check_order(ctx, submission, task)
-    graded = backend(ctx, data_dir=data_dir).grade(submission, task, project=project)
+    graded = there.grade(submission, task, project=project)
     if as_json:
         print_json(graded.model_dump(mode="json"))
     elif graded.score is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from mleredux._core.cli.context import backend, catalogue
@@ -31,28 +33,19 @@ _MISSING = {"tasks": "pip install 'mleredux[starter]'", "agents": "pip install '
 @data_dir_option
 @json_option
 @click.pass_context
-def command(
-    ctx: click.Context,
-    kind: str,
-    sets: tuple[str, ...],
-    category: str | None,
-    technique: str | None,
-    data_dir: str | None,
-    as_json: bool,
-) -> None:
+def command(ctx: click.Context, /, kind: str, data_dir: str | None, as_json: bool, **filters: Any) -> None:
     """List installed tasks, techniques, agents, graders, sandboxes, formats, executors or tools."""
-    for option, value in (("--set", sets), ("--category", category), ("--technique", technique)):
-        if kind != "tasks" and value:
-            raise click.UsageError(f"{option} only filters tasks; omit it.")
+    filtered = [name.removesuffix("s") for name, value in filters.items() if value]
+    if kind != "tasks" and filtered:
+        raise click.UsageError(f"--{filtered[0]} only filters tasks; omit it.")
     if kind in ("formats", "executors", "tools"):  # the objects of this machine, which uses them
         rows = listed(catalogue(ctx), kind)
     else:
-        rows = backend(ctx, data_dir=data_dir).listed(kind, sets=sets, category=category, technique=technique)
+        rows = backend(ctx, data_dir=data_dir).listed(kind, **filters)
     if as_json:
         print_json(rows)
         return
     if not rows:
-        filtered = bool(sets or category or technique)
         click.echo(f"There are no {'such ' if filtered else ''}{kind}.")
         if not filtered and server_of(ctx) is None:
             click.echo(f"Install some: `{_MISSING.get(kind, 'mleredux plugins search')}`.", err=True)

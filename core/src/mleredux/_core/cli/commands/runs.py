@@ -44,11 +44,7 @@ _ALL = 10**9
 @click.option("--agent", help="Only runs of this agent.")
 @click.option("--status", multiple=True, help="Only runs in this state; can be repeated.")
 @click.option("--medal", type=click.Choice(("gold", "silver", "bronze")), help="Only runs with this medal.")
-@click.option(
-    "--verdict",
-    type=click.Choice(get_args(VerdictStatus)),
-    help="Only runs whose result has this verdict.",
-)
+@click.option("--verdict", type=click.Choice(get_args(VerdictStatus)), help="Only runs whose result has this verdict.")
 @server_option("--project", metavar="NAME", help="Only runs of this project.")
 @click.option("--experiment", metavar="NAME", help="Only runs of this experiment; on a server, specify its id.")
 @local_option("--arm", metavar="NAME", help="Only runs of this arm.", why="use `mleredux experiment status`.")
