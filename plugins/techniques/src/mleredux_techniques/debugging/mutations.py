@@ -68,15 +68,15 @@ def _put(line: str, place: Place, text: str) -> str:
 
 def places(text: str) -> Iterator[Place]:
     """Return the expressions of a script that can be made wrong, judged by their form."""
-    tree = ast.parse(text)
+    tree, lines = ast.parse(text), [line.encode() for line in text.split("\n")]
     for node in ast.walk(tree):
-        node_text = ast.get_source_segment(text, node) if hasattr(node, "lineno") else None
-        if node_text is None or not isinstance(node, ast.expr | ast.keyword) or node.lineno != node.end_lineno:
+        if not isinstance(node, ast.expr | ast.keyword) or node.lineno != node.end_lineno:
             continue
+        node_text = _text(node, lines)
         wrong = _crashes(node, node_text)
         same: tuple[str, ...] = ()
         if isinstance(node, ast.Call):
-            more, same = _of_call(node, text, node_text)
+            more, same = _of_call(node, lines, node_text)
             wrong += more
         elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and isinstance(node.ctx, ast.Load):
             if isinstance(node.value, ast.Name) and node.value.id in ("X", "y"):  # reorder rows
@@ -92,8 +92,13 @@ def places(text: str) -> Iterator[Place]:
             same = (f"{right} == {left}", f"~({left} != {right})", f"({left} - {right}) == 0")
         yield Place(node.lineno, node.col_offset, node.end_col_offset or 0, tuple(wrong), same)
     for statement in ast.walk(tree):
-        if isinstance(statement, ast.Assign | ast.For) and statement.lineno:
-            yield from _of_statement(statement, text)
+        if isinstance(statement, ast.Assign | ast.For):
+            yield from _of_statement(statement, lines)
+
+
+def _text(node: ast.expr | ast.keyword, lines: list[bytes]) -> str:
+    """Return the source of a node on one line; `ast.get_source_segment` would split the script again for each."""
+    return lines[node.lineno - 1][node.col_offset : node.end_col_offset].decode()
 
 
 def _each(kind: str, operations: tuple[str, ...], text: str) -> list[tuple[str, str]]:
@@ -102,8 +107,7 @@ def _each(kind: str, operations: tuple[str, ...], text: str) -> list[tuple[str, 
 
 def _same(text: str) -> tuple[str, ...]:
     """Return compositions of two operations that change nothing."""
-    pairs = itertools.product(SAME, repeat=2)
-    return tuple(outer.replace("{}", inner.replace("{}", text)) for outer, inner in pairs)
+    return tuple(outer.replace("{}", inner.replace("{}", text)) for outer, inner in itertools.product(SAME, repeat=2))
 
 
 def _crashes(node: ast.AST, text: str) -> list[tuple[str, str]]:
@@ -120,10 +124,10 @@ def _crashes(node: ast.AST, text: str) -> list[tuple[str, str]]:
     return [("crash", f"{before}{form}{after}") for form in misspelled]
 
 
-def _of_call(node: ast.Call, text: str, own: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+def _of_call(node: ast.Call, lines: list[bytes], own: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
     """Return the wrong forms of a call, and the equivalent ones."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-    held = [ast.get_source_segment(text, part) or "" for part in node.args]
+    held = [_text(part, lines) for part in node.args]
     if name == "fit" and len(held) == 2:
         return _of_fit(own[: own.rindex(".fit(")], *held)
     if name in ("predict", "predict_proba"):
@@ -158,17 +162,18 @@ def _of_fit(model: str, x: str, y: str) -> tuple[list[tuple[str, str]], tuple[st
     return pairs, (f"{model}.fit(X[:], y[:])", f"{model}.fit(X.copy(), y.copy())")
 
 
-def _of_statement(node: ast.Assign | ast.For, text: str) -> Iterator[Place]:
+def _of_statement(node: ast.Assign | ast.For, lines: list[bytes]) -> Iterator[Place]:
     """Return the wrong forms of loop iterables, and of values assigned to test features, scores and names."""
     value = node.iter if isinstance(node, ast.For) else node.value
-    own = ast.get_source_segment(text, value) or ""
+    if value.lineno != value.end_lineno:
+        return
+    own = _text(value, lines)
     target = ast.unparse(node.target if isinstance(node, ast.For) else node.targets[0])
     wrong: list[tuple[str, str]] = []
     same: tuple[str, ...] = ()
     if isinstance(node, ast.For):
         if "FOLDS" in own or "unique" in own:
-            cut = ("[1:]", "[:-1]", "[::2]", "[1::2]", "[:2]")
-            wrong = [("fold_off_by_one", f"list({own}){part}") for part in cut]
+            wrong = [("fold_off_by_one", f"list({own}){part}") for part in ("[1:]", "[:-1]", "[::2]", "[1::2]", "[:2]")]
             if own.startswith("range("):
                 ends = ("0", "FOLDS") if own == "range(FOLDS)" else ("1", "FOLDS + 1")
                 shifts = itertools.product(("", " + 1", " + 2"), ("", " - 1", " - 2"))
@@ -179,11 +184,9 @@ def _of_statement(node: ast.Assign | ast.For, text: str) -> Iterator[Place]:
     elif target == "X_test":
         wrong = _each("inconsistent_preprocessing", TREATED, own)
         if isinstance(value, ast.BinOp):
-            parts = ("mean", "spread")
-            drawn = itertools.product(itertools.permutations(parts), "-+*/", "-+*/")
+            drawn = itertools.product(itertools.permutations(("mean", "spread")), "-+*/", "-+*/")
             forms = [f"(X_test {first} {a}) {second} {b}" for (a, b), first, second in drawn]
-            wrong += [("inconsistent_preprocessing", form) for form in forms]
-            wrong = [option for option in wrong if option[1] != own]
+            wrong += [("inconsistent_preprocessing", form) for form in forms if form != own]
             same = ("X_test / spread - mean / spread", "-(mean - X_test) / spread")
         elif ".transform(" in own:
             others = ("X_test", "scaler.inverse_transform(X_test)", "scaler.transform(scaler.transform(X_test))")
@@ -192,5 +195,5 @@ def _of_statement(node: ast.Assign | ast.For, text: str) -> Iterator[Place]:
     elif target.endswith("[name]"):
         wrong = [("metric_direction", form.format(own)) for form in ("-({})", "-1 * ({})", "1 - ({})", "-3 * ({})")]
         same = (f"float({own})", f"({own}) + 0")
-    if (wrong or same) and value.lineno == value.end_lineno:
+    if wrong or same:
         yield Place(value.lineno, value.col_offset, value.end_col_offset or 0, tuple(wrong), same)
