@@ -72,6 +72,7 @@ PLAIN = {
     r"filters? of system calls": "system call filter",
     r"(?:process|thread|file|folder|mount|container)s? (?:was|were) left(?=[.;,])": "left behind",
     r"all overcome": "recovers from all",
+    r"is there to|makes it(?=[.;,])|not of files": "can, creates it, from files",
 }
 """Patterns that read as translated, in texts for users and docstrings; inside `…` are names."""
 VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
@@ -107,7 +108,7 @@ BRITISH = re.compile(
 )
 """Spelling is American, except for the command `analyse` and the state `cancelled`, whose names texts repeat."""
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-_FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.j2", "*.sh", "*.yml", "*.yaml", ".ci/*")
+_FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.j2", "*.sh", "*.yml", "*.yaml", ".ci/*", "*/src/*.txt")
 _QUOTED = re.compile(r"(^|/)(LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
 _MADE = re.compile(r"^(changes/|docs/reference/api/)")
 """Generated pages, and fragments of the changelog."""
@@ -144,6 +145,10 @@ def _sentences() -> list[tuple[str, str]]:
             texts += [
                 (name, part) for part in re.split(r"\n\s*\n", re.sub(r"\{\{.*?\}\}", "X", prose, flags=re.DOTALL))
             ]
+        elif name.endswith(".txt"):
+            texts += [(name, re.sub(r"`[^`]*`", "X", part)) for part in re.split(r"\n\s*\n", path.read_text("utf-8"))]
+        elif name.endswith(".sh") and "/src/" in name:
+            texts += [(name, said) for said in re.findall(r'echo "([^"]+)" >&2', path.read_text(encoding="utf-8"))]
         elif name.endswith(".py") and "/src/" in name:
             texts += [(f"{name}:{line}", text) for line, text in _strings(ast.parse(path.read_text(encoding="utf-8")))]
     return [(place, " ".join(text.split())) for place, text in texts]

@@ -102,4 +102,4 @@ def test_while_the_program_is_not_there_clients_are_told_to_try_again(make_launc
 def test_an_image_without_python_is_told_where_the_gateway_is(make_launch, run, gateway):
     launch = make_launch("true", network="gateway", gateway_socket=gateway, env={"PATH": "/bin-without-python"})
     launch = dataclasses.replace(launch, command=("/bin/true",))
-    assert b"answers only at /mleredux/socket/gateway.sock" in run(launch)[1]
+    assert b"connect to /mleredux/socket/gateway.sock instead" in run(launch)[1]

@@ -72,9 +72,9 @@ def test_the_commands_say_it_with_their_exit_code(command, content, code, make_l
 def test_the_commands_say_what_keeps_them_from_asking(make_launch, run):
     asked = "mleredux-validate absent.csv; echo $?; touch it; mleredux-validate it"
     ended, log = run(make_launch("sh", "-c", f"exec 2>&1; {asked}"))  # one stream: two have no order between them
-    assert b"There is no file 'absent.csv'" in log
+    assert b"The file 'absent.csv' does not exist" in log
     assert b"\n2\n" in log
-    assert b"The validation endpoint does not answer" in log
+    assert b"The validation endpoint does not respond" in log
     assert ended.code == 2
 
 
@@ -157,4 +157,5 @@ def test_without_python_the_agent_starts_all_the_same(make_launch, run, endpoint
     launch = make_launch("sh", "-c", "command -v python3 || echo works; echo x > f; mleredux-validate f 2>&1; echo $?")
     launch = type(launch)(**{**vars(launch), "validate_socket": endpoint.socket, "built": built})
     _, log = run(launch)
-    assert log == b"works\nNeither curl nor python3 is there to ask http://localhost:5000/validate with.\n2\n"
+    sentence = b"The image has neither curl nor python3 to send the file to http://localhost:5000/validate."
+    assert log == b"works\n%b\n2\n" % sentence

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Becomes the agent's command, after the forwarder to validation, gateway and proxy listens (where the image has Python).
-# Usage: entrypoint.sh VALIDATION GATEWAY PROXY COMMAND... with the names of their sockets, `-` where there is none.
+# Becomes the agent's command, after the forwarder to validation, gateway and proxy listens (if the image has Python).
+# Usage: entrypoint.sh VALIDATION GATEWAY PROXY COMMAND... with the names of their sockets, or `-` if there is none.
 places=
 [ -S "/mleredux/socket/$1" ] && places="/mleredux/socket/$1 5000"
 [ -S "/mleredux/socket/$2" ] && places="$places /mleredux/socket/$2 4000"
@@ -12,7 +12,7 @@ if [ -n "$places" ]; then
         "$python" -I -S /mleredux/inside/forwarder.py $places </dev/null >/dev/null 2>&1 || :
     else
         for name in "$2" "$3"; do
-            [ "$name" = - ] || echo "mleredux: without Python in the image, it answers only at /mleredux/socket/$name." >&2
+            [ "$name" = - ] || echo "mleredux: the image has no Python: connect to /mleredux/socket/$name instead." >&2
         done
     fi
 fi

@@ -3,7 +3,7 @@
 # Check the format of a submission. Exit codes: 0 well-formed, 1 not well-formed, 2 could not be checked.
 file=${1:-$MLEREDUX_SUBMISSION}
 if [ ! -f "$file" ] || [ ! -r "$file" ]; then
-    echo "There is no file '$file' that can be read. Usage: $0 FILE" >&2
+    echo "The file '$file' does not exist or can't be read. Usage: $0 FILE" >&2
     exit 2
 fi
 if command -v curl >/dev/null 2>&1; then
@@ -17,10 +17,10 @@ try:
     connection.request("POST", "/validate", open(sys.argv[1], "rb"), headers)
     print(connection.getresponse().read().decode("utf-8", "replace").strip())
 except (OSError, http.client.HTTPException) as error:
-    sys.exit("The validation endpoint does not answer: %s" % error)
+    sys.exit("The validation endpoint does not respond: %s" % error)
 ' "$file") || exit 2
 else
-    echo "Neither curl nor python3 is there to ask http://localhost:5000/validate with." >&2
+    echo "The image has neither curl nor python3 to send the file to http://localhost:5000/validate." >&2
     exit 2
 fi
 printf '%s\n' "$answer"

@@ -13,7 +13,7 @@ prefix_of() {
 
 need() {
     [ -x "$(prefix_of "$1")/bin/python" ] && return
-    echo "conda: there is no environment '$1'; 'conda create -n $1' makes it." >&2
+    echo "conda: there is no environment '$1'; 'conda create -n $1' creates it." >&2
     exit 1
 }
 
@@ -95,7 +95,7 @@ case $subcommand in
                 for prefix in "$root"/envs/*/; do [ -d "$prefix" ] && printf '%-20s %s\n' "$(basename "$prefix")" "${prefix%/}"; done
                 ;;
             --base) echo "$root" ;;
-            *) echo "conda: this stand-in makes environments by 'conda create', not of files." >&2 && exit 1 ;;
+            *) echo "conda: this stand-in creates environments with 'conda create', not from files." >&2 && exit 1 ;;
         esac
         ;;
     shell.*) cat "$root/etc/profile.d/conda.sh" ;;
