@@ -23,8 +23,12 @@ from mleredux._core.plugins import Catalogue
 from mleredux._core.stages.produce import _OWN_FILES
 from mleredux.models import CAUSES, State
 from mleredux.models.events import Known
+from mleredux.models.experiment import Arm, Stop
 from mleredux.plugin.executor import Executor
 from mleredux.plugin.sandbox import Sandbox
+from mleredux_agents.rewards import REWARDS
+from mleredux_audit_findings.study import ARMS
+from mleredux_experiments.results.measures import MEASURES
 from pydantic import TypeAdapter
 
 ROOT = Path(__file__).parents[1]
@@ -191,7 +195,7 @@ def test_the_tables_of_members_are_complete() -> None:
 
 
 def test_lists_name_every_item() -> None:
-    """Files of a run, checks of the conformance kit, markers of tests, and modules of the plugin API."""
+    """Files of a run, checks of the conformance kit, markers of tests, modules of the plugin API, and measures."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
     modules = [module.name for module in pkgutil.iter_modules(plugin.__path__)]
     checks = [name for name in mleredux_testing.__all__ if name.startswith("check_")]
@@ -200,6 +204,10 @@ def test_lists_name_every_item() -> None:
         "docs/reference/plugins.md": [f"| `{name}(" for name in checks],
         "CONTRIBUTING.md": [marker.partition(":")[0] for marker in settings["markers"]],
         "core/src/mleredux/plugin/__init__.py": [f"`{name}`" for name in modules],
+        "docs/how-to/compare.md": [f"`{name}`" for name in MEASURES],
+        "docs/how-to/experiments.md": [f"`{name}" for name in {*Arm.model_fields, *Stop.model_fields} - {"contexts"}],
+        "docs/how-to/reinforcement-learning.md": [f"| `{name}`" for name in REWARDS],
+        "docs/how-to/findings.md": [f"`{name}`" for name in ARMS],
     }
     for page, names in lists.items():
         text = (ROOT / page).read_text()
