@@ -108,7 +108,20 @@ BRITISH = re.compile(
 )
 """Spelling is American, except for the command `analyse` and the state `cancelled`, whose names texts repeat."""
 Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-_FILES = ("*.py", "*.md", "*.toml", "*.tmpl", "*.html", "*.j2", "*.sh", "*.yml", "*.yaml", ".ci/*", "*/src/*.txt")
+_FILES = (
+    "*.py",
+    "*.md",
+    "*.toml",
+    "*.tmpl",
+    "*.html",
+    "*.j2",
+    "*.sh",
+    "*.yml",
+    "*.yaml",
+    ".ci/*",
+    "*/src/*.txt",
+    "examples/*",
+)
 _QUOTED = re.compile(r"(^|/)(LICENSE|test_english\.py|CODE_OF_CONDUCT\.md)$|/golden/")
 _MADE = re.compile(r"^(changes/|docs/reference/api/)")
 """Generated pages, and fragments of the changelog."""
@@ -145,10 +158,19 @@ def _sentences() -> list[tuple[str, str]]:
             texts += [
                 (name, part) for part in re.split(r"\n\s*\n", re.sub(r"\{\{.*?\}\}", "X", prose, flags=re.DOTALL))
             ]
+        elif name.endswith("pyproject.toml"):
+            texts += [
+                (name, text) for text in re.findall(r'^description = "(.+)"', path.read_text("utf-8"), re.MULTILINE)
+            ]
         elif name.endswith(".txt"):
             texts += [(name, re.sub(r"`[^`]*`", "X", part)) for part in re.split(r"\n\s*\n", path.read_text("utf-8"))]
         elif name.endswith(".sh") and "/src/" in name:
             texts += [(name, said) for said in re.findall(r'echo "([^"]+)" >&2', path.read_text(encoding="utf-8"))]
+        elif name.startswith("examples/") and not name.endswith((".py", ".ipynb", ".csv")):
+            comments = re.sub(r"\n *# ?", "\n", path.read_text(encoding="utf-8"))
+            texts += [
+                (name, re.sub(r"`[^`]*`", "X", line)) for line in re.findall(r"(?:#|summary:|^)(.+)", comments, re.M)
+            ]
         elif name.endswith(".py") and "/src/" in name:
             texts += [(f"{name}:{line}", text) for line, text in _strings(ast.parse(path.read_text(encoding="utf-8")))]
     return [(place, " ".join(text.split())) for place, text in texts]

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Secrets come as files and are needed as variables: NAME_FILE=/run/secrets/name becomes NAME. Then the program.
+# Secrets are passed as files but needed as variables: set NAME from NAME_FILE=/run/secrets/name, then start the program.
 set -eu
 
 for name in MLEREDUX_SERVE_TOKEN PGPASSWORD OPENAI_API_KEY ANTHROPIC_API_KEY; do
