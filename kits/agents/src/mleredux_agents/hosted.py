@@ -188,9 +188,8 @@ class _Hosted:
 
     def poll(self) -> Exit | None:
         """Return how the session ended."""
-        if not self._session.finished.is_set():
-            return None
-        return Exit(None, _KILL) if self._killed else Exit(0)
+        end = Exit(None, _KILL) if self._killed else Exit(0)
+        return end if self._session.finished.is_set() else None
 
     def terminate(self) -> None:
         """End the session."""

@@ -149,9 +149,8 @@ def rule_of(reward: str | Callable[[Run], float | None], invalid: float | None =
     try:
         compute = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError):
-        known = ", ".join(REWARDS)
-        hint = f"Use {known}, or specify an installed function that takes a run, as package.module:function."
-        raise MlereduxError(f"There is no reward {reward!r}.", hint=hint) from None
+        hint = "or specify an installed function that takes a run, as package.module:function."
+        raise MlereduxError(f"There is no reward {reward!r}.", hint=f"Use {', '.join(REWARDS)}, {hint}") from None
     return RewardRule(reward, worst, compute)
 
 

@@ -179,9 +179,8 @@ class Attached:
         elif report is None:
             then = "the submission file is being graded as it was then"
         else:
-            then = (
-                f"the submission file was graded as it was: it is {'valid' if report.valid_submission else 'invalid'}"
-            )
+            valid = "valid" if report.valid_submission else "invalid"
+            then = f"the submission file was graded as it was: it is {valid}"
         return f"The session of {self.run.id} has ended{cause}, and {then}."
 
     def time_left(self) -> float:
@@ -229,11 +228,15 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
 
     def close(self) -> None:
         """Cancel the run, unless it has ended."""
+        self.cancel()
+        self._join()
+
+    def cancel(self) -> None:
+        """Cancel the run, unless it has ended, without waiting for it to end."""
         if self._thread.is_alive():
             self.run.ask_to_cancel()
             if (event := stirred.get(self.run.id)) is not None:
                 event.set()
-        self._join()
 
     def wait_until_open(self, slot_timeout: float | None = None, on_delay: Callable[[], object] = lambda: None) -> None:
         """Wait until the sandbox is ready.
@@ -285,6 +288,12 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
             raise self._error
 
 
+def close_sessions() -> None:
+    """Cancel the runs of all sessions that this process has opened, and wait for them to end."""
+    for do in (OpenSession.cancel, OpenSession.close):
+        list(map(do, tuple(_open)))
+
+
 def _execute_apart(run: Run) -> None:
     """Execute the run in a process that outlives this one, and wait for it."""
     plugins = [word for name in current().load for word in ("--plugin", name)]
@@ -323,7 +332,7 @@ def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], o
     pipeline.warm_up()
     slots = pipeline.open_slots()
     # Functions registered with `atexit` are called too late to start threads.
-    threading._register_atexit(lambda: list(map(OpenSession.close, tuple(_open))))  # type: ignore[attr-defined]
+    threading._register_atexit(close_sessions)  # type: ignore[attr-defined]
     return partial(pipeline.execute_run, slots=slots)
 
 

@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -68,7 +69,10 @@ def serving(programs: Path, home: Path, *tasks: str, **env: str) -> Iterator[tup
     places = ["--runs-dir", str(home / "runs"), "--data-dir", str(home / "data"), "--sandbox", "process"]
     environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", **env}
     words = [programs / "mleredux", "openenv", *tasks, "--port", "0", *places]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as server:
+    with (
+        (home / "server.log").open("w") as log,
+        subprocess.Popen(words, stdout=subprocess.PIPE, stderr=log, text=True, env=environment) as server,
+    ):
         try:
             assert server.stdout is not None
             address = re.search(r"http://\S+:\d+", server.stdout.readline())
@@ -183,21 +187,27 @@ def family(number: int) -> list[tuple[str, psutil.Process]]:
     return names
 
 
+STUBBORN = "setsid sh -c 'trap \"\" TERM INT HUP; sleep 600' & kill -STOP $PPID; sleep 600"
+
+
 @pytest.mark.parametrize(
-    ("killed", "command"),
+    ("killed", "how", "command"),
     [
-        ("server", "sleep 600"),
-        ("server", "setsid sh -c 'trap \"\" TERM INT HUP; sleep 600' & kill -STOP $PPID; sleep 600"),
-        ("client", "setsid sleep 600 & sleep 5"),
+        ("server", signal.SIGKILL, "sleep 600"),
+        ("server", signal.SIGKILL, STUBBORN),
+        ("server", signal.SIGTERM, STUBBORN),
+        ("server", signal.SIGHUP, "sleep 600"),
+        ("client", signal.SIGKILL, "setsid sleep 600 & sleep 5"),
     ],
-    ids=["server", "server whose agent ignores signals", "client"],
+    ids=["server", "server whose agent ignores signals", "ended server", "server without terminal", "client"],
 )
 def test_an_episode_whose_server_or_client_is_killed_loses_and_leaves_nothing(
-    programs: Path, tmp_path: Path, killed: str, command: str
+    programs: Path, tmp_path: Path, killed: str, how: signal.Signals, command: str
 ) -> None:
     """No process, and after the next run no file, mount or socket; what the agent wrote and the events are kept.
 
-    A command whose client was killed ends first: only then does OpenEnv notice.
+    A command whose client was killed ends first: only then does OpenEnv notice. A server that can still act ends the
+    command, cancels the run and removes everything itself.
     """
     temporary = tmp_path / "tmp"
     temporary.mkdir()
@@ -209,14 +219,17 @@ def test_an_episode_whose_server_or_client_is_killed_loses_and_leaves_nothing(
     ):
         assert wait_for(lambda: "sleep" in [name for name, _ in family(server.pid)], 300)
         below = [process for name, process in family(server.pid) if killed == "server" or name == "sleep"]
-        (server if killed == "server" else client).kill()
+        (server if killed == "server" else client).send_signal(how)
+        if how is not signal.SIGKILL:
+            server.wait(120)
+            assert {row["status"] for row in store.rows()} == {"cancelled"} and not list(temporary.iterdir())
         if killed == "client":
             assert wait_for(lambda: {row["status"] for row in store.rows()} == {"cancelled"}, 300)
             answers = asked([programs / "python", "-c", WORK, url], programs)
             assert answers["valid"][-1]["valid"], "the server serves others"
         client.kill()
     _, alive = psutil.wait_procs(below, 60)
-    assert not alive
+    assert not alive and "Traceback" not in (tmp_path / "server.log").read_text()
     (number,) = [run_id for run_id in store.ids() if Run(store.path / run_id).spec.seed == 5]
     run = Run(store.path / number)
     assert (run.output_dir / "kept.txt").read_text() == "kept\n"
@@ -227,7 +240,7 @@ def test_an_episode_whose_server_or_client_is_killed_loses_and_leaves_nothing(
     data = ("--data-dir", str(tmp_path / "data"))
     subprocess.run([sys.executable, "-m", "mleredux", *words, *data], check=True, capture_output=True, env=environment)
     status = {row["id"]: row["status"] for row in store.rows()}[number]
-    assert status == ("interrupted" if killed == "server" else "cancelled")
+    assert status == ("interrupted" if killed == "server" and how is signal.SIGKILL else "cancelled")
     assert not list(temporary.iterdir())
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     assert not [path for path in (*Path("/dev/shm").iterdir(), *Path("/tmp").iterdir()) if number in path.name]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -76,12 +77,22 @@ def family(number: int) -> list[tuple[str, psutil.Process]]:
     return lines
 
 
+STUBBORN = "setsid sh -c 'trap \"\" TERM INT HUP; sleep 600' & kill -STOP $PPID; sleep 600"
+
+
 @pytest.mark.parametrize(
-    "command",
-    ["sleep 600", "setsid sh -c 'trap \"\" TERM INT HUP; sleep 600' & kill -STOP $PPID; sleep 600"],
-    ids=["heeds signals", "ignores signals"],
+    ("killed", "how", "command"),
+    [
+        ("vf-eval", signal.SIGKILL, "sleep 600"),
+        ("vf-eval", signal.SIGKILL, STUBBORN),
+        ("vf-eval", signal.SIGTERM, STUBBORN),
+        ("mleredux_bridge_verifiers.toolset", signal.SIGKILL, "setsid sleep 600 & sleep 600"),
+    ],
+    ids=["evaluation", "evaluation whose agent ignores signals", "ended evaluation", "tools"],
 )
-def test_a_rollout_whose_evaluation_is_killed_loses_and_leaves_nothing(tmp_path: Path, command: str) -> None:
+def test_a_rollout_whose_process_is_killed_loses_and_leaves_nothing(
+    tmp_path: Path, killed: str, how: signal.Signals, command: str
+) -> None:
     """No process, and after the next run no file, mount or socket; what the agent wrote and the events are kept."""
     programs, temporary, store = validator("verifiers") / "bin", tmp_path / "tmp", RunStore(tmp_path / "runs")
     temporary.mkdir()
@@ -118,10 +129,12 @@ def test_a_rollout_whose_evaluation_is_killed_loses_and_leaves_nothing(tmp_path:
         try:
             assert wait_for(lambda: "sleep 600" in [line for line, _ in family(program.pid)], 300)
             below = family(program.pid)
+            next(process for line, process in below if killed in line).send_signal(how)
+            program.wait(240)
         finally:
             program.kill()
-    _, alive = psutil.wait_procs([process for _, process in below], 60)
-    assert not alive
+    _, left = psutil.wait_procs([process for _, process in below], 60)
+    assert not left
     (number,) = store.ids()
     run = Run(store.path / number)
     assert (run.output_dir / "kept.txt").read_text() == "kept\n"
@@ -136,7 +149,7 @@ def test_a_rollout_whose_evaluation_is_killed_loses_and_leaves_nothing(tmp_path:
         env={**os.environ, "TMPDIR": str(temporary)},
     )
     status = {row["id"]: row["status"] for row in store.rows()}[number]
-    assert status == "interrupted"
+    assert status == ("interrupted" if killed == "vf-eval" and how is signal.SIGKILL else "cancelled")
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     assert not [path for path in temporary.iterdir() if not path.name.startswith("uv-")]  # a lock that uv keeps
     assert not [path for path in (*Path("/dev/shm").iterdir(), *Path("/tmp").iterdir()) if number in path.name]

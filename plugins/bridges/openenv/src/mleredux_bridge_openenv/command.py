@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 from mleredux import MlereduxError
 from mleredux.plugin.command import Duration, current, data_dir_option, runs_dir_option
@@ -27,16 +29,7 @@ from mleredux_agents import REWARDS, rule_of
 @runs_dir_option
 @data_dir_option
 def command(
-    tasks: tuple[str, ...],
-    host: str,
-    port: int,
-    sessions: int,
-    reward: str,
-    invalid: float | None,
-    sandbox: str | None,
-    time_limit: float | None,
-    runs_dir: str | None,
-    data_dir: str | None,
+    tasks: tuple[str, ...], host: str, port: int, sessions: int, reward: str, invalid: float | None, **places: Any
 ) -> None:
     """Serve TASKs as an OpenEnv environment until interrupted.
 
@@ -53,5 +46,4 @@ def command(
             raise
         problem = "This needs OpenEnv, which is not installed here."
         raise MlereduxError(problem, hint='Install it: `pip install "openenv>=0.10,<0.11"`.') from None
-    places = {"sandbox": sandbox, "time_limit": time_limit, "runs_dir": runs_dir, "data_dir": data_dir}
     serve(tasks, reward=reward, invalid=invalid, places=places, host=host, port=port, sessions=sessions)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import signal
 import socket
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -10,12 +13,13 @@ from typing import Any
 import click
 import uvicorn
 from mleredux.errors import MlereduxError, file_errors
-from mleredux_agents import fair_share
+from mleredux_agents import close_sessions, fair_share
 from openenv.core.env_server.http_server import create_fastapi_app
 from openenv.core.env_server.types import State
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocketDisconnect
 
 from mleredux_bridge_openenv.environment import TaskAction, TaskEnvironment, TaskObservation
 
@@ -38,31 +42,39 @@ class SameOrigin:
         """Handle a request."""
         headers = dict(scope.get("headers", ()))
         origin = headers.get(b"origin")
+        left = (RuntimeError, WebSocketDisconnect) if scope["type"] == "websocket" else ()
         if origin is None or origin.partition(b"://")[2] == headers.get(b"host"):
-            await self._app(scope, receive, send)
+            with contextlib.suppress(*left):  # OpenEnv also answers clients that have left
+                await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
             await PlainTextResponse("Pages of other sites can't use this server.", 403)(scope, receive, send)
 
 
-def serve(
-    tasks: Sequence[str],
-    *,
-    reward: str,
-    invalid: float | None,
-    places: Mapping[str, Any],
-    host: str,
-    port: int,
-    sessions: int,
-) -> None:
-    """Serve tasks until the process is interrupted; for arguments see `TaskEnvironment`.
+class Server(uvicorn.Server):
+    """A server that cancels all episodes when it ends, because it waits for the commands that they run."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop accepting requests, and close all connections."""
+        cancelling = asyncio.create_task(asyncio.to_thread(close_sessions))
+        await super().shutdown(sockets)
+        await cancelling
+
+
+def serve(tasks: Sequence[str], *, host: str, port: int, sessions: int, places: Mapping[str, Any], **rule: Any) -> None:
+    """Serve tasks until the process is interrupted.
+
+    Args:
+        tasks, places: As in `TaskEnvironment`.
+        sessions: Maximum number of concurrent sessions.
+        rule: The arguments `reward` and `invalid` of `TaskEnvironment`.
 
     Raises:
         MlereduxError: The port can't be used.
     """
     shared = {"limits": fair_share(sessions), **places}
-    make = partial(TaskEnvironment, tasks, reward=reward, invalid=invalid, places=shared)
+    make = partial(TaskEnvironment, tasks, places=shared, **rule)
     app = create_fastapi_app(make, TaskAction, TaskObservation, max_concurrent_envs=sessions, state_cls=State)
     app.add_middleware(SameOrigin)
     if host in _LOOPBACK:
@@ -70,4 +82,6 @@ def serve(
     with file_errors(MlereduxError, f"Port {port} of {host} can't be used", "Choose another one with --port."):
         listening = socket.create_server((host, port))
     click.echo(f"OpenEnv clients can use {', '.join(tasks)} at http://{host}:{listening.getsockname()[1]}")
-    uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+    server = Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=10))
+    signal.signal(signal.SIGHUP, server.handle_exit)
+    server.run(sockets=[listening])
