@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -44,6 +46,28 @@ def test_a_strong_honest_feature_is_no_leak(make_toy: Any, tmp_path: Path) -> No
     for frame, label in ((toy.train, toy.train["label"]), (toy.test, toy.label)):
         frame["measure"] = frame["measure"] + 2 * label  # tells nine of ten rows
     assert toy.audit().findings == ()
+
+
+@pytest.mark.parametrize(("rows", "classes", "regression"), [(1400, 8, False), (300, 2, False), (480, 5, True)])
+def test_none_of_many_honest_features_is_a_leak_by_chance(
+    make_toy: Any, tmp_path: Path, rows: int, classes: int, regression: bool
+) -> None:
+    """In small samples, the most extreme of many features loses skill, or is about as rare as what is reported."""
+    for seed in range(2):
+        toy = make_toy(tmp_path / str(seed), seed, rows=rows, classes=classes, regression=regression)
+        rng = np.random.default_rng(seed)
+        for name, label in (("train", toy.train["label"].to_numpy()), ("test", toy.label)):
+            codes = np.argsort(np.argsort(label)) * classes // len(label) if regression else label
+            columns = {}
+            for number in range(60):
+                other = rng.integers(classes, size=len(codes))
+                columns[f"feature {number}"] = np.where(rng.random(len(codes)) < 0.3, codes, other) + rng.random(
+                    len(codes)
+                )
+                rare = (codes == number % classes) & (rng.random(len(codes)) < 0.045)
+                columns[f"pixel {number}"] = rare * rng.integers(1, 9, len(codes))
+            setattr(toy, name, pd.concat([getattr(toy, name), pd.DataFrame(columns)], axis=1))
+        assert toy.audit().findings == ()
 
 
 def test_ids_that_occur_on_both_sides_by_accident_are_no_leak(make_toy: Any, tmp_path: Path) -> None:

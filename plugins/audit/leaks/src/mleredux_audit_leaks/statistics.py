@@ -53,14 +53,18 @@ class Labels:
         return hot
 
 
-def skill(truth: Labels, predicted: Floats) -> float:
+def skill(truth: Labels, predicted: Floats, known: Labels | None = None) -> float:
     """Return 1 for a perfect prediction and 0 for the best constant one, from accuracy for classes and R² for
-    numbers."""
+    numbers.
+
+    Args:
+        known: The labels that predictions of classes are learned from, whose distribution may differ by chance.
+    """
     y = truth.values
     if truth.kind == "number":
         spread = float(((y - y.mean()) ** 2).sum())
         return 1 - float(((y - predicted) ** 2).sum()) / spread if spread > 0 else 0.0
-    share = float(np.bincount(y.astype(int)).max()) / len(y)
+    share = float(np.bincount((known or truth).values.astype(int)).max()) / len((known or truth).values)
     return (float((np.minimum(y, MOST_CLASSES - 1) == predicted).mean()) - share) / (1 - share) if share < 1 else 0.0
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import partial
+from statistics import NormalDist
 
 import numpy as np
 import pandas as pd
@@ -63,8 +64,8 @@ def check_columns(
                 effect = _judge(frame[name].iloc[picked], values, labels, alike, len(names), seed)
                 effect = effect or _pooled(name, frame[name].iloc[picked], labels, target, known, len(names))
                 if effect and predictions and effect[2].value < 1:
-                    exact = _separates(frame[name].iloc[picked], labels)
-                    effect = ("medium", "identifies", effect[2]) if exact else None
+                    exact = "medium", "identifies", effect[2]
+                    effect = exact if _separates(frame[name].iloc[picked], labels) else None
                 if effect:
                     severity, relation, statistic = effect
                     yield AuditFinding(
@@ -82,8 +83,7 @@ def _count(
 ) -> Iterator[AuditFinding]:
     """Yield a finding if the length of a list predicts the number of words in a target value."""
     words = Labels("number", np.array([float(len(str(value).split())) for value in values]))
-    judged = column_skill(column.reset_index(drop=True), words, least=MEDIUM, seed=seed)
-    if judged:
+    if judged := column_skill(column.reset_index(drop=True), words, least=MEDIUM, seed=seed):
         yield AuditFinding(
             kind="column",
             severity="medium",
@@ -108,9 +108,8 @@ def _judge(
     if len(set(cells)) < 2:
         return None
     if labels.kind == "text":
-        if equal >= 0.5 and len(cells) >= 8:
-            return ("high" if equal >= HIGH else "medium"), "nearly is", share(threshold=0.5)
-        return None
+        nearly = ("high" if equal >= HIGH else "medium"), "nearly is", share(threshold=0.5)
+        return nearly if equal >= 0.5 and len(cells) >= 8 else None
     pairs = len(set(zip(cells, values, strict=True)))
     distinct = len(set(cells))
     if labels.kind == "class" and pairs == distinct == len(set(values)) and rarity <= usual:
@@ -152,7 +151,7 @@ def _pooled(
             cells = np.concatenate([cells, normal_values(train.table.frame[name]).to_numpy(dtype=object)])
             values = np.concatenate([values, train.labels.values])
             break
-    if len(cells) < 10:
+    if labels.kind != "class" or len(cells) < 10:
         return None
     return _one_sided(cells.astype(str), Labels(labels.kind, values), CHANCE - math.log10(tried))
 
@@ -160,8 +159,6 @@ def _pooled(
 def _one_sided(cells: np.ndarray, labels: Labels, usual: float) -> tuple[str, str, Statistic] | None:
     """Return severity, effect and statistic if the minority of rows without a column's usual value are all of one
     class; else None."""
-    if labels.kind != "class":
-        return None
     common, counts = np.unique(cells, return_counts=True)
     if counts.max() < 0.5 * len(cells) or counts.max() == len(cells):
         return None
@@ -171,12 +168,10 @@ def _one_sided(cells: np.ndarray, labels: Labels, usual: float) -> tuple[str, st
         return None
     of_class, size, n = int((labels.values == classes[0]).sum()), int(rare.sum()), len(cells)
     chance = (_log_choose(of_class, size) - _log_choose(n, size)) / math.log(10)
-    if chance > usual:
+    covered, least = size / of_class, 0.05 - NormalDist().inv_cdf(10**usual) * math.sqrt(0.05 * 0.95 / of_class)
+    if chance > usual or covered < least:
         return None
-    covered = size / of_class
-    if covered < 0.05:
-        return None
-    figure = Statistic(name="share of one class identified", value=covered, baseline=0.0, threshold=0.05)
+    figure = Statistic(name="share of one class identified", value=covered, baseline=0.0, threshold=least)
     return ("high" if covered >= 0.2 else "medium"), "identifies, by values other than the most frequent one,", figure
 
 
@@ -190,7 +185,7 @@ LEAST_ROWS = 100
 MOST_TRAIN_COLUMNS = 300
 ROWS_A_BIN = 25
 LEAST_GROUPS = 20
-_RANGES = 5
+_RANGES, _VIEWS = 5, 3
 _SHIFTED = 0.5
 """Share of test rows whose values are distributed differently from training; beyond it, the test set is a different
 population."""
@@ -206,7 +201,7 @@ def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], 
         for train in known:
             names = [name for name in train.features if name in joint.table.frame and name not in truth.id_columns]
             rng = np.random.default_rng(seed)
-            ours, theirs = (_some(len(frame), rng) for frame in (train.table.frame, joint.table.frame))
+            ours, theirs = (np.sort(rng.permutation(len(side.table.frame))[:ROWS]) for side in (train, joint))
             if min(len(ours), len(theirs)) < LEAST_ROWS:
                 continue
             values = train.labels.take(ours), train.target.labels.take(joint.rows[theirs])
@@ -217,13 +212,15 @@ def check_train_columns(truth: Truth, joined: list[Joined], known: list[Known], 
                     continue
                 lost = [_skills(a, b, labels, test_labels) for a, b in _codes(*columns)]
                 inside, outside = max(lost, key=lambda skills: skills[0] - skills[1], default=(0.0, 0.0))
-                if inside - outside >= LOST and outside < inside / 2:
+                tried = len(names) * len(known) * _VIEWS
+                least = max(LOST, _lost_by_chance((inside, outside), labels, test_labels, tried))
+                if inside - outside >= least and outside < inside / 2:
                     yield AuditFinding(
                         kind="column",
                         severity="medium",
                         message=f"Column {name!r} predicts {train.target.name!r} in {train.table.name}, but not in "
                         f"{joint.table.name}: it may be filled after the target is known.",
-                        statistic=Statistic(name="skill in training", value=inside, baseline=outside, threshold=LOST),
+                        statistic=Statistic(name="skill in training", value=inside, baseline=outside, threshold=least),
                         figures={"training rows": len(ours), "test rows": len(theirs)},
                         examples=(f"{train.table.name}: {name}",),
                     )
@@ -235,10 +232,6 @@ def _of_groups(ours: pd.Series, theirs: pd.Series) -> bool:
     values = ours.unique()
     repeated = LEAST_GROUPS <= len(values) <= len(ours) / 2
     return bool(repeated and theirs.nunique() > 1 and theirs.isin(values).mean() < _SHIFTED)
-
-
-def _some(count: int, rng: np.random.Generator) -> Ints:
-    return np.sort(rng.permutation(count)[:ROWS])
 
 
 def _classes(ours: Labels, theirs: Labels) -> tuple[Labels, Labels]:
@@ -257,7 +250,15 @@ def _skills(ours: Ints, theirs: Ints, labels: Labels, test_labels: Labels) -> tu
     if not constant and 1 - np.minimum(*shares).sum() > _SHIFTED:
         return 0.0, 0.0
     predicted: Floats = transfer(ours, labels, theirs)
-    return lookup_skill(ours, labels), max(skill(test_labels, predicted), 0.0)
+    return lookup_skill(ours, labels), max(skill(test_labels, predicted, labels), 0.0)
+
+
+def _lost_by_chance(skills: tuple[float, float], labels: Labels, test_labels: Labels, tried: int) -> float:
+    """Return the loss of skill, from training to test, that one of several columns hardly reaches by chance."""
+    share = float(np.bincount(labels.values.astype(int)).max() / len(labels.values))
+    hits = zip((share + skill * (1 - share) for skill in skills), (labels, test_labels), strict=True)
+    error = math.sqrt(sum(hit * (1 - hit) / len(known.values) for hit, known in hits))
+    return -NormalDist().inv_cdf(10**CHANCE / tried) * error / max(1 - share, 1e-9)
 
 
 def _codes(ours: pd.Series, theirs: pd.Series) -> Iterator[tuple[Ints, Ints]]:
