@@ -32,6 +32,7 @@ def write_run(folder: Path, task: str, agent: str, seed: int, score: float | Non
         **{f"{one}_medal": one == medal for one in MEDALS}, "above_median": (score or 0) > 0.5,
         "submission_exists": score is not None, "valid_submission": score is not None, "is_lower_better": False,
         "task_version": "1", "metric": "accuracy", "percentile": score and 100 * score,
+        "created_at": "2026-11-22T12:00:10Z", "submission_path": "output/submission.csv",
     }  # fmt: skip
     ended = {"stage": "running", "status": "finished", "outcome": {"seconds": 600.0, "exit_code": 0}}
     state = {"state": "failed", "cause": "agent_crashed"} if score is None else {"state": "done", "cause": None}

@@ -57,6 +57,8 @@ def write_run(
         "submission_exists": score is not None,
         "valid_submission": score is not None,
         "is_lower_better": False,
+        "created_at": "2026-11-22T12:00:10Z",
+        "submission_path": "output/submission.csv",
         "task_version": version,
         "metric": "accuracy",
         "percentile": None if score is None else 100 * score,

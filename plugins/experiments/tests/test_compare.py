@@ -224,6 +224,24 @@ def test_bad_input_gets_a_sentence(add_run: AddRun, mleredux: Callable[..., Any]
     assert "which can't be read (AttributeError)." in mleredux("leaderboard").stderr
 
 
+def test_a_damaged_report_is_no_failure_of_its_agent(
+    add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path
+) -> None:
+    sound = json.loads((add_run("a", "x", 0, score=0.9, medal="gold") / "report.json").read_text())
+    texts = ["{", "{}", "[]", "null", "", "[" * 100_000]
+    texts += [json.dumps({key: value for key, value in sound.items() if key != name}) for name in ("score", "metric")]
+    changes = [{"score": "x"}, {"submission_exists": None}, {"gold_threshold": [1]}, {"ledger": 7}, {"verdict": "ok"}]
+    texts += [json.dumps({**sound, **change}) for change in changes]
+    damaged = {add_run("a", "x", seed + 1, score=0.9, medal="gold"): text for seed, text in enumerate(texts)}
+    for run, text in damaged.items():
+        (run / "report.json").write_text(text)
+    (missing := add_run("a", "x", 90)).joinpath("report.json").unlink()
+    results = runs_below(tmp_path / "runs")
+    assert [row.seed for row in results.rows] == [0] and results.rows[0].medal == "gold"
+    assert {left.run for left in results.left} == {run.name for run in (*damaged, missing)}
+    assert "which can't be read (ValidationError)" in mleredux("leaderboard").stderr
+
+
 def test_what_is_left_out_is_told_once_and_of_the_runs_asked_for_only(
     add_run: AddRun, mleredux: Callable[..., Any], tmp_path: Path
 ) -> None:

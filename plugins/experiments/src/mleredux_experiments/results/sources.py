@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux.errors import NotFound
-from mleredux.models.base import parse
+from mleredux.models import Report
+from mleredux.models.base import parse, read
 from mleredux.models.formats import short_reference
 from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
 from mleredux.plugin.command import current
@@ -155,20 +156,19 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     record = _object(place + "run.json")
     ending = _ending(place + "events.jsonl")
     try:
-        report = _object(place + "report.json")
+        report = read(Report, _object(place + "report.json")).model_dump()
     except FileNotFoundError:
+        if ending.status == "done":
+            raise
         report = {}
     versions: tuple[Version, ...] = ()
-    if report:
-        with suppress(FileNotFoundError):
-            versions = tuple(
-                Version(float(version["seconds"]), _number(version["score"]), bool(version["valid"]))
-                for version in parse(content(place + SCORES_FILE))
-            )
-    trace = validation = None
-    if rollouts:
-        trace = read_rollout(place + "rollout.json")
-        versions, validation = with_rollout(trace, versions)
+    with suppress(FileNotFoundError):
+        versions = tuple(
+            Version(float(version["seconds"]), _number(version["score"]), bool(version["valid"]))
+            for version in parse(content(place + SCORES_FILE))
+        )
+    trace = read_rollout(place + "rollout.json") if rollouts else None
+    versions, validation = with_rollout(trace, versions)
     row = row_of(record["spec"], report, ending, record.get("use"))
     row = replace(row, versions=versions, validation=validation, findings=() if rollouts else None)
     with suppress(FileNotFoundError):
