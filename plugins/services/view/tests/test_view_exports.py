@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import RunStore
 from mleredux_support.commands import mleredux
+from mleredux_view.links import served
 from mleredux_view.local import LocalSource
+from mleredux_view.site import answer, make_site
 from mleredux_view.source import RunQuery
+from mleredux_view.visit import Declared, Shown, Visit
+from starlette.testclient import TestClient
 
 pytestmark = pytest.mark.chromium
 
@@ -119,6 +126,36 @@ def test_a_damaged_file_of_labels_hides_no_run(make_run: Any, tmp_path: Path, ki
     make_run(tmp_path, 0)
     LABELS[kind](tmp_path / "labels.json")
     assert [row["labels"] for row in LocalSource(RunStore(tmp_path)).runs(RunQuery()).rows] == [{}]
+
+
+def test_the_stream_of_a_run_that_is_deleted_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mleredux_view.site._POLL_SECONDS", 0.0)
+    source = LocalSource(RunStore(tmp_path))
+    answered = TestClient(make_site(lambda _request: source)).get("/live?run=deleted&since=1")
+    assert (answered.status_code, answered.text) == (200, "retry: 2000\n\n")
+
+
+def test_a_page_that_fails_keeps_nothing_of_what_it_read(tmp_path: Path) -> None:
+    class Content:
+        """Stands for the content of a large file."""
+
+    contents = []
+
+    def fail(visit: Visit) -> Shown:
+        content = Content()
+        contents.append(weakref.ref(content))
+        try:
+            raise ValueError("it is not JSON")
+        except ValueError as error:
+            raise MlereduxError(f"{visit.path} is damaged.") from error
+
+    visit = Visit(LocalSource(RunStore(tmp_path)), {}, {}, served(""))
+    gc.disable()
+    try:
+        assert answer(Declared("", fail, "GET"), visit).status_code == 409
+        assert contents[0]() is None, "memory would grow with each request until cycles are collected"
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("file", ["run.json", "report.json", "events.jsonl"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import cache, partial
 from http import HTTPStatus
@@ -40,6 +40,7 @@ STATIC = HERE / "static"
 _POLL_SECONDS = 1.0
 _STREAM_POLLS = 300
 _FIELDS = 2_000
+_VARY = {"Vary": "HX-Request"}
 _KEPT = {"Cache-Control": "private, max-age=3600"}
 
 
@@ -146,24 +147,28 @@ async def _answer(
 def answer(target: Declared, visit: Visit) -> Response:
     """Return the response for a page; errors are pages too, and a refused form is shown again with the values that were
     entered."""
-    vary = {"Vary": "HX-Request"}
     try:
         shown = target.function(visit)
-        return shown if isinstance(shown, Response) else HTMLResponse(rendered(shown, visit), shown.status, vary)
-    except MlereduxError as failure:
-        error = failure
-    except Exception as failure:  # a plugin's template may raise anything
+        return shown if isinstance(shown, Response) else HTMLResponse(rendered(shown, visit), shown.status, _VARY)
+    except MlereduxError as error:
+        return _problem_page(target, visit, error)
+    except Exception as error:  # a plugin's template may raise anything
         if target.registered is None:
             raise
-        error = target.registered.failed(failure)
+        return _problem_page(target, visit, target.registered.failed(error))
+
+
+def _problem_page(target: Declared, visit: Visit, error: MlereduxError) -> Response:
+    """Return the response for an error, which is not kept in the frames of its own traceback: they may hold a large
+    file."""
     status = 404 if isinstance(error, NotFound) else 409
     again = _page_of_form(visit, error) if target.method == "POST" else None
     if again is None:
-        return HTMLResponse(rendered(Shown("problem.html.j2", {"problem": error}), visit), status, vary)
+        return HTMLResponse(rendered(Shown("problem.html.j2", {"problem": error}), visit), status, _VARY)
     page = answer(*again)
     if page.status_code != HTTPStatus.OK or not isinstance(page, HTMLResponse):
         return page
-    return HTMLResponse(refilled(bytes(page.body).decode(), visit.path, visit.form), status, vary)
+    return HTMLResponse(refilled(bytes(page.body).decode(), visit.path, visit.form), status, _VARY)
 
 
 def _page_of_form(visit: Visit, error: MlereduxError) -> tuple[Declared, Visit] | None:
@@ -171,8 +176,7 @@ def _page_of_form(visit: Visit, error: MlereduxError) -> tuple[Declared, Visit] 
     if visit.back is None:
         return None
     path, query = visit.back
-    match = find_page(all_pages(visit.also), "/" + unquote(path).removeprefix(visit.link()))
-    if match is None:
+    if (match := find_page(all_pages(visit.also), "/" + unquote(path).removeprefix(visit.link()))) is None:
         return None
     target, parts = match
     return target, replace(visit, parts=parts, query=query, path=path, problem=error)
@@ -215,12 +219,13 @@ async def _live(source_of: Callable[[Request], Source], request: Request) -> Res
     async def messages() -> AsyncIterator[str]:
         nonlocal before
         yield "retry: 2000\n\n"
-        for _ in range(_STREAM_POLLS):  # the browser then reconnects, so that its access is checked again
-            if await request.is_disconnected():
-                return
-            await asyncio.sleep(_POLL_SECONDS)
-            now = await run_in_threadpool(source.version, run_id)
-            yield f"event: changed\ndata: {now}\n\n" if now != before else ": nothing\n\n"
-            before = now
+        with suppress(MlereduxError):  # the run was deleted, or is damaged
+            for _ in range(_STREAM_POLLS):  # the browser then reconnects, so that its access is checked again
+                if await request.is_disconnected():
+                    return
+                await asyncio.sleep(_POLL_SECONDS)
+                now = await run_in_threadpool(source.version, run_id)
+                yield f"event: changed\ndata: {now}\n\n" if now != before else ": nothing\n\n"
+                before = now
 
     return StreamingResponse(messages(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from mleredux.models.formats import size
@@ -52,13 +53,11 @@ def raw(visit: Visit) -> Response:
     permissions."""
     run, path = visit.run, visit.text("path")
     name = _own_name(path)
-    try:
-        file = open_below(run.path, os.fsdecode(name)) if name else None
-    except OSError:
-        file = None
-    if file is None:
-        raise missing(f"file {path[:200]!r} in run {run.id}")
-    return sent(file, path.rpartition("/")[2], IMAGES.get(path[path.rfind(".") :].lower()))
+    with suppress(OSError):
+        if name:
+            file = open_below(run.path, os.fsdecode(name))
+            return sent(file, path.rpartition("/")[2], IMAGES.get(path[path.rfind(".") :].lower()))
+    raise missing(f"file {path[:200]!r} in run {run.id}")
 
 
 def _own_name(path: str) -> bytes | None:
