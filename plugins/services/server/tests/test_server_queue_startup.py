@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from mleredux._core.plugins import Catalogue
 from mleredux._core.store import Run, RunStore
+from mleredux.errors import SandboxError
 from mleredux.models import Cause, Limits, State
 from mleredux_server.accounts.accounts import make_user
 from mleredux_server.accounts.security import Caller
@@ -287,10 +288,11 @@ def _copies(store: RunStore, run: Run, count: int) -> None:
     [sqlite3.OperationalError("database is locked"), ConnectionResetError("by the database"), MemoryError()],
     ids=["locked", "connection", "memory"],
 )
-def test_the_clean_up_at_the_start_is_repeated_until_the_database_responds(
+def test_the_clean_up_is_repeated_even_if_the_database_does_not_respond(
     service: Service, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    monkeypatch.setattr(dispatcher, "_SWEEP_AGAIN", 0.01)
+    for name in ("_SWEEP_AGAIN", "_SWEEP_EVERY"):
+        monkeypatch.setattr(dispatcher, name, 0.01)
     left = service.settings.state_dir / TRASH / "of-a-deleted-run"
     left.mkdir(parents=True)
     failed = 0
@@ -303,10 +305,38 @@ def test_the_clean_up_at_the_start_is_repeated_until_the_database_responds(
             raise error
 
     event.listen(service.database.engine, "before_cursor_execute", fail)
-    sweeping = threading.Thread(target=dispatcher.Dispatcher(service)._sweep)
+    server, deadline = dispatcher.Dispatcher(service), time.monotonic() + 60
+    sweeping = threading.Thread(target=server._sweep)
     sweeping.start()
+    for _ in range(2):
+        while left.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        left.mkdir()
+    server._stopping.set()
     sweeping.join(60)
-    assert not sweeping.is_alive() and failed == 3 and not left.exists()
+    assert not sweeping.is_alive() and failed == 3
+
+
+@pytest.mark.parametrize("responds", [True, False])
+def test_leftovers_of_a_run_that_is_cancelled_while_its_sandbox_does_not_respond_are_removed_later(
+    service: Service, monkeypatch: pytest.MonkeyPatch, responds: bool
+) -> None:
+    run, suspected = new(service), list[tuple[str, tuple[str, str] | None]]()
+    run.enter(State.PREPARING)
+    run.ask_to_cancel()
+    with service.database.writing() as session:
+        session.execute(update(Job).where(Job.id == run.id).values(state="started"))
+
+    def swept(_owner: str, _alive: Callable[[str], bool]) -> list[str]:
+        if not responds:
+            raise SandboxError("The engine does not respond.")
+        return []
+
+    monkeypatch.setattr(service.catalogue.sandbox(run.spec.sandbox), "sweep", swept)
+    jobs = Jobs(service, Tally(), lambda name: suspected.append((name, state_of(service, run.id))))
+    assert jobs.follow(Started(run.id, "run", 1, now(), None, None, outcome={}), ours=False)
+    assert suspected == ([] if responds else [("process", ("ended", "cancelled"))]), "only an ended run is swept"
 
 
 @pytest.mark.parametrize("place", ["at the start", "after a worker", "after an attempt"])

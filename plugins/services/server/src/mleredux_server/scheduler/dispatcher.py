@@ -37,7 +37,8 @@ _LOG = structlog.get_logger()
 _TICK = 0.5
 _LOOK_AGAIN = 5.0
 """Seconds between reads of the queue if there is no notification, since other programs free slots too."""
-_SWEEP_AGAIN = 10.0
+_SWEEP_EVERY, _SWEEP_AGAIN = 600.0, 10.0
+"""Seconds between two clean-ups, and until the next if one failed."""
 _REST, _LONGEST_REST = 3.0, 1.0
 """After a round, the dispatcher sleeps for the round's duration times this factor, up to a maximum: even with a long
 queue, most of the process's time is available for responses."""
@@ -107,14 +108,14 @@ class Dispatcher:
         return self._remote.largest() if self._remote is not None else None
 
     def _sweep(self) -> None:
-        """Clean up, retrying until this succeeds, since a database or a sandbox may not respond at startup."""
-        swept = False
-        while not swept and not self._stopping.is_set():
+        """Clean up again and again: a run may end while its sandbox, which has its container, does not respond."""
+        while not self._stopping.is_set():
+            swept = False
             try:
                 swept = sweep(self._service)
-            except Exception as error:  # leftovers would not be found before the next start
-                _LOG.error("the clean-up at the start failed and will be retried", exc_info=error)
-            self._stopping.wait(0.0 if swept else _SWEEP_AGAIN)
+            except Exception as error:  # a database that does not respond
+                _LOG.error("the clean-up failed and will be retried", exc_info=error)
+            self._stopping.wait(_SWEEP_EVERY if swept else _SWEEP_AGAIN)
 
     def _run(self) -> None:
         while not self._stopping.is_set():

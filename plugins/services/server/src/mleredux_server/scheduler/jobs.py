@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -185,6 +186,7 @@ class Jobs:
 
     def _leave_run(self, job: Started, run: Run, facts: Facts) -> bool:
         """Handle a job that is no longer running: end it, queue it again, or give it up."""
+        swept = True
         if (why := self._temporary_cause(job, run, facts)) is not None and _reopened(run):
             self._broke(run.spec.sandbox)
             self._queue_again(job, 0, facts_of(run), why)
@@ -204,7 +206,7 @@ class Jobs:
                 cause, message = Cause.ENVIRONMENT_BROKE, _workers_died(job, attempts)
             if not run.give_up(cause, message):
                 return False
-            self._sweep(run)
+            swept = self._sweep(run)
             facts = facts_of(run)
         used = (job.outcome or {}).get("disk_mb")
         if used is None:
@@ -224,7 +226,7 @@ class Jobs:
             stop_queued(self._service, spent)
         elif run.spec.experiment is not None:
             self._rules.submit(self._apply_sequential_rule, run.spec.experiment)
-        if facts.cause == Cause.ENVIRONMENT_BROKE:
+        if facts.cause == Cause.ENVIRONMENT_BROKE or not swept:  # now that its job has ended, its leftovers are removed
             self._broke(run.spec.sandbox)
         return True
 
@@ -281,14 +283,14 @@ class Jobs:
             end_damaged(session, job.id, reason)
         self._tally.ended["run", "failed"] += 1
 
-    def _sweep(self, run: Run) -> None:
-        """Clean up leftovers of a job's workers in the sandbox."""
+    def _sweep(self, run: Run) -> bool:
+        """Clean up leftovers of a job's workers in the sandbox; return whether it responded."""
         service = self._service
-        try:
+        with suppress(MlereduxError):
             list(service.catalogue.sandbox(run.spec.sandbox).sweep(service.store.owner, lambda other: other != run.id))
             service.store.close_disks(lambda other: other != run.id)
-        except MlereduxError as error:
-            _LOG.warning("a sandbox can't be cleaned up", run=run.id, reason=str(error))
+            return True
+        return False
 
     def _follow_other(self, job: Started, ours: bool) -> bool:
         folder = self._service.job_dir(job.kind, job.id)
