@@ -113,7 +113,7 @@ def connect(cls: type[APIClient] | None = None) -> APIClient:
         # The version is requested with a short time limit: a dead engine must not block a user.
         version = docker.APIClient(**arguments, timeout=10).version()["ApiVersion"]
         return (cls or docker.APIClient)(**arguments, version=version, timeout=_CALL_SECONDS)
-    except (docker.errors.DockerException, OSError, ValueError, ImportError) as error:
+    except (docker.errors.DockerException, OSError, ValueError, KeyError, ImportError) as error:
         why, hint = _explained(error)
         raise SandboxError(f"The Docker engine can't be reached at {where}: {why}.", hint=hint) from error
 
@@ -130,12 +130,13 @@ def _explained(error: BaseException) -> tuple[str, str]:
         cause = cause.__cause__ or cause.__context__
     if isinstance(error, docker.errors.TLSParameterError) or type(error) is OSError:
         return f"its certificates are missing ({reason(error)})", _CERTIFY
-    addressed = isinstance(error.__cause__ or error, requests.RequestException)
-    return reason(error), _START if addressed else _CORRECT
+    return reason(error), _START if isinstance(error.__cause__ or error, requests.RequestException) else _CORRECT
 
 
 def reason(error: BaseException) -> str:
     """Return the engine's error message on one line."""
+    if isinstance(error, KeyError):  # docker's client expects some fields
+        return f"its response lacks {error}"
     text = getattr(error, "explanation", None) or str(error) or type(error).__name__
     line = " ".join(str(text).split()).rstrip(".")
     return line if len(line) <= 600 else line[:600] + "…"
@@ -149,7 +150,7 @@ def engine_errors(what: str, hint: str | None = None) -> Iterator[None]:
 
     try:
         yield
-    except (docker.errors.DockerException, requests.RequestException) as error:
+    except (docker.errors.DockerException, requests.RequestException, KeyError) as error:
         why = reason(error)
         if "could not select device driver" in why:
             why, hint = "the engine has no toolkit for GPUs, and there is no CDI specification", _EQUIP
@@ -166,10 +167,9 @@ def find_record(client: APIClient, name: str) -> dict[str, Any] | None:
     """Return the engine's record of an image, or None if it does not exist."""
     import docker
 
-    try:
+    with contextlib.suppress(docker.errors.ImageNotFound):
         return client.inspect_image(name)  # type: ignore[no-any-return, no-untyped-call]
-    except docker.errors.ImageNotFound:
-        return None
+    return None
 
 
 def list_files(client: APIClient, image: str, user: tuple[int, int]) -> str:

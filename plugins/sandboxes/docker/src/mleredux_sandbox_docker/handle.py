@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from docker import APIClient
 
 _LOG_SECONDS = 60
+_ANSWER_SECONDS, _REMOVE_SECONDS = 15, 120
+"""How long requests about a container may take: a silent engine must not block the supervisor of a running agent."""
 _MEASURE_SECONDS = 0.5
 _PATIENCE = 3600.0
 _GONE = Exit(code=None, signal=9)
@@ -39,7 +41,7 @@ class DockerHandle:
     """
 
     def __init__(self, client: APIClient, container: str, log: Path, offset: int, noted: Path) -> None:
-        self._client = client
+        self._client, client.timeout = client, _ANSWER_SECONDS
         self._exit: Exit | None = None
         self._closed = self._signaled = False
         self.waiting_for: str | None = None
@@ -124,6 +126,7 @@ class DockerHandle:
             self._follower.join(_LOG_SECONDS)
         finally:
             self.poll()
+            self._client.timeout = _REMOVE_SECONDS
             try:
                 remove(self._client, self.id)
             except SandboxError:  # it is removed later by its labels
@@ -135,14 +138,9 @@ class DockerHandle:
             raise SandboxError("The agent's container ended because the Docker engine stopped.")
 
     def _state(self) -> dict[str, Any]:
-        import docker
-
-        with engine_errors(f"The state of container {self.id[:12]} can't be read"):
-            try:
-                state: dict[str, Any] = self._client.inspect_container(self.id)["State"]
-            except docker.errors.NotFound:
-                return {}
-        return state
+        with engine_errors(f"The state of container {self.id[:12]} can't be read"), ignore_missing():
+            return dict(self._client.inspect_container(self.id)["State"])
+        return {}
 
     def _signal(self, name: str) -> None:
         if self._closed:
