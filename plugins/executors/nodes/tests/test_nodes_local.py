@@ -163,7 +163,7 @@ def test_an_object_store_that_never_responds_is_not_asked_forever(toy: Any, monk
     assert {(run.state, run.log.state.message) for run in runs} == {("failed", "The object store does not respond.")}
 
 
-def test_a_run_that_an_object_store_refuses_for_good_fails_at_once_and_alone(toy: Any, monkeypatch: Any) -> None:
+def test_a_run_that_an_object_store_permanently_refuses_fails_at_once_and_alone(toy: Any, monkeypatch: Any) -> None:
     monkeypatch.setattr(remote_runs, "_PAUSE_SECONDS", 0.1)
     runs = [toy.new() for _ in range(3)]
 

@@ -91,8 +91,8 @@ class RemoteRuns:
     def _submit_all(self, runs: list[Run], patient_until: float) -> list[Run]:
         """Submit runs to the executor; return, in another order, those that the object store did not accept now.
 
-        Refused runs are marked as failed before the error is raised. A run that the store refuses for good, for example
-        because there is no such bucket, fails alone.
+        Refused runs are marked as failed before the error is raised. A run that the store permanently refuses, for
+        example because there is no such bucket, fails alone.
         """
         left: list[Run] = []
         parts, end = [runs], time.monotonic() + _PAUSE_SECONDS
