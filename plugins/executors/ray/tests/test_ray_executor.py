@@ -188,6 +188,34 @@ def test_an_actor_whose_call_a_dying_controller_lost_leaves_its_node(
     until(lambda: executor.poll([job])[job].state == "ended", 60)
 
 
+def test_a_cluster_that_stops_responding_is_noticed_sooner_than_a_slow_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = """
+import sys, time
+for number, line in enumerate(sys.stdin):
+    time.sleep(600 * number)
+    print('{"result": []}', flush=True)
+"""
+    started_through(once, sys.executable, tmp_path, monkeypatch)
+    monkeypatch.setenv(ray_executor.TIMEOUT_VARIABLE, "20")
+    executor = RayExecutor()
+    for _ in range(2):
+        assert list(executor.nodes()) == []
+        with pytest.raises(ExecutorError, match="did not respond within 5 seconds"):
+            executor.poll(["a-job"])
+    calls: list[str] = []
+
+    def refuse(name: str, **_arguments: object) -> None:
+        calls.append(name)
+        raise ExecutorError("Ray can't be reached.")
+
+    monkeypatch.setattr(executor, "_call", refuse)
+    with pytest.raises(ExecutorError):
+        executor.submit([JobSpec(f"run-{n}", tmp_path, ("/bin/true",), Limits(), 600) for n in range(5)])
+    assert calls == ["submit", "stop"], "it is not waited for once for each run"
+
+
 @pytest.mark.ray
 @pytest.mark.parametrize("moment", [0.0, 0.4, 0.8])
 def test_cpus_that_a_killed_controller_leased_return(

@@ -170,8 +170,7 @@ def nodes() -> list[dict[str, Any]]:
 
 def _cause(cause: Any) -> str:
     """Return the first line of a cause of death; empty if the actor ended on its own."""
-    died = getattr(cause, "actor_died_error_context", None)
-    message = getattr(died, "error_message", "")
+    message = getattr(getattr(cause, "actor_died_error_context", None), "error_message", "")
     if not message or "exit_actor" in message:
         return ""
     return str(message).strip().partition("\n")[0]

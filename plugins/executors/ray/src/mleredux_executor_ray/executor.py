@@ -54,6 +54,7 @@ class RayExecutor:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._driver: subprocess.Popen[bytes] | None = None
+        self._responded: subprocess.Popen[bytes] | None = None
 
     def check(self) -> list[Finding]:
         """Check whether the cluster responds and has nodes."""
@@ -75,8 +76,8 @@ class RayExecutor:
         try:
             self._call("submit", jobs=jobs, env=job_environment())
         except BaseException:
-            for name in names:
-                with contextlib.suppress(ExecutorError):
+            with contextlib.suppress(ExecutorError):  # the first failure ends this, since each may take a minute
+                for name in names:
                     self.cancel(name)
             raise
         return names
@@ -98,11 +99,14 @@ class RayExecutor:
         with self._lock:
             driver = self._connected()
             try:
-                answer = _exchange(driver, json.dumps([name, arguments]))
+                # A connected program has a quarter of the time, so that runs soon state what they wait for.
+                seconds = _timeout() / (4 if driver is self._responded else 1)
+                answer = _exchange(driver, json.dumps([name, arguments]), seconds)
             except BaseException:  # a late response would be mistaken for the next one
                 self._end()
                 raise
             if "result" in answer:
+                self._responded = driver
                 return answer["result"]
             if answer["kind"] != "request":
                 self._end()
@@ -183,14 +187,13 @@ def _job(spec: JobSpec, name: str, options: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any]:
+def _exchange(driver: subprocess.Popen[bytes], request: str, seconds: float) -> dict[str, Any]:
     """Send a request; return the answer.
 
     Raises:
         ExecutorError: There was no answer in time.
     """
     assert driver.stdin is not None and driver.stdout is not None
-    seconds = _timeout()
     end, read = time.monotonic() + seconds, b""
     with contextlib.suppress(BrokenPipeError):  # it has ended, and may have printed the reason
         driver.stdin.write(request.encode() + b"\n")
@@ -203,8 +206,7 @@ def _exchange(driver: subprocess.Popen[bytes], request: str) -> dict[str, Any]:
                 f"Ray did not respond within {plain(seconds)} seconds.",
                 hint=f"Check the cluster with `ray status`, or raise {TIMEOUT_VARIABLE}.",
             )
-        part = os.read(driver.stdout.fileno(), 2**16)
-        if not part:
+        if not (part := os.read(driver.stdout.fileno(), 2**16)):
             return {"error": "the connection was interrupted", "kind": "connection"}
         read += part
     answer: dict[str, Any] = json.loads(read)
