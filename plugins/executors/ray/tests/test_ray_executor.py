@@ -206,7 +206,7 @@ for number, line in enumerate(sys.stdin):
             executor.poll(["a-job"])
     calls: list[str] = []
 
-    def refuse(name: str, **_arguments: object) -> None:
+    def refuse(name: str, /, **_arguments: object) -> None:
         calls.append(name)
         raise ExecutorError("Ray can't be reached.")
 
