@@ -25,7 +25,7 @@ from mleredux_executor_nodes.objects import open_store
 from mleredux_executor_nodes.replica import Replica
 from mleredux_executor_nodes.shelf import Shelf, stage
 from mleredux_grading import regrade
-from mleredux_store_s3.bucket import Bucket
+from mleredux_store_s3.bucket import Bucket, _explained
 from mleredux_support.lab import PLUGINS, Lab, until
 from mleredux_support.plans import plan_of
 from mleredux_support.s3 import ApartExecutor, S3Server
@@ -131,6 +131,13 @@ def test_a_refusal_states_its_reason_each_time_in_the_same_sentence(
             service.shutdown()
     assert len(set(errors)) == 1 and said in errors[0], errors
     assert may_pass(errors[0]) == passes
+
+
+def test_a_store_that_is_silent_is_said_to_have_timed_out() -> None:
+    text = "Generic S3 error: Error performing GET http://s/k in 60.1s  - HTTP error: error sending request"
+    debug = "kind: Timeout,\n    source: reqwest::Error {\n        kind: Request,\n        source: TimedOut,"
+    error = _explained(Exception(f"{text}\n\nDebug source:\n{debug}"), "s3://lab/x")
+    assert error.message == "The object store s3://lab/x does not respond: timed out."
 
 
 def test_an_attempt_that_lost_its_run_replaces_nothing_of_the_newer_one(bucket: Bucket, tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def _tag(tag: str | None, url: str) -> str:
 
 def _explained(error: Exception, url: str) -> StoreError:
     """Return an error with the store's reason, but without addresses and durations, which differ each time."""
-    text, _, debug = str(error).partition("\n\nDebug source")
+    text, _, debug = str(error).replace("source: TimedOut", 'error: "timed out"').partition("\n\nDebug source")
     if _NO_BUCKET in text:
         return StoreError(f"The bucket of {url} does not exist.", hint="Check its name, and AWS_ENDPOINT_URL.")
     if (response := _RESPONSE.search(text)) is None:
