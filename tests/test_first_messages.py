@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from mleredux._core.cli.options import Duration, check_values
+from mleredux._core.cli.root import root
 from mleredux._core.locations import cache_dir
+from mleredux.plugin.command import Catalogue
 from mleredux_support.commands import mleredux
 
 MISTAKES = {
@@ -37,6 +42,9 @@ MISTAKES = {
     "run digits --agent dummy -O foo=1": (1, "Its options: none."),
     "run digits --agent dummy --retry oom=2": (2, "'oom' is not one of 'agent_crashed', "),
     "run digits --agent dummy --retry out_of_memory=x": (2, "Invalid value for '--retry': 'x' is not a valid integer"),
+    "run digits --agent dummy --retry out_of_memory": (2, "'out_of_memory' is not of the form CAUSE=N."),
+    "run digits --agent dummy --retry =3": (2, "'=3' is not of the form CAUSE=N."),
+    "run digits --agent dummy --jobs 80x": (2, "'80x' is not a valid integer."),
     "run digits --agent dummy --retry out_of_memory=-1": (2, "'--retry': -1 is not in the range 0<=x<=100."),
     "run digits --agent dummy --llm-calls 3 --on-budget stop": (1, "its LLM calls, if any, are not counted."),
     "run digits --agent dummy --network gateway --on-budget stop": (1, "it has no LLM budget."),
@@ -69,3 +77,30 @@ def test_a_mistake_is_answered_with_what_to_do(line: str, mleredux_home: Path, m
 def test_a_file_that_is_not_there_is_named_and_is_no_success(name: str, mleredux_home: Path) -> None:
     told = mleredux(name, "submissoin.csv", "wine")
     assert told.code == 1 and "submissoin.csv does not exist." in told.out + told.err
+
+
+NONSENSE = ("x", "", "1,5", "nan", "-inf", "9" * 40, "-" + "9" * 40)
+
+
+def _numbers(group: click.Group, context: click.Context) -> Iterator[tuple[click.Command, click.Option]]:
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None, name
+        if isinstance(command, click.Group):
+            yield from _numbers(command, click.Context(command, parent=context, info_name=name))
+        for param in command.params:
+            if isinstance(param, click.Option) and isinstance(param.type, (click.IntRange, click.FloatRange, Duration)):
+                yield command, param
+
+
+def test_each_number_option_refuses_nonsense_in_one_sentence() -> None:
+    context = click.Context(root, info_name="mleredux", obj=Catalogue())
+    options = list(_numbers(root, context))
+    assert len(options) > 50
+    for command, option in options:
+        check_values(command)
+        for text in NONSENSE:
+            with pytest.raises(click.UsageError) as refused:
+                option.process_value(context, option.type_cast_value(context, [text] if option.multiple else text))
+            sentence = refused.value.format_message()
+            assert "\n" not in sentence and len(sentence) < 200, (option.opts, text, sentence)

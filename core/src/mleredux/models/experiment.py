@@ -101,11 +101,7 @@ class Plan(Model):
         """The request for all runs."""
         design = self.experiment
         return Request(
-            tasks=design.tasks,
-            arms=self.all_arms(),
-            seeds=design.seeds,
-            order=design.order,
-            experiment=design.name,
+            tasks=design.tasks, arms=self.all_arms(), seeds=design.seeds, order=design.order, experiment=design.name
         )
 
 

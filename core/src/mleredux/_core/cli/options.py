@@ -5,7 +5,6 @@ Nothing here uses HTTP: a plugin opens the server as a `Backend` (`mleredux_open
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,8 @@ the command is about this machine), on a server only, or on either."""
 _Command = TypeVar("_Command", bound=Callable[..., Any] | click.Command)
 SERVER_VARIABLE = "MLEREDUX_SERVER"
 """The environment variable with the URL of a server."""
+_MOST = 10**15
+"""Limit of all numbers, which databases and JSON store exactly below it."""
 _OPTION = "--server"
 _SERVER = "mleredux.server"
 _EXPLICIT = "mleredux.server.explicit"
@@ -228,13 +229,15 @@ class Pair(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text."""
         name, _, rest = value.partition("=")
+        if not (name and rest):
+            self.fail(f"{value!r} is not of the form {param.metavar if param else 'NAME=VALUE'}.", param, ctx)
         click.Choice(self.names()).convert(name, param, ctx)
         self.kind.convert(rest, param, ctx)
         return str(value)
 
 
 def check_values(command: click.Command) -> None:
-    """Make a command refuse non-finite numbers, and text that should be `NAME=VALUE` but is not, as usage errors."""
+    """Make a command refuse non-finite or huge numbers, and text that is not `NAME=VALUE`, as usage errors."""
     for each in command.commands.values() if isinstance(command, click.Group) else ():
         check_values(each)
     for param in command.params:
@@ -244,8 +247,8 @@ def check_values(command: click.Command) -> None:
 
 def _checked(callback: Callable[..., Any] | None, ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     for item in value if isinstance(value, tuple) else (value,):
-        if isinstance(item, float) and not math.isfinite(item):
-            raise click.BadParameter(f"{item} is not a finite number.", ctx, param)
+        if isinstance(item, (int, float)) and not abs(item) < _MOST:
+            raise click.BadParameter(f"{item:g} is not a finite number below 1e15.", ctx, param)
         pair = isinstance(item, str) and str(param.metavar).endswith("=VALUE")
         if pair and not re.match(r"\s*[^\s=].*?=", item, re.DOTALL):
             raise click.BadParameter(f"{item!r} is not of the form {param.metavar}.", ctx, param)

@@ -65,6 +65,8 @@ class Root(CommandGroup):
         try:
             return super().invoke(ctx)
         except Exception as error:
+            if isinstance(error, click.BadParameter) and error.message.endswith(" range."):
+                raise click.BadParameter(error.message[:-7] + ".", error.ctx, error.param, error.param_hint) from error
             converted = _misplaced(ctx, error) if isinstance(error, click.NoSuchOption) else explained(ctx, error)
             if converted is None:
                 raise

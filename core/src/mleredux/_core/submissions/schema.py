@@ -106,11 +106,7 @@ def make_schema(task: Task, public: Path, folder: Path) -> SubmissionSchema:
     """
     submission = task.submission
     schema = SubmissionSchema(
-        form=FORM,
-        task=task.id,
-        task_version=task.version,
-        file=submission.file,
-        extra_columns=submission.extra_columns,
+        form=FORM, task=task.id, task_version=task.version, file=submission.file, extra_columns=submission.extra_columns
     )
     if submission.document is not None:
         form = submission.document.model_json_schema()

@@ -21,10 +21,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 _MOST_RUNS = 20_000
 
 where_option = click.option(
-    "--where",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Only runs with this value, e.g. seed=0 or category=Tabular.",
+    "--where", multiple=True, metavar="FIELD=VALUE", help="Only runs with this value, e.g. seed=0 or category=Tabular."
 )
 measure_option = click.option(
     "--measure", help="Measure to compare.  [default: percentile with a leaderboard, else score or any_medal]"

@@ -54,12 +54,7 @@ def open_experiment(folder: Path, catalogue: Catalogue) -> Execution:
 
 
 def start(
-    plan: Plan,
-    catalogue: Catalogue,
-    *,
-    runs_dir: Path | str | None,
-    data_dir: Path | str | None,
-    grow: bool = False,
+    plan: Plan, catalogue: Catalogue, *, runs_dir: Path | str | None, data_dir: Path | str | None, grow: bool = False
 ) -> Execution:
     """Freeze a plan, or continue the experiment with its name.
 

@@ -12,17 +12,7 @@ from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin.command import Catalogue
-from mleredux.plugin.experiment import (
-    Arm,
-    Cell,
-    Design,
-    Plan,
-    PlanLimits,
-    RunPlan,
-    Stop,
-    agent_reference,
-    resolved,
-)
+from mleredux.plugin.experiment import Arm, Cell, Design, Plan, PlanLimits, RunPlan, Stop, agent_reference, resolved
 from mleredux.plugin.experiment import plan as plan_runs
 from pydantic import ValidationError
 

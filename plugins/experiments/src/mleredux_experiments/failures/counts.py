@@ -89,11 +89,7 @@ class FailureDifference:
 
 
 def failure_differences(
-    a: Sequence[Row],
-    b: Sequence[Row],
-    tasks: Iterable[str],
-    key: Callable[[Row], str],
-    alpha: float = 0.05,
+    a: Sequence[Row], b: Sequence[Row], tasks: Iterable[str], key: Callable[[Row], str], alpha: float = 0.05
 ) -> tuple[FailureDifference, ...]:
     """Compare two arms in each category that occurs, over the tasks that they have in common.
 
