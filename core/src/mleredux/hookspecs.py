@@ -152,7 +152,8 @@ def mleredux_register_commands() -> Iterable[click.Command | Ref]:
     """Return commands; `runs plot` means `plot` in the group `runs`, and a command `doctor NAME` returns findings.
 
     A `Ref` may set `place` (`both`: also works with `--server`; `machine`: runs locally even if `MLEREDUX_SERVER` is
-    set) and `section` (of the help: `Results`, `Compare`, …).
+    set) and `section` (of the help: `Results`, `Compare`, …). A command `doctor NAME` with `network` (`gateway`) is
+    also called with the plan of each run with this network, before its data is prepared; a failed finding ends the run.
     """
 
 

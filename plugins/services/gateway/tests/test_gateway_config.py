@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from mleredux.errors import SandboxError
-from mleredux_gateway.config import Price, load_config
+from mleredux.models import Grants, Limits, RunPlan
+from mleredux_gateway.config import Price, doctor, load_config
 from mleredux_gateway.prices import Prices, cost_of, highest
 from mleredux_llm_protocols import Tokens, tokens_of
 
@@ -171,3 +172,35 @@ def test_an_installed_litellm_does_not_change_prices(tmp_path: Path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     assert Prices().of("only-there") is None
     assert Prices(table=table).of("only-there") is not None
+
+
+KEYLESS = '[upstreams.local]\nprotocol = "openai"\nbase_url = "http://127.0.0.1:9/v1"\nmodels = ["llama*"]\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "granted", "refused"),
+    [
+        (None, {}, (), "No language model is configured"),
+        (KEYLESS, {}, (), None),
+        (KEYLESS, {"model": "llama3"}, (), None),
+        (KEYLESS, {"model": "openai/llama3"}, (), None),
+        (KEYLESS, {"model": ""}, (), None),
+        (KEYLESS, {"model": "gpt-9"}, (), "offers the model gpt-9"),
+        (KEYLESS, {"model": "gpt-9"}, ("gpt-9",), None),
+        (KEYLESS, {"code_model": "llama3", "feedback_model": "gpt-9"}, (), "offers the model gpt-9"),
+        (KEYLESS.replace("base_url", "#"), {}, (), "base_url"),
+        (KEYLESS + 'key_env = "LOCAL_KEY"\n', {}, (), "LOCAL_KEY, which is not set"),
+        ("[upstreams", {}, (), "can't be read"),
+    ],
+)
+def test_what_a_run_lacks_is_known_before_anything_is_built(tmp_path, monkeypatch, text, options, granted, refused):
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "MLEREDUX_GATEWAY_CONFIG", "LOCAL_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    if text is not None:
+        (tmp_path / "gateway.toml").write_text(text)
+        monkeypatch.setenv("MLEREDUX_GATEWAY_CONFIG", str(tmp_path / "gateway.toml"))
+    more = {"options": options, "grants": Grants(llm_models=granted), "limits": Limits(time_limit=60)}
+    plan = RunPlan(task="toy", agent="asker", sandbox="process", seed=0, network="gateway", **more)
+    [finding] = doctor.callback(plan)
+    assert finding.ok == (refused is None) and (refused or "") in finding.message, finding

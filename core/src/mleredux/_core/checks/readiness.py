@@ -14,7 +14,6 @@ from mleredux._core.planning.names import check_metric
 from mleredux._core.planning.plans import plan
 from mleredux._core.plugins import Catalogue
 from mleredux._core.protocols import Finding
-from mleredux._core.sandboxes.variables import protected_variables
 from mleredux.errors import MlereduxError
 from mleredux.models import Task
 from mleredux.models.formats import counted, plain
@@ -61,10 +60,7 @@ def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str |
     if lacking:
         message = f"{agent} needs {', '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not set."
         diagnoses.append(Diagnosis("keys", Finding("variables", False, message, f"`export {lacking[0]}=…`.")))
-    keys = sorted(protected_variables(catalogue)) if planned.network == "gateway" else []
-    if keys and not any(os.environ.get(key) for key in keys):
-        remedy = f"Set your provider's key, such as {keys[0]}, or configure your own in the gateway's settings."
-        diagnoses += [Diagnosis("keys", Finding("language model", False, "No language model key is set.", remedy))]
+    diagnoses += [Diagnosis("keys", finding) for finding in catalogue.network_findings(planned)]
     limits = planned.limits
     for what, least, has in (("memory", needs.memory_mb, limits.memory_mb), ("gpus", needs.gpus, limits.gpus)):
         if least and has < least:

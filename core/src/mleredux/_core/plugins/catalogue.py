@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from mleredux._core.executors import Executor
     from mleredux._core.plugins.capabilities import Capabilities
-    from mleredux._core.protocols import Sandbox
-    from mleredux.models import Agent, Grader, Task, Technique
+    from mleredux._core.protocols import Finding, Sandbox
+    from mleredux.models import Agent, Grader, RunPlan, Task, Technique
     from mleredux.models.agent import Tool
 
 TRACE_VARIABLE = "MLEREDUX_TRACE"
@@ -146,6 +146,12 @@ class Catalogue:
             raise NotFound(f"Sample {name} needs a plugin.", hint="Install it: pip install mleredux-agent-repo")
         variants = ", ".join(f"{base}+{key}" for key in (*sorted(declared.variants), "debug-ROWS"))
         raise NotFound(f"Task {base} has no variant {variant!r}.", hint=f"It has: {variants}.")
+
+    def network_findings(self, spec: RunPlan) -> list[Finding]:
+        """Return the findings of commands `doctor NAME` whose `Ref` declares the run's network; none for a replay."""
+        entries = self.entries("commands") if spec.replay is None else {}
+        names = [name for name, entry in entries.items() if entry.ref.summary.get("network") == spec.network]
+        return [finding for name in names for finding in self.get("commands", name).callback(spec)]
 
     def technique(self, name: str) -> Technique:
         """Return a technique by id."""

@@ -22,7 +22,7 @@ from mleredux._core.stages.held_out import Search
 from mleredux._core.stages.ledger import exposures, make_ledger, within_reach
 from mleredux._core.stages.prepare import prepare
 from mleredux._core.stages.run_agent import agent_started, run_agent
-from mleredux.errors import AgentBroken, Cancelled, ResumeRefused, one_line
+from mleredux.errors import AgentBroken, Cancelled, ResumeRefused, SandboxError, one_line
 from mleredux.models import Evidence, HostUse, Outcome, Report, State, Verification, events
 from mleredux.models.formats import counted
 
@@ -30,6 +30,8 @@ from mleredux.models.formats import counted
 def _prepare(context: StageContext) -> events.StageEnded:
     context.say("preparing the data")
     context.slots.fit(context.run.spec.limits)
+    if failed := [finding for finding in context.catalogue.network_findings(context.run.spec) if not finding.ok]:
+        raise SandboxError(failed[0].message, hint=failed[0].remedy)
     with interruptible(context.cancelled):
         prepared = prepare(context.task, context.catalogue, context.data, progress=context.say)
     used = context.run.use.task_data

@@ -49,6 +49,13 @@ def mleredux_protected_variables() -> Iterable[str]:
 
 
 @hookimpl
+def mleredux_register_commands() -> Iterable[Ref]:
+    """Return the check of the upstreams, which precedes each run that needs them."""
+    facts = {"title": "Check the upstreams of the LLM gateway.", "network": "gateway"}
+    return [Ref("doctor models", "mleredux_gateway.config:doctor", facts)]
+
+
+@hookimpl
 def mleredux_register_formats() -> Iterable[Ref]:
     """Return the format for scenarios of a scripted language model, which test agents."""
     return [Ref("scenario", "mleredux_gateway.scenario:SCENARIO")]

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import click
 from mleredux.errors import SandboxError, file_errors
 from mleredux.models import first_problem
 from mleredux.plugin.agent import provided_secrets
+from mleredux.plugin.experiment import RunPlan
 from mleredux.plugin.gateway import includes_model
+from mleredux.plugin.sandbox import Finding
 from mleredux_llm_protocols import Family
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -209,6 +212,24 @@ def load_config(environment: Mapping[str, str] = os.environ) -> GatewayConfig:
             f"with `--network none` if it calls no model. {_README}",
         )
     return GatewayConfig(upstreams, {}, None)
+
+
+@click.command("models")
+def doctor(plan: RunPlan | None = None) -> list[Finding]:
+    """Check whether upstreams are configured, with their keys, and whether one offers the model of a plan."""
+    try:
+        config = load_config(run_variables())
+    except SandboxError as error:
+        return [Finding("language models", False, error.message, error.hint)]
+    if plan:
+        config = config.granting((), plan.grants.llm_models)
+    options = plan.options if plan else {}
+    for model in [str(value) for name, value in options.items() if value and f"_{name}".endswith("_model")]:
+        names = (model, model.partition("/")[2])  # LiteLLM's names begin with the provider
+        if not any(config.find(item.config.protocol, name) for item in config.upstreams for name in names):
+            hint = "Choose one that the gateway's configuration lists under `models`."
+            return [Finding("language models", False, f"No upstream of the gateway offers the model {model}.", hint)]
+    return [Finding("language models", True, f"Upstreams: {', '.join(item.name for item in config.upstreams)}.")]
 
 
 def key_variables(environment: Mapping[str, str] = os.environ) -> frozenset[str]:
