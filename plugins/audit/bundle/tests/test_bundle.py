@@ -16,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mleredux._core.cli.root import root
+from mleredux._core.data.installation import installation_salt
 from mleredux._core.store import Run
 from mleredux.errors import MlereduxError
 from mleredux_audit_bundle import verification
@@ -380,3 +381,20 @@ def test_a_key_of_another_kind_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
         installation_key()
     with pytest.raises(MlereduxError, match="not a public key"):
         public_key(b"nonsense", "x.pem")
+
+
+@pytest.mark.parametrize(("name", "load"), [("salt", installation_salt), ("signing-key.pem", installation_key)])
+@pytest.mark.parametrize("content", ["folder", "no folder", b"", b"xyz", b"\xff\xfe\x00"])
+def test_a_secret_that_is_unusable_is_refused_in_one_sentence(
+    name: str, load: Callable[[], object], content: str | bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    path = tmp_path / "mleredux" / name
+    if content == "no folder":
+        path.parent.write_text("")
+    else:
+        path.parent.mkdir()
+        path.write_bytes(content) if isinstance(content, bytes) else path.mkdir()
+    with pytest.raises(MlereduxError) as refused:
+        load()
+    assert str(path) in refused.value.message and "Errno" not in refused.value.message and refused.value.hint

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from mleredux._core.store.files import write_once
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 
 SALT_BYTES = 32
 
@@ -34,15 +34,15 @@ def installation_salt() -> bytes:
         MlereduxError: The file can't be read or created, or is damaged.
     """
     path = salt_path()
+    hint = "Set HOME or XDG_CONFIG_HOME to a folder that can be written."
+    with file_errors(MlereduxError, f"The salt of this installation, {path}, can't be read or created", hint):
+        text = write_once(path, lambda: f"{secrets.token_hex(SALT_BYTES)}\n".encode())
     try:
-        salt = bytes.fromhex(write_once(path, lambda: f"{secrets.token_hex(SALT_BYTES)}\n".encode()).decode().strip())
-    except (OSError, ValueError) as error:
-        raise MlereduxError(
-            f"The salt of this installation, {path}, can't be read or created: {error}.",
-            hint="Set HOME or XDG_CONFIG_HOME to a folder that can be written.",
-        ) from error
+        salt = bytes.fromhex(text.decode().strip())
+    except ValueError:
+        salt = b""
     if len(salt) < SALT_BYTES:
-        raise MlereduxError(f"The salt in {path} is too short.", hint="Delete it, and prepare `+private` tasks again.")
+        raise MlereduxError(f"The salt in {path} is damaged.", hint="Delete it, and prepare `+private` tasks again.")
     return salt
 
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import (
     load_pem_private_key,
     load_pem_public_key,
 )
-from mleredux.errors import MlereduxError
+from mleredux.errors import MlereduxError, file_errors
 from mleredux.plugin.files import write_once
 from securesystemslib.signer import SSlibKey
 
@@ -33,11 +33,12 @@ def installation_key() -> Ed25519PrivateKey:
         MlereduxError: The key cannot be read or created, or is of another type.
     """
     path = key_path()
-    try:
+    with file_errors(MlereduxError, f"The signing key {path} can't be read or created", "Check its permissions."):
         pem = write_once(path, lambda: Ed25519PrivateKey.generate().private_bytes(*_SECRET))
+    try:
         key = load_pem_private_key(pem, password=None)
-    except (OSError, ValueError, TypeError) as error:
-        raise MlereduxError(f"The signing key {path} can't be read or created: {error}.") from error
+    except (ValueError, TypeError):
+        key = None
     if not isinstance(key, Ed25519PrivateKey):
         raise MlereduxError(f"The signing key {path} is not an ed25519 key.", hint="Move it to have a new one created.")
     return key
