@@ -248,7 +248,7 @@ def check_values(command: click.Command) -> None:
 def _checked(callback: Callable[..., Any] | None, ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     for item in value if isinstance(value, tuple) else (value,):
         if isinstance(item, (int, float)) and not abs(item) < _MOST:
-            raise click.BadParameter(f"{item:g} is not a finite number below 1e15.", ctx, param)
+            raise click.BadParameter(f"{str(item)[:20]} is not a finite number of at most 15 digits.", ctx, param)
         pair = isinstance(item, str) and str(param.metavar).endswith("=VALUE")
         if pair and not re.match(r"\s*[^\s=].*?=", item, re.DOTALL):
             raise click.BadParameter(f"{item!r} is not of the form {param.metavar}.", ctx, param)
