@@ -46,6 +46,7 @@ def commands(command: click.Command, above: click.Context | None, *path: str) ->
 ON_A_SERVER = [("agent", "build"), ("runs", "wait"), ("runs", "change"), ("runs", "retry")]
 HELP = """if True:
     import contextlib, io, os, sys
+    import mleredux._core.cli.exit_codes  # with what nearly all commands import, which takes most of their time
     from mleredux._core.cli.root import root
     heavy, paths = {heavy}, {paths}
     for path in paths:
