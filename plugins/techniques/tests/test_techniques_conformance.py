@@ -16,11 +16,12 @@ from technique_documents import TECHNIQUES
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One folder: planted instances of the toy task are prepared once for all techniques."""
+    """One folder: planted instances of the base are prepared once for all techniques."""
     return tmp_path_factory.mktemp("conformance")
 
 
-@pytest.mark.parametrize("check", testing.checks("techniques"))
+# On `wine`, good advice is decided at once; on the toy task, no attempt decides it under accuracy, and all are drawn.
+@pytest.mark.parametrize("check", testing.checks("techniques", techniques={"base": "wine"}))
 def test_conforms(check: Any, shared: Path) -> None:
     check(shared)
 
