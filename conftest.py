@@ -56,7 +56,7 @@ def slurm() -> Iterator[SlurmCluster]:
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def ray_cluster() -> Iterator[RayCluster]:
     """Start a Ray cluster of three nodes with two CPUs and two GPUs each; the executor finds it."""
     from mleredux_support.ray_cluster import RayCluster, ray_python
