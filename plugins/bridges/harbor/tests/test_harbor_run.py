@@ -60,7 +60,7 @@ def test_harbor_runs_its_agents_on_every_kind_of_task(folder: Path, agent: str, 
     command = [
         *(apart / "bin" / "harbor", "run", "--registry-path", "registry.json", "--dataset", "kinds-train@1.0.0"),
         *("--agent", agent, "--yes", "--quiet"),
-        *("--env", "environments:WithoutNetwork", "--jobs-dir", folder, "--job-name", agent, "-n", "1"),
+        *("--env", "environments:WithoutNetwork", "--jobs-dir", folder, "--job-name", agent, "-n", "3"),
     ]
     ended = subprocess.run(
         command,
