@@ -177,6 +177,15 @@ def test_what_agents_see_is_scanned(
     assert [phrase for phrase in phrases if found and found in phrase] or (not found and not phrases), phrases
 
 
+def test_files_that_another_program_is_writing_are_not_exported(home: Path) -> None:
+    """They are gone a moment later, as what a dangling link refers to."""
+    prepared = mleredux.prepare("breast-cancer", data_dir=home / "data").public.parent
+    (prepared / ".writing-gone").symlink_to("nowhere")
+    assert export(home, "breast-cancer")[0] == 0
+    copied = home / "breast-cancer" / "tests" / "data" / "breast-cancer" / "prepared"
+    assert {path.name for path in prepared.iterdir()} - {".writing-gone"} == {path.name for path in copied.iterdir()}
+
+
 def test_errors_are_sentences(home: Path) -> None:
     code, output = export(home, "digits")
     assert code == 1 and "exists" in output

@@ -44,7 +44,8 @@ def fill(folder: Path, task: Task, rule: RewardRule, data_dir: Path | str | None
     """
     public = mleredux.prepare(task.id, data_dir=data_dir).public
     shutil.copytree(public, folder / "environment" / "data")
-    shutil.copytree(public.parent, folder / "tests" / "data" / task.id / "prepared")
+    unfinished = shutil.ignore_patterns(".writing-*")  # other threads use the data for the first time
+    shutil.copytree(public.parent, folder / "tests" / "data" / task.id / "prepared", ignore=unfinished)
     reward = _write_solution(folder / "solution", task, public.parent, rule, data_dir)
     if shown := list(exposed(folder, task)):
         raise MlereduxError(

@@ -72,14 +72,14 @@ def halves(context: WorkContext, task: Task, prepared: Prepared, report: Report)
     if not columns or answers.suffix != ".csv":
         return {}
     key, scores = hashlib.sha256(answers.read_bytes()).digest(), dict[str, float | None]()  # secret, as the answers are
+    others = shutil.ignore_patterns("public", ".writing-*")
     for number, name in enumerate(("private", "public")):
         with TemporaryDirectory(dir=context.folder) as place:
-            part = Path(place, submission.name)
-            shutil.copytree(prepared.private.parent, place, ignore=lambda *_: {"public"}, dirs_exist_ok=True)
+            part, where = Path(place, submission.name), Path(place, "private")
+            shutil.copytree(prepared.private.parent, place, ignore=others, dirs_exist_ok=True)
             _choose(submission, part, columns, key, number)
-            _choose(answers, Path(place, "private", answers.name), columns, key, number)
-            half = grade(task, part, Path(place, "private"), context.catalogue, cancelled=context.cancelled)
-            scores[name] = half.score
+            _choose(answers, where / answers.name, columns, key, number)
+            scores[name] = grade(task, part, where, context.catalogue, cancelled=context.cancelled).score
     return scores
 
 
