@@ -249,7 +249,22 @@ def test_each_task_is_once_in_the_part_of_its_seed() -> None:
     assert plan(tasks, "Set 1.0", range(1, 3), 0.5).parts == {"train": train, "evaluation": evaluation}
 
 
-@pytest.mark.parametrize("name", ["\u00dcn\u00ef", "1st", 'x"', "x\ny", "json", "Verifiers", "", " x", "x-", "$name"])
+@pytest.mark.parametrize("seeds", ["5..4", "0..9999999999", "-1..3", "7"])
+def test_seeds_that_are_not_a_range_are_refused(seeds: str, tmp_path: Path) -> None:
+    code, output = called("synthetic-micro-SEED", "--seeds", seeds, "-o", str(tmp_path / "x"))
+    assert code == 2 and "not a range of seeds" in output
+
+
+def test_tasks_with_the_same_folder_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also on file systems that ignore case."""
+    monkeypatch.setattr("mleredux_bridge_harbor.publish._applies", lambda task: True)
+    assert plan(["a+b", "a-c"], "x", range(0), 0).parts["train"] == ["a+b", "a-c"]
+    for name in ("a-b", "A+B", "a@b"):
+        with pytest.raises(MlereduxError, match="the same folder"):
+            plan(["a+b", name], "x", range(0), 0)
+
+
+@pytest.mark.parametrize("name", ["\u00dcn\u00ef", "1st", 'x"', "x\ny", "json", "Verifiers", "", " x", "x-", "$name", "x" * 101])
 def test_names_that_packages_cannot_have_are_refused(name: str) -> None:
     with pytest.raises(MlereduxError, match="can't be the name of a package"):
         plan(["wine"], name, range(0), 0)

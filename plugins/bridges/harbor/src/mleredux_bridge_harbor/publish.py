@@ -57,11 +57,12 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
         evaluation: Share of the seeds in the evaluation part.
 
     Raises:
-        MlereduxError: A task does not exist, there is a `SEED` but no seeds, or packages can't have the name.
+        MlereduxError: A task does not exist, there is a `SEED` but no seeds, packages can't have the name, or two tasks
+            would have the same folder on some file systems.
     """
     wanted = Plan(name, {part: [] for part in PARTS})
-    if wanted.words["module"] in _RESERVED or not re.fullmatch("[A-Za-z](?:[A-Za-z0-9 ._-]*[A-Za-z0-9])?", name):
-        raise MlereduxError(f"{name!r} can't be the name of a package.", hint="Use --name with letters and digits.")
+    if wanted.words["module"] in _RESERVED or not re.fullmatch("[A-Za-z](?:[A-Za-z0-9 ._-]{0,98}[A-Za-z0-9])?", name):
+        raise MlereduxError(f"{name!r} can't be the name of a package.", hint="Use --name with up to 100 letters and digits.")
     cut = len(seeds) - round(len(seeds) * evaluation)
     for task in tasks:
         if "SEED" not in task:
@@ -71,7 +72,15 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
             raise MlereduxError(f"{task} needs seeds.", hint="Specify a range, such as --seeds 1..100.")
         wanted.parts["train"] += [task.replace("SEED", f"public-{seed}") for seed in seeds[:cut]]
         wanted.parts["evaluation"] += [task.replace("SEED", str(seed)) for seed in seeds[cut:]]
-    return Plan(name, {part: [*filter(_applies, dict.fromkeys(names))] for part, names in wanted.parts.items()})
+    parts = {part: [*filter(_applies, dict.fromkeys(names))] for part, names in wanted.parts.items()}
+    for names in parts.values():
+        if len({_folder(task).lower() for task in names}) < len(names):
+            raise MlereduxError("Two of the tasks would have the same folder.", hint="Publish them separately.")
+    return Plan(name, parts)
+
+
+def _folder(task: str) -> str:
+    return re.sub("[@+]", "-", task)
 
 
 def _part(task: str) -> str:
@@ -108,7 +117,7 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
         certificates = _certificates(_sample(names, certified), folder / "certificates", data_dir)
         sound = [name for name in names if certificates.get(name, {"sound": True})["sound"]]
         rows = list[dict[str, Any]]()
-        paths = [folder / "tasks" / part / re.sub("[@+]", "-", name) for name in sound]
+        paths = [folder / "tasks" / part / _folder(name) for name in sound]
         with ThreadPoolExecutor(2 * (os.cpu_count() or 1)) as pool:  # half of the time, they wait for a grade
             written = list(pool.map(partial(_written, data_dir=data_dir), sound, paths))
         for name, path in (pair for pair, there in zip(zip(sound, paths, strict=True), written, strict=True) if there):
@@ -223,11 +232,8 @@ def _certificates(names: list[str], folder: Path, data_dir: Path | str | None) -
 
 
 def _facts(rows: list[dict[str, Any]], names: list[str], certificates: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    fields = [
-        certificate["fields"]
-        for name, certificate in certificates.items()
-        if current().task(name).kind == "competition"
-    ]
+    competitions = [name for name in certificates if current().task(name).kind == "competition"]
+    fields = [certificates[name]["fields"] for name in competitions]
     notes = [current().task(row["task"]).note or "" for row in rows]
     commitments = {match[0] for note in notes if (match := re.search(r"sha256:[0-9a-f]{64}", note))}
     return {

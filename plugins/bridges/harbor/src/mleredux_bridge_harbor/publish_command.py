@@ -12,6 +12,8 @@ from mleredux.errors import MlereduxError
 from mleredux.models.formats import counted
 from mleredux.plugin.command import current, data_dir_option, echo
 
+_MOST = 1_000_000
+
 
 class _Range(click.ParamType[range]):
     """A range of seeds, such as `1..100`, with both ends."""
@@ -21,9 +23,10 @@ class _Range(click.ParamType[range]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> range:
         """Return the range."""
         match = re.fullmatch(r"([0-9]{1,10})\.\.([0-9]{1,10})", str(value))
-        if match is None or int(match[1]) > int(match[2]):
-            self.fail(f"{value!r} is not a range of seeds such as 1..100.", param, ctx)
-        return range(int(match[1]), int(match[2]) + 1)
+        seeds = range(int(match[1]), int(match[2]) + 1) if match else range(0)
+        if not 0 < len(seeds) <= _MOST:
+            self.fail(f"{value!r} is not a range of seeds such as 1..100, of at most {_MOST:,}.", param, ctx)
+        return seeds
 
 
 @click.command("publish")

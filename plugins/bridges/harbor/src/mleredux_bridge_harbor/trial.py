@@ -103,7 +103,6 @@ def _verify(
         agent = Agent(id="verifier", title="Verifier", command=("true",), build=build, isolated=True)
         request = BuildRequest(agent, launch.control_dir / "verifier-build.log", hosts=(), cancelled=session.cancelled)
         built = sandbox.build(request)
-    variables = {str(name): str(value) for name, value in verifier.get("env", {}).items()}
     launch = replace(
         launch,
         agent=Agent(id="verifier", title="Verifier", command=("true",), build=build, isolated=True),
@@ -115,7 +114,7 @@ def _verify(
         output_dir=output,
         scratch_dir=scratch,
         log=launch.control_dir / "verifier.log",
-        env=variables,
+        env={str(name): str(value) for name, value in verifier.get("env", {}).items()},
         gateway_socket=None,
         gateway_url="",
         proxy_socket=None,

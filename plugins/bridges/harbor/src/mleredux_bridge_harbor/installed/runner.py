@@ -57,23 +57,17 @@ class LocalEnvironment:
         )
         return ExecResult(stdout=kept[0], stderr=kept[1], return_code=kept[2])
 
-    async def upload_file(self, source_path: Path | str, target_path: str) -> None:
+    async def upload_file(self, source_path: Path | str, target_path: Path | str) -> None:
         """Copy a file."""
         Path(target_path).parent.mkdir(parents=True, exist_ok=True)
         if not Path(target_path).exists() or not Path(target_path).samefile(source_path):
             shutil.copy(source_path, target_path)
 
-    async def upload_dir(self, source_dir: Path | str, target_dir: str) -> None:
+    async def upload_dir(self, source_dir: Path | str, target_dir: Path | str) -> None:
         """Copy a folder."""
         shutil.copytree(source_dir, target_dir, dirs_exist_ok=True)
 
-    async def download_file(self, source_path: str, target_path: Path | str) -> None:
-        """Copy a file."""
-        await self.upload_file(source_path, str(target_path))
-
-    async def download_dir(self, source_dir: str, target_dir: Path | str) -> None:
-        """Copy a folder."""
-        await self.upload_dir(source_dir, str(target_dir))
+    download_file, download_dir = upload_file, upload_dir
 
     @contextlib.contextmanager
     def scoped_exec_env(self, env: dict[str, str]) -> Iterator[None]:
