@@ -264,7 +264,9 @@ def test_tasks_with_the_same_folder_are_refused(monkeypatch: pytest.MonkeyPatch)
             plan(["a+b", name], "x", range(0), 0)
 
 
-@pytest.mark.parametrize("name", ["\u00dcn\u00ef", "1st", 'x"', "x\ny", "json", "Verifiers", "", " x", "x-", "$name", "x" * 101])
+@pytest.mark.parametrize(
+    "name", ["\u00dcn\u00ef", "1st", 'x"', "x\ny", "json", "Verifiers", "", " x", "x-", "$name", "x" * 101]
+)
 def test_names_that_packages_cannot_have_are_refused(name: str) -> None:
     with pytest.raises(MlereduxError, match="can't be the name of a package"):
         plan(["wine"], name, range(0), 0)

@@ -62,7 +62,7 @@ def plan(tasks: Iterable[str], name: str, seeds: range, evaluation: float) -> Pl
     """
     wanted = Plan(name, {part: [] for part in PARTS})
     if wanted.words["module"] in _RESERVED or not re.fullmatch("[A-Za-z](?:[A-Za-z0-9 ._-]{0,98}[A-Za-z0-9])?", name):
-        raise MlereduxError(f"{name!r} can't be the name of a package.", hint="Use --name with up to 100 letters and digits.")
+        raise MlereduxError(f"{name!r} can't be the name of a package.", hint="Use --name with 1 to 100 letters.")
     cut = len(seeds) - round(len(seeds) * evaluation)
     for task in tasks:
         if "SEED" not in task:
