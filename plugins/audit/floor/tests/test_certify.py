@@ -135,8 +135,8 @@ def test_techniques_are_certified_by_their_documents(name: str, store: DataStore
     )
     assert fields["wrong_submissions"] == {"ok": True, "refused": 10, "accepted": []}
     accepted, independent = fields["solutions"]["scores"], ["the solution", "an analysis of the public files"]
-    assert fields["solutions"]["independent"] == independent[: 2 if fields["solutions"]["ok"] else 1]
-    assert fields["solutions"]["ok"] is (None if name.startswith("shift") else True)
+    assert fields["solutions"]["independent"] == independent
+    assert fields["solutions"]["ok"] is True
     assert {*independent, *accepted} == {*accepted, *fields["solutions"]["not_accepted"]}
     assert any(name.startswith("another choice") for name in accepted) and len(fields["data_blind"]["agents"]) == 5
     assert contradictions(found, current(), store) == []
@@ -172,6 +172,7 @@ def test_solutions_need_an_independent_analysis(
 ) -> None:
     """Variants of the one solution are not enough, and an agent that analyzes nothing is not accepted."""
     monkeypatch.setattr(documents, "ANALYST", agent)
+    monkeypatch.setattr(documents, "OPTIONS", documents.OPTIONS if ok else {})
     monkeypatch.setattr(documents, "_other_choices", lambda *_: ())
     solutions = certify(current().task("features@synthetic-micro-public-3"), current(), store)["fields"]["solutions"]
     assert solutions["ok"] is ok and len(solutions["scores"]) == (3 if ok else 2), solutions

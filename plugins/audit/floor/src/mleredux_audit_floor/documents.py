@@ -28,8 +28,10 @@ from mleredux_audit_floor.measurement import fields_of, graded
 FLOOR, CLOSE = 0.4, 0.95
 """Maximum score of null agents, and minimum share of the best score that good solutions reach."""
 NULLS, BLIND, ATTEMPTS = 10, 5, 50
-ANALYST, SOLUTION, ANALYSIS = "analyst", "the solution", "an analysis of the public files"
-"""The agent that analyzes the public files, and the names of the two independent solutions."""
+ANALYST, OPTIONS = "analyst", {"thorough": True}
+"""The agent that analyzes the public files, and its options."""
+SOLUTION, ANALYSIS = "the solution", "an analysis of the public files"
+"""The names of the two independent solutions."""
 FALSIFIED = (0.1, 0.3, 1.0)
 """Shares of falsified values in the panel; each is drawn three times."""
 
@@ -43,7 +45,7 @@ def measure_documents(task: Task, store: DataStore, catalogue: Catalogue, scratc
     if task.solution is None or (form := task.submission.document) is None:
         raise NotApplicable(f"{task.id} can't be certified: its technique has no solution.", hint="Define `solution`.")
     prepared = prepare(task, catalogue, store)
-    run = mleredux.run(task.id, ANALYST, sandbox="process", runs_dir=scratch, data_dir=store.path)
+    run = mleredux.run(task.id, ANALYST, options=OPTIONS, sandbox="process", runs_dir=scratch, data_dir=store.path)
     began = time.process_time()
     content = task.solution(task, prepared.private)
     best, names = json.loads(content), json.loads((prepared.public / "question.json").read_bytes())["features"]

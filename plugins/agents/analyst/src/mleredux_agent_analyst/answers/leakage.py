@@ -26,13 +26,9 @@ def analyse(tables: Tables) -> dict[str, Any]:
     A thorough answer adds columns that lose their relation with all other columns in the test set.
     """
     repeated, shared = duplicates(tables)
-    strengths = {
-        name: strength(tables, tables.train[name].to_numpy(dtype=float))
-        for name in (*tables.ids, *tables.features)
-        if tables.kinds[name] != "text"
-    }
+    strengths = strengths_of(tables, *tables.ids, *tables.features)
     order = sorted(strengths, key=lambda name: (-strengths[name], name))
-    suspects = _suspects(tables, strengths)
+    suspects = suspects_of(tables)
     risks = [_risk(name, kind, strengths[name]) for name, kind in suspects.items()]
     if tables.thorough:
         gone = {name: share for name, share in lost(tables).items() if name not in suspects}
@@ -58,11 +54,11 @@ def _risk(name: str, kind: str, strength: float) -> dict[str, Any]:
     return {"kind": kind, "columns": [name], "strength": strength, "mitigation": {"name": "drop_columns"}}
 
 
-def _suspects(tables: Tables, strengths: dict[str, float]) -> dict[str, str]:
-    kinds: dict[str, str] = {}
-    features = [name for name in tables.features if name in strengths]
-    for name in features:
-        others = [strengths[other] for other in features if other != name]
+def suspects_of(tables: Tables) -> dict[str, str]:
+    """Return the features that predict the target so well that they must be derived from it, and the kind of leak."""
+    kinds, strengths = dict[str, str](), strengths_of(tables, *tables.features)
+    for name in strengths:
+        others = [strengths[other] for other in strengths if other != name]
         values = tables.train[name].dropna()
         if strengths[name] >= COPY:
             kinds[name] = "copy"
@@ -75,6 +71,12 @@ def _suspects(tables: Tables, strengths: dict[str, float]) -> dict[str, str]:
 def _kind(values: pd.Series[Any]) -> str:
     """Return the kind of leak, judged by whether values repeat: means by category do; a copy with noise does not."""
     return "target_encoding" if values.nunique() < 0.5 * len(values) else "noisy_copy"
+
+
+def strengths_of(tables: Tables, *names: str) -> dict[str, float]:
+    """Return the strength of each of these columns, except texts."""
+    kept = [name for name in names if tables.kinds[name] != "text"]
+    return {name: strength(tables, tables.train[name].to_numpy(dtype=float)) for name in kept}
 
 
 def strength(tables: Tables, values: Array) -> float:

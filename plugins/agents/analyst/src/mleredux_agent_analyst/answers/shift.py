@@ -7,7 +7,8 @@ from typing import Any
 import pandas as pd
 from scipy.stats import ks_2samp
 
-from mleredux_agent_analyst.answers.leakage import strength
+from mleredux_agent_analyst.answers.leakage import strength, suspects_of
+from mleredux_agent_analyst.relations import lost
 from mleredux_agent_analyst.tables import Tables
 
 DRIFTS, TELLS = 0.1, 0.2
@@ -18,19 +19,17 @@ def analyse(tables: Tables) -> dict[str, Any]:
     """Return the document; the target and relations are assumed to be unchanged in the test set."""
     features = []
     test = tables.train.head(0) if tables.test is None else tables.test
+    gone = {*lost(tables), *suspects_of(tables)} if tables.thorough else None
     for name in tables.features:
         distance = _distance(tables.train[name], test[name], tables.kinds[name])
         if distance is not None:
-            tells = tables.kinds[name] == "number" and distance > DRIFTS
-            tells = tells and strength(tables, tables.train[name].to_numpy(dtype=float)) > TELLS
-            features.append({"column": name, "distance": distance, "broken": tells})
-    classes = tables.classes
-    target: Any = (
-        tables.labels.value_counts(normalize=True).to_dict() if classes else tables.train[tables.target].mean()
-    )
+            drifts = tables.kinds[name] == "number" and distance > DRIFTS
+            tells = drifts and strength(tables, tables.train[name].to_numpy(dtype=float)) > TELLS
+            features.append({"column": name, "distance": distance, "broken": tells if gone is None else name in gone})
+    mean, shares = tables.train[tables.target].mean, tables.labels.value_counts
     return {
         "features": features,
-        "target": target if classes else float(target),
+        "target": shares(normalize=True).to_dict() if tables.classes else float(mean()),
         "changes": None,
         "drop": [feature["column"] for feature in features if feature["broken"]],
         "weights": "none",
