@@ -12,10 +12,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from mleredux._core.store import Run, RunStore
 from mleredux_gateway.meter import GAP, Outages
 from mleredux_rollout import check_rollout
+from mleredux_support.server import ServerProcess
+from mleredux_testing.launches import wait_for
 from mleredux_testing.toys import TOY_PLUGIN
 
 PLUGIN = """
@@ -207,6 +210,31 @@ def test_development_scores_are_counted_through_outages_spent_budgets_and_replay
         assert one["report"]["ledger"]["dev_scores"] == 2
     assert record["report"]["ledger"]["llm"]["exhausted"] == "llm_calls"
     assert record["report"]["ledger"]["llm"]["outage_seconds"] >= 1
+
+
+def test_on_a_server_the_clock_pauses_and_development_scores_are_counted(configured, tmp_path, monkeypatch):
+    """Two runs at once, which share the provider and its outage."""
+    (tmp_path / "asker.py").write_text(PLUGIN.format(script=SEARCH))
+    env = {"MLEREDUX_PLUGINS": str(tmp_path / "asker.py"), "MLEREDUX_CPUS": "2"}
+    limits = {"dev_scores": 2, "llm_calls": 5, "cpus": 0.5, "memory_mb": 512, "time_limit": 120}
+    body = {"task": "wine+dev", "agent": "asker", "sandbox": "process", "limits": limits}
+    with ServerProcess(tmp_path / "runs", "--data-dir", str(tmp_path / "data"), "--workers", "2", env=env) as server:
+        client = httpx.Client(headers={"Authorization": f"Bearer {server.token}"}, timeout=60)
+        sent = [client.post(f"{server.url}/v1/runs", json={**body, "seed": seed}) for seed in range(2)]
+        assert [answer.status_code for answer in sent] == [201, 201], sent[0].text
+        for run_id in (answer.json()["id"] for answer in sent):
+            shown = wait_for(lambda: _ended(client.get(f"{server.url}/v1/runs/{run_id}").json()), 240)  # noqa: B023
+            run = Run(tmp_path / "runs" / run_id)
+            assert shown and shown["status"] == "done", run.agent_log.read_text()
+            answers = re.findall("left .+", run.agent_log.read_text())
+            assert answers == ["left 1 True", "left 0 True", "left 0 False"], run.agent_log.read_text()
+            used = run.report.ledger.llm
+            assert (run.report.ledger.dev_scores, used.exhausted) == (2, "llm_calls")
+            assert 1 <= used.outage_seconds == run.outcome.paused_seconds
+
+
+def _ended(shown):
+    return shown if shown["status"] in ("done", "failed", "timed_out", "cancelled") else None
 
 
 def test_no_agent_prolongs_its_run_without_limit():
