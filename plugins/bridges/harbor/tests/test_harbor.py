@@ -193,6 +193,9 @@ def test_errors_are_sentences(home: Path) -> None:
     assert code == 1 and "There is no task 'digitz'" in output
     code, output = export(home, "digits", "--invalid", "nan")
     assert code == 2 and "finite" in output
+    for image in ("", "a b", "x\nRUN y", "$x"):
+        ended = CliRunner().invoke(root, ["export-task", "digits", "-o", str(home / "x"), "--image", image])
+        assert ended.exit_code == 1 and "invalid name" in str(ended.exception) and not (home / "x").exists()
     (home / "file").touch()
     ended = CliRunner().invoke(root, ["export-task", "digits", "-o", str(home / "file" / "x")])
     assert ended.exit_code == 1 and "can't be created" in str(ended.exception)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import tempfile
@@ -56,11 +57,14 @@ def write_task(
     Raises:
         NotFound: There is no such task.
         DataError: The task can't be prepared.
-        MlereduxError: The folder exists or can't be created; a file or module without a distribution registers the task
-            or its grader; agents would see answers; or the data may not be exported and can't be fetched.
+        MlereduxError: The folder exists or can't be created; the image has an invalid name; a file or module without a
+            distribution registers the task or its grader; agents would see answers; or the data may not be exported
+            and can't be fetched.
     """
     if os.path.lexists(output):
         raise MlereduxError(f"{output} exists.", hint="Choose a folder that does not exist, or delete this one.")
+    if not re.fullmatch(r"[\w./:@-]+", image):
+        raise MlereduxError(f"The image {image!r} has an invalid name.", hint="Use one such as python:3.13-slim.")
     task = current().task(name)
     source = origin(task)
     owners = graders_of(task)

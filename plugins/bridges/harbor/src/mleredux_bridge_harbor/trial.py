@@ -96,8 +96,7 @@ def _verify(
     words = ["separate", *(path.strip("/") for path in artifacts_of(config))] if separate else ["shared"]
     if not separate:
         shutil.copytree(home / "tests", task / "tests")
-    build = launch.agent.build
-    built = launch.built
+    build, built = launch.agent.build, launch.built
     if separate:
         build = Build(context=home / "tests", dockerfile=".harbor.Dockerfile", writable_root=True)
         agent = Agent(id="verifier", title="Verifier", command=("true",), build=build, isolated=True)

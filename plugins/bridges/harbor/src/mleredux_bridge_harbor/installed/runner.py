@@ -96,12 +96,8 @@ def _servers() -> list[Any]:
     named = json.loads(Path(path).read_bytes())["mcpServers"] if path else {}
     for server in named.values():
         if variables := server.pop("env", None):  # Harbor's servers do not have this
-            server["args"] = [
-                *(f"{name}={value}" for name, value in variables.items()),
-                server["command"],
-                *server["args"],
-            ]
-            server["command"] = "env"
+            assigned = [f"{name}={value}" for name, value in variables.items()]
+            server.update(command="env", args=[*assigned, server["command"], *server["args"]])
     return [
         MCPServerConfig(name=name, transport="http" if "url" in server else "stdio", **server)
         for name, server in named.items()
