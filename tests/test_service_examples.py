@@ -31,7 +31,7 @@ IN_IMAGE = (
     *("mleredux", "mleredux-server", "mleredux-view", "mleredux-artifact-reports"),
     *("mleredux-sandbox-docker", "mleredux-agent-dummy"),
     *("mleredux-agentkit", "mleredux-containers", "mleredux-executor-nodes", "mleredux-programs"),
-    *("mleredux-rollout", "mleredux-tables"),
+    *("mleredux-http-api", "mleredux-rollout", "mleredux-tables"),
 )
 _VARIABLE = re.compile(r"\$\{([A-Z_]+)(:-([^}]*))?\}")
 

@@ -22,9 +22,9 @@ NEEDED = {"httpx", "pathspec", "httpcore", "h11", "anyio", "certifi", "idna", "s
     "typing-extensions",
     "typing-inspection",
 }
-CORE = {"mleredux", "mleredux-grading", "mleredux-rollout", "click", "importlib-metadata", "zipp", "pluggy", "psutil"}
-CORE |= {"rich", "lazy-importer", "markdown-it-py", "mdurl", "pygments"}
-"""mleredux, of which the client imports the models alone, with the kits of grading and rollouts, and what they need."""
+CORE = {"mleredux", "mleredux-grading", "mleredux-http-api", "mleredux-rollout", "click", "importlib-metadata"}
+CORE |= {"zipp", "pluggy", "psutil", "rich", "lazy-importer", "markdown-it-py", "mdurl", "pygments"}
+"""mleredux, of which the client imports the models alone, with three kits, and what they need."""
 LOOK = """
 import importlib.metadata, json, sys, time
 begun = time.process_time()
@@ -56,7 +56,7 @@ def test_a_clean_environment_gets_httpx_pathspec_mleredux_and_what_they_need(tmp
         [uv, "venv", "--quiet", "--python", sys.executable, str(tmp_path / "env")],
         [
             *(uv, "pip", "install", "--quiet", "--python", str(python), str(PACKAGE)),
-            *(str(PACKAGE.parents[2] / name) for name in ("core", "kits/grading", "kits/rollout")),
+            *(str(PACKAGE.parents[2] / name) for name in ("core", "kits/grading", "kits/http-api", "kits/rollout")),
         ],
     ):
         done = subprocess.run(command, capture_output=True, text=True, env=kept, cwd=tmp_path)

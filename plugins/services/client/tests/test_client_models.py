@@ -155,6 +155,16 @@ def test_a_state_of_a_newer_server_is_not_final() -> None:
     assert (mleredux_client.State(record.status), mleredux_client.State(record.status).final) == ("paused", False)
 
 
+def test_responses_of_older_servers_need_only_the_fields_that_identify_them() -> None:
+    record = read(mleredux_client.RunRecord, {"id": "r", "task": "t", "agent": "a", "status": "done"})
+    assert (record.seed, record.pinned, record.labels, record.sandbox, record.created_at) == (0, False, {}, None, None)
+    assert record.labels is not read(mleredux_client.RunRecord, record.model_dump()).labels
+    assert read(run.SubmissionRecord, {"id": "s", "task": "t", "status": "unheard-of"}).status == "unheard-of"
+    for model in (mleredux_client.RunRecord, run.BuildRecord, account.User, catalogue.Task, run.QueuePlace):
+        with pytest.raises(ValidationError):
+            read(model, {})
+
+
 @pytest.mark.parametrize(
     ("value", "expected"),
     [(90, 90), (0, 0), ("0s", 0), ("90", 90), (" 1h30m ", 5400), ("1.5H", 5400), ("7d", 604800), (MINUTE, 60)],

@@ -4,47 +4,18 @@ from __future__ import annotations
 
 from datetime import datetime
 
+import mleredux_http_api as api
 from pydantic import SecretStr
 
 from mleredux_client.models.base import Model
 
 
-class User(Model):
+class User(Model, api.UserView):
     """A user, with tokens and projects."""
 
-    id: str
-    """The id of the user."""
-    name: str
-    """The user's name."""
-    admin: bool = False
-    """Whether the user may administer the server."""
-    service: bool = False
-    """Whether it is a service account, used by a program."""
-    created_at: datetime | None = None
-    """When the account was created, in UTC."""
-    disabled_at: datetime | None = None
-    """When the account was disabled, in UTC; None: it is active."""
 
-
-class TokenInfo(Model):
+class TokenInfo(Model, api.TokenView):
     """A token without its secret."""
-
-    id: str
-    """The id of the token."""
-    name: str | None = None
-    """The name that its user gave it."""
-    scopes: list[str] = []
-    """The permitted actions: `read`, `run`, `grade`, `tokens`, `admin`."""
-    user: str | None = None
-    """The owner."""
-    project: str | None = None
-    """The only project that it may use; None: all of the user's projects."""
-    created_at: datetime | None = None
-    """When it was created, in UTC."""
-    last_used_at: datetime | None = None
-    """When it was last used, in UTC."""
-    expires_at: datetime | None = None
-    """When it expires, in UTC; None: never."""
 
 
 class Token(TokenInfo):
@@ -54,29 +25,12 @@ class Token(TokenInfo):
     """The secret, returned by `token.get_secret_value()`; it is not displayed otherwise."""
 
 
-class SecretInfo(Model):
+class SecretInfo(Model, api.SecretView):
     """A secret without its value."""
 
-    name: str
-    """The name of the environment variable."""
-    project: str | None = None
-    """Id of the project that owns the secret; None: you own it."""
-    created_at: datetime | None = None
-    """When it was stored, in UTC."""
-    updated_at: datetime | None = None
-    """When its value last changed, in UTC."""
 
-
-class WebhookInfo(Model):
+class WebhookInfo(Model, api.WebhookView):
     """A URL that is notified of a project's events, without its secret."""
-
-    id: str
-    project: str
-    url: str
-    events: list[str] = []
-    created_at: datetime | None = None
-    disabled_at: datetime | None = None
-    """When it was disabled, because its receiver responded with status 410."""
 
 
 class Webhook(WebhookInfo):
@@ -86,19 +40,11 @@ class Webhook(WebhookInfo):
     """`secret.get_secret_value()` returns the key with which receivers verify signatures (Standard Webhooks)."""
 
 
-class Delivery(Model):
+class Delivery(Model, api.DeliveryView):
     """A message of a webhook."""
 
-    id: str
-    event: str
-    attempts: int = 0
     status: int | None = None
     """The receiver's last response."""
-    message: str | None = None
-    """Why it has not been delivered."""
-    created_at: datetime | None = None
-    next_at: datetime | None = None
-    delivered_at: datetime | None = None
 
 
 class Quota(Model):
@@ -128,23 +74,8 @@ class Quota(Model):
     """Weight of the project in the fair share of the machine."""
 
 
-class Usage(Model):
+class Usage(Model, api.Usage):
     """Current usage of a project."""
-
-    running_runs: int = 0
-    """Number of active runs."""
-    queued_runs: int = 0
-    """Number of runs that are queued."""
-    cpus: float = 0
-    """CPU cores of active runs."""
-    memory_mb: float = 0
-    """Memory of active runs, in MiB."""
-    gpus: int = 0
-    """Number of GPUs of active runs."""
-    disk_mb: float = 0
-    """Disk space of all stored runs, in MiB."""
-    llm_tokens: int = 0
-    """LLM tokens used so far."""
 
 
 class Project(Model):

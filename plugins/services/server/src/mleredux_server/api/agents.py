@@ -10,11 +10,12 @@ from fastapi import APIRouter, Request
 from mleredux.plugin.agent import Agent
 from mleredux.plugin.host import agent_record, list_records
 from mleredux.plugin.sandbox import fitting, needs_of
+from mleredux_http_api import AgentView, GraderView, SandboxView, TechniqueView
 
 from mleredux_server.accounts.security import Reader
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.schemas.pages import Page, Pages, Paging
-from mleredux_server.schemas.tasks import AgentDetail, AgentView, GraderView, SandboxView, TechniqueView
+from mleredux_server.schemas.tasks import AgentDetail
 from mleredux_server.service import Current, service_of
 
 router = APIRouter(prefix="/v1", tags=["agents"])

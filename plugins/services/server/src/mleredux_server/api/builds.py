@@ -6,6 +6,7 @@ from functools import partial
 
 from fastapi import APIRouter, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from mleredux_http_api import BuildView
 
 from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.api.logs import LOG, After, log_answer
@@ -15,7 +16,7 @@ from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.builds import build_is_over, make_build
 from mleredux_server.runs.lookup import find, newest
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.builds import BuildAsked, BuildView
+from mleredux_server.schemas.builds import BuildAsked
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import Current
 from mleredux_server.streams.frames import LogText

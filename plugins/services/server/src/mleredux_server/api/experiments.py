@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from mleredux.models.formats import counted
 from mleredux.plugin.experiment import Plan, resolved
+from mleredux_http_api import ExperimentView
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -27,7 +28,7 @@ from mleredux_server.runs.requests import make_runs, plan_experiment, request_of
 from mleredux_server.runs.views import as_view, experiment_detail, run_view
 from mleredux_server.scheduler.actions import cancel_runs
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExperimentView, ExtensionRequest
+from mleredux_server.schemas.runs import ExperimentDetail, ExperimentRequest, ExtensionRequest
 from mleredux_server.service import Current, Service
 
 router = APIRouter(prefix="/v1/experiments", tags=["experiments"])

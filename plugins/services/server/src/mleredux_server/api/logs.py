@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from mleredux.plugin.files import path_of_readable, readable_path
+from mleredux_http_api import LogView
 
 from mleredux_server.accounts.security import Caller, Reader
 from mleredux_server.files.access import open_inside
@@ -18,7 +19,6 @@ from mleredux_server.files.masks import masks_of
 from mleredux_server.files.responses import send_file
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun, run_is_over, run_of
-from mleredux_server.schemas.artifacts import LogView
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import Current
 from mleredux_server.streams.frames import LogText

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
+from mleredux_http_api import RunView
 
 from mleredux_server.accounts.security import Runner
 from mleredux_server.protocol.idempotency import claim_of
 from mleredux_server.runs.changes import act_on_runs, change_run
 from mleredux_server.runs.lookup import run_shown
 from mleredux_server.scheduler.actions import cancel_runs, delete_run, retry_run
-from mleredux_server.schemas.runs import BulkRequest, BulkView, RunChange, RunView
+from mleredux_server.schemas.runs import BulkRequest, BulkView, RunChange
 from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])

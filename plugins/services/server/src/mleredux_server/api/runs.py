@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Request, Response
 from mleredux.errors import MlereduxError, NotFound, StoreError
 from mleredux.plugin.artifact import Report, Run
+from mleredux_http_api import RunView
 
 from mleredux_server.accounts.secrets import providing
 from mleredux_server.accounts.security import Reader, Runner
@@ -18,7 +19,7 @@ from mleredux_server.runs.references import pin_agent
 from mleredux_server.runs.requests import make_runs, plan_run
 from mleredux_server.runs.views import run_made
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.schemas.runs import RunDetail, RunRequest, RunView
+from mleredux_server.schemas.runs import RunDetail, RunRequest
 from mleredux_server.service import Current, Service
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])

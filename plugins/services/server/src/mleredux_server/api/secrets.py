@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
+from mleredux_http_api import SecretView
 from sqlalchemy import select
 
 from mleredux_server.accounts.secrets import delete_secret, owner_of, set_secret
 from mleredux_server.accounts.security import Reader, Runner
 from mleredux_server.database.tables import Secret
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.schemas.sources import SecretRequest, SecretView
+from mleredux_server.schemas.sources import SecretRequest
 from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/secrets", tags=["accounts"])

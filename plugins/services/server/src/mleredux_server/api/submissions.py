@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import anyio
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.concurrency import run_in_threadpool
+from mleredux_http_api import SubmissionView
 
 from mleredux_server.accounts.security import Caller, Grader, Reader
 from mleredux_server.database.tables import Submission
@@ -18,7 +19,7 @@ from mleredux_server.runs.deadlines import submission_view
 from mleredux_server.runs.lookup import find, newest
 from mleredux_server.runs.submissions import answer_of, check_form, delete_submission, make_submission
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.schemas.submissions import SubmissionView, VerdictView
+from mleredux_server.schemas.submissions import VerdictView
 from mleredux_server.service import Current, Service
 
 router = APIRouter(prefix="/v1", tags=["submissions"])

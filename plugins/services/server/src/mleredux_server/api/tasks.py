@@ -6,10 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 from mleredux.plugin.host import is_prepared, list_records, task_record
+from mleredux_http_api import TaskView
 
 from mleredux_server.accounts.security import Reader
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.schemas.tasks import TaskDetail, TaskView
+from mleredux_server.schemas.tasks import TaskDetail
 from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/tasks", tags=["tasks"])

@@ -9,6 +9,7 @@ import secrets
 from datetime import datetime, timedelta
 
 from fastapi import APIRouter, Request, Response
+from mleredux_http_api import TokenView
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.accounts import find_user, live_tokens, make_token, note, visible_project
@@ -18,7 +19,7 @@ from mleredux_server.database.tables import Member, Token, User, now
 from mleredux_server.protocol.idempotency import Answer, Claim, Replayed, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.accounts import NewToken, TokenRequest, TokenView
+from mleredux_server.schemas.accounts import NewToken, TokenRequest
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import Current, service_of
 

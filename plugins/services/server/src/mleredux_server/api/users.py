@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fastapi import APIRouter, Request, Response
+from mleredux_http_api import TokenView, UserView
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -13,7 +14,7 @@ from mleredux_server.database.tables import Project, Token, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
 from mleredux_server.protocol.problems import Problem, not_found
 from mleredux_server.runs.views import as_view, project_view
-from mleredux_server.schemas.accounts import Me, TokenView, UserRequest, UserView
+from mleredux_server.schemas.accounts import Me, UserRequest
 from mleredux_server.schemas.pages import Page, Pages
 from mleredux_server.service import Current
 

@@ -7,6 +7,7 @@ import secrets
 from typing import Annotated
 
 from fastapi import APIRouter, Query
+from mleredux_http_api import DeliveryView, WebhookView
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -21,7 +22,7 @@ from mleredux_server.runs.creation import project_for
 from mleredux_server.runs.lists import of_project
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.pages import Page, Pages
-from mleredux_server.schemas.webhooks import DeliveryView, NewWebhook, WebhookRequest, WebhookView
+from mleredux_server.schemas.webhooks import NewWebhook, WebhookRequest
 from mleredux_server.service import Current
 
 router = APIRouter(prefix="/v1/webhooks", tags=["accounts"])

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from mleredux.errors import MlereduxError, NotFound
+from mleredux_http_api import TokenView, UserView
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
@@ -15,7 +16,7 @@ from mleredux_server.database.tables import Identity, Member, Project, Token, Us
 from mleredux_server.operations.audit import Changes, changes
 from mleredux_server.runs.admission import usage_of
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.accounts import ProjectRequest, TokenRequest, TokenView, UserRequest, UserView
+from mleredux_server.schemas.accounts import ProjectRequest, TokenRequest, UserRequest
 from mleredux_server.schemas.body import checked
 
 _HINT = "See `mleredux server --help`."

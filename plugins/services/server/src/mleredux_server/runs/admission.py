@@ -8,12 +8,13 @@ from mleredux.models.formats import plain
 from mleredux.plugin.agent import Limits
 from mleredux.plugin.experiment import RunPlan
 from mleredux.plugin.sandbox import Capabilities
+from mleredux_http_api import Usage
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from mleredux_server.database.tables import Job, Project, Source
 from mleredux_server.protocol.problems import Problem
-from mleredux_server.schemas.accounts import ISOLATED, Quota, Usage
+from mleredux_server.schemas.accounts import ISOLATED, Quota
 from mleredux_server.schemas.runs import HowToRun
 
 _LEAST = {"memory_mb": 63}

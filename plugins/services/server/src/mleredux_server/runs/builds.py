@@ -8,6 +8,7 @@ from pathlib import Path
 from mleredux.plugin.agent import Agent, Build
 from mleredux.plugin.files import write_atomically
 from mleredux.plugin.sandbox import choose
+from mleredux_http_api import BuildView
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.identity import new_id
@@ -20,7 +21,7 @@ from mleredux_server.runs.creation import make_job
 from mleredux_server.runs.references import check_agent_reference, check_made
 from mleredux_server.runs.sources import check_source
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.builds import BuildAsked, BuildView
+from mleredux_server.schemas.builds import BuildAsked
 from mleredux_server.service import Service
 from mleredux_server.streams.tail import End
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.files import write_atomically
+from mleredux_http_api import SubmissionView
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
@@ -20,7 +21,6 @@ from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Submission, User, now
 from mleredux_server.runs.lists import visible_to
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.submissions import SubmissionView
 from mleredux_server.service import Service
 
 _FILE = "deadlines.json"

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, cast
 from fastapi import Query
 from mleredux.models.verdict import VerdictStatus
 from mleredux.plugin.artifact import Cause, State
+from mleredux_http_api import RunView
 from sqlalchemy import ColumnElement, Select, false, select, tuple_
 from sqlalchemy.orm import InstrumentedAttribute, Session, load_only
 
@@ -20,7 +21,6 @@ from mleredux_server.database.tables import Job, RunLabel, RunRow, User
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.views import run_view
 from mleredux_server.schemas.pages import Paging, bad_cursor
-from mleredux_server.schemas.runs import RunView
 
 Word = Annotated[str | None, Query(max_length=512)]
 Sort = Literal["-created_at", "created_at", "-score", "score"]

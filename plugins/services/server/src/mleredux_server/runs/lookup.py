@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar
 from mleredux.errors import NotFound
 from mleredux.plugin.files import Mask
 from mleredux_executor_nodes.shared import StoredRuns
+from mleredux_http_api import RunView
 from sqlalchemy import ColumnElement, select, tuple_
 from sqlalchemy.orm import Session
 
@@ -22,7 +23,6 @@ from mleredux_server.protocol.problems import not_found
 from mleredux_server.runs.lists import cursor_time, of_project, one_of, shown_runs, visible_to
 from mleredux_server.runs.views import run_view
 from mleredux_server.schemas.pages import Paging
-from mleredux_server.schemas.runs import RunView
 from mleredux_server.service import Service
 from mleredux_server.streams.tail import End
 

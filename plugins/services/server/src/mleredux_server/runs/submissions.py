@@ -11,6 +11,7 @@ from mleredux.models import Verdict
 from mleredux.plugin.files import remove_tree, write_atomically
 from mleredux.plugin.host import machine_slots, read_schema, validate
 from mleredux.plugin.task import Task
+from mleredux_http_api import SubmissionView
 from sqlalchemy.orm import Session
 
 from mleredux_server.accounts.identity import new_id
@@ -23,7 +24,6 @@ from mleredux_server.runs.admission import check_disk, check_waiting
 from mleredux_server.runs.creation import make_job
 from mleredux_server.runs.deadlines import left_today, terms_of
 from mleredux_server.runs.views import as_view
-from mleredux_server.schemas.submissions import SubmissionView
 from mleredux_server.service import Service
 
 _GRADER_MB = 2048

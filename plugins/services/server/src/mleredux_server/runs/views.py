@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, TypeVar
 
+from mleredux_http_api import RunView
 from pydantic import BaseModel
 from sqlalchemy.orm import Session
 
@@ -14,7 +15,7 @@ from mleredux_server.protocol.idempotency import Answer
 from mleredux_server.runs.admission import usage_of
 from mleredux_server.scheduler.decision import TURN
 from mleredux_server.schemas.accounts import ProjectView, Quota
-from mleredux_server.schemas.runs import ExperimentDetail, RunView
+from mleredux_server.schemas.runs import ExperimentDetail
 
 _View = TypeVar("_View", bound=BaseModel)
 

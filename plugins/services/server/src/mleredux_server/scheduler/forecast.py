@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
+from mleredux_http_api import QueuePlace
 from sqlalchemy import select
 
 from mleredux_server.database import Database, batches
 from mleredux_server.database.tables import RunRow
 from mleredux_server.runs.summary import ENDED
 from mleredux_server.scheduler.decision import Running, Waiting, World, decide
-from mleredux_server.schemas.runs import QueuePlace
 
 MOST_STEPS = 200
 """Maximum number of ends of runs that are simulated."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Literal
 
+from mleredux_http_api import TokenView, Usage, UserView
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from mleredux_server.schemas.body import Body
@@ -52,18 +53,6 @@ class Quota(BaseModel):
     """Weight in the fair share of the machine."""
 
 
-class Usage(BaseModel):
-    """Current usage of a project."""
-
-    running_runs: int = 0
-    queued_runs: int = 0
-    cpus: float = 0.0
-    memory_mb: int = 0
-    gpus: int = 0
-    disk_mb: int = 0
-    llm_tokens: int = 0
-
-
 class ProjectView(BaseModel):
     """A project."""
 
@@ -74,34 +63,6 @@ class ProjectView(BaseModel):
     quota: Quota
     usage: Usage
     created_at: datetime
-
-
-class UserView(BaseModel):
-    """A user with tokens."""
-
-    id: str
-    name: str
-    admin: bool
-    service: bool = False
-    """Whether it is a service account: a program, which has tokens but can't sign in to the pages."""
-    created_at: datetime | None = None
-    disabled_at: datetime | None = None
-    """When the user was disabled; their runs remain."""
-
-
-class TokenView(BaseModel):
-    """A token without its secret."""
-
-    id: str
-    name: str
-    user: str
-    """Name of its owner."""
-    scopes: list[str]
-    project: str | None
-    """Id of the only project it is valid for."""
-    created_at: datetime
-    expires_at: datetime | None
-    last_used_at: datetime | None
 
 
 class NewToken(TokenView):

@@ -17,10 +17,3 @@ class Resources(BaseModel):
     """The agent's resource usage over time."""
 
     items: list[Sample]
-
-
-class LogView(BaseModel):
-    """A log of a run."""
-
-    name: str
-    size: int

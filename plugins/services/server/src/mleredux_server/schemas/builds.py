@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from mleredux_server.schemas.body import Body
 from mleredux_server.schemas.runs import Name, SecretName
@@ -23,22 +22,3 @@ class BuildAsked(Body):
     """Names of your own or the project's secrets; `GIT_TOKEN` is used to fetch a private repository."""
     project: Name | None = None
     """Id or name of the project; None means the caller's own."""
-
-
-class BuildView(BaseModel):
-    """An agent's environment, built ahead of its runs."""
-
-    id: str
-    agent: str
-    """The reference as requested; once the build is ready, the pinned reference for use in runs."""
-    sandbox: str
-    status: Literal["queued", "building", "ready", "failed"]
-    message: str | None
-    image: str | None
-    """Content digest of the environment."""
-    cached: bool | None
-    """Whether the environment already existed."""
-    project: str
-    user: str
-    created_at: datetime
-    ended_at: datetime | None

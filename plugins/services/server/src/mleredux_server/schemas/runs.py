@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from mleredux.models import Grants, Report
 from mleredux.models.agent import RetriedCause
 from mleredux.plugin.experiment import Plan, Seed
+from mleredux_http_api import ExperimentView, QueuePlace, RunView
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from mleredux_server.schemas.body import Body
@@ -128,65 +129,6 @@ class Spent(BaseModel):
     hours: float
 
 
-class RunView(BaseModel):
-    """A run."""
-
-    id: str
-    task: str
-    agent: str
-    sandbox: str
-    seed: int
-    network: str
-    limits: dict[str, Any]
-    options: dict[str, Any]
-    obfuscated: bool
-    labels: dict[str, str]
-    notes: str | None = None
-    pinned: bool = False
-    """Whether retention rules do not apply to it."""
-    project: str
-    user: str
-    experiment: str | None
-    arm: str | None
-    """The experiment's arm, if it has a plan."""
-    retry_of: str | None
-    priority: int
-    preemptible: bool = False
-    status: str
-    cause: str | None
-    message: str | None
-    waiting_for: str | None
-    """Why the run is still queued."""
-    score: float | None
-    medal: str | None
-    verdict: str | None
-    """Whether the result can be trusted: `verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
-    valid: bool | None
-    percentile: float | None
-    seconds: float | None
-    """The agent's run time."""
-    paused_seconds: float | None
-    """How many of these seconds the run's clock was paused, because no provider of language models was available."""
-    tokens: int | None
-    """Input and output tokens of its last attempt."""
-    cost_usd: float | None
-    """The cost of its LLM calls."""
-    created_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
-    updated_at: datetime
-
-
-class QueuePlace(BaseModel):
-    """A queued run's place in the queue."""
-
-    position: int
-    """Position in the queue; 1: it is expected to start next."""
-    starts_in: float | None
-    """Estimated seconds until it starts, from the durations of earlier runs; None: too far in the future to
-    estimate."""
-
-
 class RunDetail(RunView):
     """A run with its report, once there is one."""
 
@@ -230,18 +172,6 @@ class BulkView(BaseModel):
     """The outcome for each run, in the requested order."""
 
     results: list[BulkResult]
-
-
-class ExperimentView(BaseModel):
-    """A matrix of runs, without its runs."""
-
-    id: str
-    name: str
-    project: str
-    user: str
-    created_at: datetime
-    counts: dict[str, int]
-    """Number of runs by status."""
 
 
 class ExperimentDetail(ExperimentView):

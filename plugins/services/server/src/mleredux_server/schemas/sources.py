@@ -31,13 +31,3 @@ class SecretRequest(Body):
     value: SecretStr = Field(min_length=8, max_length=16_384)
     project: Name | None = None
     """Id or name of the project that owns the secret; None: you own it."""
-
-
-class SecretView(BaseModel):
-    """A secret without its value, which is never returned."""
-
-    name: str
-    project: str | None
-    """Id of the project that owns the secret; None: you own it."""
-    created_at: datetime
-    updated_at: datetime

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, Field, StringConstraints
+from mleredux_http_api import WebhookView
+from pydantic import Field, StringConstraints
 
 from mleredux_server.schemas.body import Body
 from mleredux_server.schemas.runs import Name
@@ -23,36 +23,8 @@ class WebhookRequest(Body):
     """Id or name of the project; None: your own."""
 
 
-class WebhookView(BaseModel):
-    """A webhook, without its secret."""
-
-    id: str
-    project: str
-    url: str
-    events: list[str]
-    created_at: datetime
-    disabled_at: datetime | None
-    """When it was disabled, because its receiver responded with status 410."""
-
-
 class NewWebhook(WebhookView):
     """A newly created webhook."""
 
     secret: str
     """`whsec_…`, with which receivers verify signatures (Standard Webhooks); it is returned here and nowhere else."""
-
-
-class DeliveryView(BaseModel):
-    """A message of a webhook."""
-
-    id: str
-    """Id, also sent in the header `webhook-id`; repeated deliveries have the same id."""
-    event: str
-    attempts: int
-    status: int | None
-    """The receiver's last response."""
-    message: str | None
-    """Why it has not been delivered."""
-    created_at: datetime
-    next_at: datetime | None
-    delivered_at: datetime | None

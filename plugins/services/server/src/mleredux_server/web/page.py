@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, cast
 from urllib.parse import urlsplit
 
 from mleredux.plugin.artifact import Run
+from mleredux_http_api import TokenView
 from mleredux_view.shared import Visit
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -17,7 +18,7 @@ from mleredux_server.operations.audit import Changes, changes
 from mleredux_server.operations.health import Check, Health
 from mleredux_server.runs.lists import visible_to
 from mleredux_server.runs.views import as_view, project_view, run_view, waiting_for
-from mleredux_server.schemas.accounts import ProjectView, TokenView
+from mleredux_server.schemas.accounts import ProjectView
 from mleredux_server.web.source import ServerSource
 
 _SHOWN = 200
