@@ -20,8 +20,8 @@ MAX_DOCUMENT = 64 << 20
 """The maximum size of a document of a run, which may come from another user, in bytes."""
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """Replace a file's content atomically; it is on disk when this returns."""
+def write_atomically(path: Path, content: str | bytes, mode: int = 0o644) -> None:
+    """Replace a file's content atomically; it is on disk when this returns, and never has more permissions."""
     data = content.encode() if isinstance(content, str) else content
     # Not derived from the file's own name, which may have the maximum length.
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
@@ -30,7 +30,7 @@ def write_atomically(path: Path, content: str | bytes) -> None:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(0o644)
+        Path(temporary).chmod(mode)
         Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)

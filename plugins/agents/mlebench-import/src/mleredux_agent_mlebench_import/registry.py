@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin import Scheme
+from mleredux.plugin.files import write_atomically
 
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
@@ -189,9 +190,7 @@ def _digest(folder: Path, files: list[Path], about: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    temporary.write_text(text + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_atomically(path, text + "\n")
 
 
 SCHEME = Scheme(id="mlebench", title="Agents in MLE-bench's layout", find_agent=find)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shlex
 import stat
-import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from mleredux.errors import MlereduxError, file_errors
+from mleredux.plugin.files import write_atomically
 
 TOKEN_VARIABLE = "MLEREDUX_TOKEN"
 MAX_TOKEN = 1024
@@ -123,15 +122,4 @@ def _write(servers: dict[str, dict[str, Any]]) -> None:
     path = servers_file()
     with file_errors(MlereduxError, f"{path} can't be written", f"Use {TOKEN_VARIABLE} instead."):
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=".servers-")  # created with mode 0600
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump({"servers": servers}, file, indent=1)
-                file.write("\n")
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        write_atomically(path, json.dumps({"servers": servers}, indent=1) + "\n", mode=0o600)
