@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from mleredux.errors import InvalidSubmission
-from mleredux.plugin.files import FileLock, cache_dir, open_regular
+from mleredux.plugin.files import cache_dir, open_regular, write_once
 from mleredux.plugin.grader import FormInput, Grader, GradingInput, Score
 
 FILE = "reward.json"
@@ -94,13 +94,7 @@ def _sign(document: dict[str, Any]) -> str:
 
 
 def _key() -> bytes:
-    path = cache_dir() / "harbor" / ".key"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(path.with_name(".key.lock")):
-        if not path.exists():
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-                file.write(secrets.token_bytes(32))
-        return path.read_bytes()
+    return write_once(cache_dir() / "harbor" / ".key", partial(secrets.token_bytes, 32))
 
 
 GRADER = Grader(id="reward", title="Reward from a verifier", direction="maximize", score=_score, check=_check)

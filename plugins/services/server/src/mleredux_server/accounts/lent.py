@@ -77,8 +77,7 @@ def _lines(service: Service, run_id: str) -> list[str]:
 def _write(service: Service, run_id: str, lines: Iterable[str]) -> None:
     path = service.settings.state_dir / FOLDER / run_id
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    write_atomically(path, "".join(f"{line}\n" for line in lines))
-    path.chmod(0o600)
+    write_atomically(path, "".join(f"{line}\n" for line in lines), mode=0o600)
 
 
 def _place(run_id: str) -> str:
