@@ -137,7 +137,7 @@ class Database:
                     (command.downgrade if down else command.upgrade)(config, revision)
         except (SQLAlchemyError, OSError) as error:
             reason = str(getattr(error, "orig", None) or error).splitlines()[0].rstrip(".")
-            hint = "Check that it is running and that the URL is correct."
+            hint = "Check that it is running, that the URL is correct, and that its user and database exist."
             raise MlereduxError(f"The database {self.shown} can't be used: {reason}.", hint=hint) from error
 
     def close(self) -> None:
