@@ -76,7 +76,7 @@ PLAIN = {
 }
 """Patterns that read as translated, in texts for users and docstrings; inside `…` are names."""
 VAGUE = {"told", "asked", "said", "given", "found", "one", "made"}
-MOST_VAGUE = 6
+MOST_VAGUE = 5
 """Variables and parameters with a vague name; the number may only fall."""
 NOT_NAMES = {
     *(

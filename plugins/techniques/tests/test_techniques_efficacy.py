@@ -309,12 +309,14 @@ def test_rows_that_are_dropped_without_need_get_a_share_of_their_effect() -> Non
 
 
 @pytest.mark.parametrize(
-    ("metric", "asked"), [("roc-auc", "scores"), ("f1", "labels"), ("quadratic-weighted-kappa", "labels")]
+    ("metric", "form"), [("roc-auc", "scores"), ("f1", "labels"), ("quadratic-weighted-kappa", "labels")]
 )
-def test_metrics_get_the_predictions_that_they_ask_for(metric: str, asked: str) -> None:
+def test_metrics_get_the_predictions_that_they_ask_for(metric: str, form: str) -> None:
     dataset = replace(rare(), metric=metric)
     found = scorer(dataset, base_of(dataset))
-    assert (found.asked, found.substitute, found.perfect) == (asked, False, pytest.approx(1.0))
+    assert (found.form, found.substitute, found.perfect) == (form, False, pytest.approx(1.0))
+    with pytest.warns(DeprecationWarning, match="Scorer.asked is now form"):
+        assert found.asked == form
 
 
 @pytest.mark.parametrize("metric", ["f1", "accuracy", "log-loss", "roc-auc"])

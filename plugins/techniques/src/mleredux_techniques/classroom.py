@@ -72,10 +72,7 @@ class Terms:
 
     def kept(self, folder: Path) -> Terms:
         """Return these terms, with missing ones taken from earlier calls."""
-        try:
-            before = Terms(**json.loads((folder / TERMS).read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            before = Terms()
+        before = Terms(**json.loads(path.read_text("utf-8"))) if (path := folder / TERMS).exists() else Terms()
         public = self.public or before.public
         return Terms(self.task or before.task, self.deadline or before.deadline, public, before.refused)
 

@@ -118,7 +118,7 @@ class Calibrations(OnPredictions[Choice]):
         return self.alike(instance, "none")
 
     def panel(self, instance: Instance) -> Sequence[Choice]:
-        labels = scorer(instance.dataset, instance.base).asked == "labels"
+        labels = scorer(instance.dataset, instance.base).form == "labels"
         decisions = ("argmax", "thresholds")[: 1 + labels]
         return [self.alike(instance, method, decision) for decision in decisions for method in get_args(Method)]
 

@@ -111,7 +111,7 @@ class Strategies(OnRows[forms.ImbalanceStrategy]):
 
     def on(self, data: Pool, option: forms.ImbalanceStrategy, instance: Instance, models: Sequence[Model]) -> Array:
         """Return the losses; thresholds affect only labels."""
-        labels = scorer(data.dataset, instance.base).asked == "labels"
+        labels = scorer(data.dataset, instance.base).form == "labels"
         how = _NONE if isinstance(option, forms.TunedThresholdClassifierCV) and not labels else option
         return by_split(data, f"{models} {how!r}", lambda split: _loss(instance, data, split, how, models))
 
@@ -156,7 +156,7 @@ def _less(instance: Instance, data: Pool, chosen: forms.ImbalanceStrategy) -> fo
     for place, how in enumerate(PANEL):
         if _cost(how) < _cost(chosen):
             gain = difference(STUDY.on(data, how, instance, MODELS), losses, data.overlap)
-            shown = metric.asked != "labels" or _cost(how) > 0 or gain.upper <= EQUAL * metric.unit
+            shown = metric.form != "labels" or _cost(how) > 0 or gain.upper <= EQUAL * metric.unit
             options += [(gain.mean, place)] if shown and not gain.significant else []
     return PANEL[min(options)[1]] if options else None
 

@@ -50,7 +50,7 @@ def describe(known: Known, judge: Scorer) -> dict[str, Any]:
 
     constant = _constant(known, judge, score)
     return {
-        "asks": _ASKS[judge.asked],
+        "asks": _ASKS[judge.form],
         "better": "higher" if judge.task.direction == "maximize" else "lower",
         "ignores": _ignored(known, judge, score),
         **constant,
@@ -70,11 +70,11 @@ def _ignored(known: Known, judge: Scorer, score: Callable[[Array], float]) -> li
 
     rng = np.random.default_rng(0)
     mixed = known.predicted[rng.permutation(len(known.predicted))]
-    level = known.predicted.mean() if judge.asked == "numbers" else 1 / known.predicted.shape[1]
+    level = known.predicted.mean() if judge.form == "numbers" else 1 / known.predicted.shape[1]
     samples = [0.8 * known.predicted + 0.2 * level, 0.5 * known.predicted + 0.3 * mixed + 0.2 * level]
     spread = float(known.codes.std())
     weights = np.exp(np.linspace(0.7, -0.7, known.predicted.shape[1]))
-    if judge.asked == "numbers":
+    if judge.form == "numbers":
         changes: dict[str, list[Callable[[Any], Any]]] = {
             "shift": [lambda p: p + 0.7 * spread, lambda p: p - 0.3 * spread],
             "scale": [lambda p: 1.6 * p, lambda p: 0.7 * p],
@@ -101,7 +101,7 @@ def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> d
         scores = np.array([sign * score(np.tile(option, (rows, 1))) for option in options])
         return np.where(np.isnan(scores), -np.inf, scores)
 
-    if judge.asked == "numbers":
+    if judge.form == "numbers":
         middle = [known.codes.mean(), np.median(known.codes), np.expm1(np.log1p(np.maximum(known.codes, 0)).mean())]
         places = np.unique([*np.quantile(known.codes, np.linspace(0, 1, 41)), *middle])
         near = int(np.argmax(reached(places)))
@@ -113,10 +113,10 @@ def _constant(known: Known, judge: Scorer, score: Callable[[Array], float]) -> d
     else:
         count = len(judge.names)
         shares = np.bincount(known.codes, minlength=count) / rows
-        options = [shares, *np.eye(count)] if judge.asked == "labels" else [shares, np.full(count, 1 / count)]
+        options = [shares, *np.eye(count)] if judge.form == "labels" else [shares, np.full(count, 1 / count)]
         scores = reached(options)
         tied = scores >= scores.max() - _SAME * judge.unit
-        labels = judge.asked == "labels"
+        labels = judge.form == "labels"
         classes = [judge.names[code] for code in np.flatnonzero(tied[1:])] if labels else []
         best_of = {"constant": dict(zip(judge.names, shares.round(6).tolist(), strict=True)), "classes": classes}
         best_of["any"] = bool(tied.all()) and not classes
@@ -184,7 +184,7 @@ class PostProcessing(OnPredictions[Steps]):
         return NAIVE
 
     def panel(self, instance: Instance) -> Sequence[Steps]:
-        return NUMBERS if scorer(instance.dataset, instance.base).asked == "numbers" else CLASSES
+        return NUMBERS if scorer(instance.dataset, instance.base).form == "numbers" else CLASSES
 
     def quick(self, instance: Instance) -> Sequence[Steps]:
         return NUMBERS[1:-1] if self.panel(instance) is NUMBERS else CLASSES[2:4]

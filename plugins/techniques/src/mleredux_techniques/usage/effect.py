@@ -131,12 +131,12 @@ def predictions(written: bytes, judge: Scorer, instance: Instance, data: Pool) -
     row, first = submission.id_columns[0], judge.task.submission.target_columns[0]
     table = pd.read_csv(io.BytesIO(written))
     table = table.set_index(table[row].map(class_name)).loc[test[row].map(class_name)]
-    if judge.asked == "numbers":
+    if judge.form == "numbers":
         return np.asarray((table[[first]].to_numpy(dtype=float) - data.codes.mean()) / (data.codes.std() + 1e-12))
-    if judge.asked == "scores":
+    if judge.form == "scores":
         share = table[first].to_numpy(dtype=float)
         return np.column_stack([1 - share, share][:: 1 if judge.positive else -1])
-    if judge.asked == "labels":
+    if judge.form == "labels":
         labels = table[first].map(class_name).to_numpy(dtype=str)
         return np.asarray(labels[:, None] == np.array(judge.names)[None], dtype=float)
     columns = {class_name(name): table[name].to_numpy(dtype=float) for name in submission.target_columns}

@@ -94,9 +94,7 @@ def close(answer: float, true: float, tolerance: float = 0.02, absolute: float =
         absolute: Differences up to this are ignored.
     """
     off = max(0.0, abs(answer - true) - absolute)
-    if off <= tolerance * abs(true):
-        return 1.0
-    return 0.5 if off <= 5 * tolerance * abs(true) else 0.0
+    return 1.0 if off <= tolerance * abs(true) else 0.5 if off <= 5 * tolerance * abs(true) else 0.0
 
 
 def f1(answers: Iterable[Any], true: Iterable[Any]) -> float:
@@ -168,9 +166,6 @@ class _Plain(string.Formatter):
         return super().format_field(value, format_spec)
 
 
-_PLAIN = _Plain()
-
-
 class Sheet:
     """The marks of one document: a figure for each question of the technique's `technique.toml`.
 
@@ -194,7 +189,7 @@ class Sheet:
         """
         question = {**self._questions[name], **figures}
         form = question["none"] if of and not of[0] and "none" in question else question["says"]
-        sentence = _PLAIN.format(form, **{"given": answer, "true": true, **figures})
+        sentence = _Plain().format(form, **{"given": answer, "true": true, **figures})
         weight, value, decides = question["weight"], versus(answer, true), question.get("decides")
         if of is None:
             return component(name, weight, score, value, sentence, decides=bool(decides))

@@ -50,11 +50,11 @@ def applied(steps: Sequence[Step], known: Known, predictions: Array, judge: Scor
     Raises:
         ValueError: A step does not apply to predictions of this kind.
     """
-    possible, count = OF_NUMBERS if judge.asked == "numbers" else OF_CLASSES, len(known.codes)
+    possible, count = OF_NUMBERS if judge.form == "numbers" else OF_CLASSES, len(known.codes)
     for step in steps:
         if step not in possible:
-            raise ValueError(f"{step} does not apply to predictions of {judge.asked}")
-        change = _of_numbers if judge.asked == "numbers" else _of_classes
+            raise ValueError(f"{step} does not apply to predictions of {judge.form}")
+        change = _of_numbers if judge.form == "numbers" else _of_classes
         both = change(step, known, np.vstack([known.predicted, predictions]), judge, rough)
         known, predictions = replace(known, predicted=both[:count]), both[count:]
     return predictions

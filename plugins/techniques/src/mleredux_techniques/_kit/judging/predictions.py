@@ -166,7 +166,7 @@ def losses(
         seed: Seed of the folds.
     """
     codes, frame = known[0].codes, known[0].frame
-    strata = np.zeros(len(codes), dtype=int) if judge.asked == "numbers" else codes
+    strata = np.zeros(len(codes), dtype=int) if judge.form == "numbers" else codes
     losses_of = []
     for repeat in range(repeats):
         folds = assign_folds(strata, None, FOLDS, seed=seed * REPEATS + repeat)

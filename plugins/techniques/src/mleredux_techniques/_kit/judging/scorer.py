@@ -11,8 +11,9 @@ from __future__ import annotations
 import io
 import math
 import tempfile
+import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +29,7 @@ from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, remembered
 from mleredux_techniques._kit.data.splits import class_names
 
-Asked = Literal["class columns", "scores", "labels", "numbers"]
+Form = Literal["class columns", "scores", "labels", "numbers"]
 """The predictions that a metric expects: class probabilities, a score for the second class, classes, or numbers."""
 
 ROW = "mleredux row"
@@ -47,7 +48,7 @@ class Scorer:
 
     Attributes:
         task: A task for these rows, with the competition's metric.
-        asked: The form of predictions that the metric expects.
+        form: The form of predictions that the metric expects.
         names: The class of each code; empty for numbers.
         positive: The code of the class that `scores` refer to.
         perfect: Score of the truth on the training rows.
@@ -57,13 +58,22 @@ class Scorer:
     """
 
     task: Task
-    asked: Asked
+    form: Form
     names: tuple[str, ...]
     positive: int
     perfect: float
     constant: float
     substitute: bool
     single: bool = False
+    _texts: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def asked(self) -> Form:
+        """Return `form`, under its former name."""
+        warnings.warn(
+            "Scorer.asked is now form; the old name will be removed in 0.4.", DeprecationWarning, stacklevel=2
+        )
+        return self.form
 
     @property
     def unit(self) -> float:
@@ -142,10 +152,6 @@ class Scorer:
         return Table(pd.DataFrame(columns_read))
 
     @cached_property
-    def _texts(self) -> dict[tuple[str, ...], Any]:
-        return {}
-
-    @cached_property
     def _grader(self) -> Grader:
         chosen = self.task.metric.grader
         grader: Grader = current().get("graders", chosen) if isinstance(chosen, str) else chosen
@@ -160,22 +166,22 @@ class Scorer:
         return pd.DataFrame({row: np.arange(len(frame)), **others, **columns})
 
     def _true(self, truth: Array) -> dict[str, Any]:
-        if self.asked == "class columns":
+        if self.form == "class columns":
             return {name: (truth == code).astype(int) for name, code in self._columns()}
-        values = truth if self.asked == "numbers" else np.array(self.names, dtype=object)[truth]
+        values = truth if self.form == "numbers" else np.array(self.names, dtype=object)[truth]
         return {self.task.submission.target_columns[0]: values}
 
     def _submitted(self, predicted: Array) -> dict[str, Any]:
-        if self.asked == "numbers":
+        if self.form == "numbers":
             return {self.task.submission.target_columns[0]: predicted[:, 0]}
         shares = np.clip(predicted, _EPSILON, 1.0)
         shares = shares / shares.sum(axis=1, keepdims=True)
-        if self.asked == "class columns":
+        if self.form == "class columns":
             none = np.full(len(shares), _EPSILON)
             table = np.column_stack([none if code is None else shares[:, code] for _name, code in self._columns()])
             table = table / table.sum(axis=1, keepdims=True)
             return {name: table[:, place] for place, (name, _code) in enumerate(self._columns())}
-        if self.asked == "scores":
+        if self.form == "scores":
             return {self.task.submission.target_columns[0]: shares[:, self.positive]}
         labels = np.array(self.names, dtype=object)[predicted.argmax(axis=1)]
         return {self.task.submission.target_columns[0]: labels}
@@ -218,12 +224,12 @@ def _find(dataset: Dataset, base: Task) -> Scorer:
     raise MlereduxError(f"No metric can be computed for {dataset.target!r} of {dataset.task}.")
 
 
-def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> list[tuple[Task, Asked, int]]:
+def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> list[tuple[Task, Form, int]]:
     """Return submission forms that may suit the metric, the most informative first."""
     outputs = dataset.outputs if own and dataset.outputs else (dataset.target,)
     if dataset.problem == "regression":  # with several numbers, the first alone
         return [(_task(base, metric, (dataset.target,), dataset.target, own), "numbers", 0)]
-    options: list[tuple[Task, Asked, int]] = []
+    options: list[tuple[Task, Form, int]] = []
     names = class_names(dataset)
     if not own:
         if metric.grader == _SUBSTITUTES["classes"]:
@@ -259,7 +265,7 @@ def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
     """Return the scorer if the metric ranks the truth above a constant, and half the truth above its opposite."""
     rows = _probe_rows(dataset)
     frame = dataset.train.iloc[rows].reset_index(drop=True)
-    if draft.asked == "numbers":
+    if draft.form == "numbers":
         truth = frame[dataset.target].to_numpy(dtype=float)
         true, level = truth[:, None], np.median(dataset.train[dataset.target].to_numpy(dtype=float))
         constants = [np.full_like(true, level), np.full_like(true, truth.mean())]
@@ -276,7 +282,7 @@ def _probed(draft: Scorer, dataset: Dataset) -> Scorer | None:
     constant = max(scores, key=lambda value: sign * value, default=perfect - sign)
     if not math.isfinite(perfect) or sign * perfect <= sign * constant:
         return None
-    if draft.asked == "scores" and sign * draft.score(frame, truth, soft) <= sign * draft.score(frame, truth, opposite):
+    if draft.form == "scores" and sign * draft.score(frame, truth, soft) <= sign * draft.score(frame, truth, opposite):
         return None
     return replace(draft, perfect=perfect, constant=constant)
 

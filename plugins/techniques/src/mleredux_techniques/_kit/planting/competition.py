@@ -118,7 +118,7 @@ def write(dataset: Dataset, base: Task, public: Path, private: Path) -> None:
     for name in dataset.outputs:
         if name == dataset.target:
             usual: dict[str, Any] = {"numbers": known.median, "labels": lambda: known.mode().iloc[0]}
-            answers[name], sample[name] = test[name], usual.get(metric.asked, lambda: 0.5)()
+            answers[name], sample[name] = test[name], usual.get(metric.form, lambda: 0.5)()
         elif name in test:
             answers[name], sample[name] = test[name], float(dataset.train[name].median())
         else:
