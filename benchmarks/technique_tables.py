@@ -108,7 +108,7 @@ PAGES = {
     "held": """\
 ## Held
 
-The tables were written after the mechanisms, most of them of kinds that neither the mechanisms nor their tests name.
+The tables were written after the mechanisms. Most are of kinds that neither the mechanisms nor their tests mention.
 At first, the right document won clearly on 67 of 80 (two documents that themselves gave bad advice were corrected and
 are not counted as losses). The losses led to general mechanisms: pairs of dates, groups by day, ids as drivers of
 gaps, a bound for pairs that grows with chance, marks and numbered stages, amounts with a currency, times of day. So the

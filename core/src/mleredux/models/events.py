@@ -189,7 +189,7 @@ class Signal(Payload):
 
 
 class LimitReached(Payload):
-    """The agent reached a limit: `time`, `memory`, `disk`, `processes`, or a budget that ends it."""
+    """The agent reached a limit: `time`, `memory`, `disk`, `processes`, or a budget that ends the run."""
 
     type: Literal["limit"] = "limit"
     """The event's name."""

@@ -167,7 +167,7 @@ class Task(Model):
     """The URL where the license is stated or, without a license, a quote of the rules on redistribution, without
     a period."""
     note: str | None = None
-    """A sentence, included in each report, that names the scores with which these can't be compared."""
+    """A sentence for each report that states which other scores can't be compared with those of this task."""
     raw_id: str | None = None
     """The task whose raw data this one uses; None: its own."""
     environment: Build | None = None

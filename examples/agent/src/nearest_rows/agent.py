@@ -7,7 +7,7 @@ from mleredux import Agent, Build, Limits
 agent = Agent(
     id="nearest-rows",
     version="1",
-    title="Nearest neighbors, their number chosen by leaving one out",
+    title="Nearest neighbors; leave-one-out validation chooses their number",
     command=("python", "-m", "nearest_rows"),
     # Copied into the image for `--sandbox docker`; add its dependencies to `python=("name>=1,<2",)`.
     build=Build(packages=("nearest_rows", "mleredux_agentkit")),

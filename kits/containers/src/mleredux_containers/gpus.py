@@ -55,7 +55,7 @@ class Gpus:
             if str(node.source.resolve()) != node.target:
                 message = f"The device {node.source} can't be mounted at {node.target}."
                 raise SandboxError(
-                    message, hint="Name devices in the CDI specification by their paths on this machine."
+                    message, hint="Identify devices in the CDI specification by their paths on this machine."
                 )
         return (*self.nodes, *self.files)
 

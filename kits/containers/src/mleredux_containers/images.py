@@ -200,7 +200,7 @@ def build(request: BuildRequest, engine: ImageEngine) -> Built:
         base = None
         if BASE_ARGUMENT in plan.text:
             hint = (
-                f"Name an available one with --base-image or {BASE_VARIABLE}; an air-gapped site can build "
+                f"Specify an available one with --base-image or {BASE_VARIABLE}; an air-gapped site can build "
                 "one from Debian packages (see docs/reference/sandboxes.md)."
             )
             base = _present(engine, log, base_image(request), hint)

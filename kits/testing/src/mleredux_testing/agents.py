@@ -91,7 +91,7 @@ def _check_declaration(findings: Findings, agent: Agent) -> None:
         "secrets",
         not revealed,
         f"the values of the secrets {', '.join(revealed)} are in its declaration.",
-        "Name them in `secrets` only; they are passed on from the caller's environment.",
+        "List them only in `secrets`; they are passed on from the caller's environment.",
     )
     ours = sorted(name for name in agent.env if name.startswith("MLEREDUX_"))
     findings.expect("variables", not ours, f"it sets {', '.join(ours)}, which only mleredux sets.")

@@ -78,7 +78,7 @@ def shared(pytestconfig: pytest.Config) -> Path:
     """Return the folder of shared facts, golden cases and data."""
     folder = Path(os.environ.get(SHARED_VARIABLE, pytestconfig.rootpath.parent / "shared"))
     if not (folder / "facts").is_dir():
-        skip_or_fail("shared", f"the shared folder {folder} is absent (name it in {SHARED_VARIABLE})")
+        skip_or_fail("shared", f"the shared folder {folder} does not exist (specify it in {SHARED_VARIABLE})")
     return folder
 
 

@@ -29,7 +29,7 @@ def without_preset(agent: Agent, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def configured(agent: Agent, options: Mapping[str, Any]) -> Agent:
-    """Configure the agent with its options. Its reference stays the same."""
+    """Configure the agent with its options. The agent's reference stays the same."""
     options = without_preset(agent, options)
     if unknown := sorted(set(options) - set(agent.options)):
         known = ", ".join(sorted(agent.options)) or "none"

@@ -40,7 +40,7 @@ def configure(options: dict[str, Any]) -> Agent:
 agent = cli_agent(
     id="command",
     title="Any program: coding CLIs from npm, from Python, or in their own image",
-    recipe=CommandRecipe("echo 'Name a command or a recipe.' >&2; exit 2"),
+    recipe=CommandRecipe("echo 'Specify a command or a recipe.' >&2; exit 2"),
     options=Options,
     configure=configure,
     unisolated="named",

@@ -46,7 +46,7 @@ class Finding:
         kind: A finer name within the category, such as `columns` for an invalid submission.
         line: The line that shows the failure.
         where: The location of that line: a file of the run, a step or a version.
-        overcome: Whether the run continued afterwards, so that the failure is not why it failed.
+        overcome: Whether the run continued afterwards, so that this did not end it.
     """
 
     category: str

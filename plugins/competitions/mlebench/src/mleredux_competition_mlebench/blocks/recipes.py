@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PRIVATE_SAMPLE = "../private/sample_submission.csv"
-"""The plain copy of a sample submission that is public only inside an archive; relative to the public folder."""
+"""Path, relative to the public folder, of an uncompressed sample submission whose public copy is in an archive."""
 Columns = str | tuple[str, ...]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., None])
 Group = str | Callable[[Workspace, "pd.DataFrame"], "pd.Series[Any]"]
