@@ -98,7 +98,8 @@ NOT_NAMES = {
 }
 """First words of names of functions, methods and classes that say too little."""
 KEPT_NAMES = {"Beside", "Judge.ask", "Study.given", "Study.told", "StageContext.say", "Trajectory.say", "Visit.say"}
-"""Public names that plugins call or implement."""
+KEPT_NAMES |= {"Scorer.asked"}
+"""Public names that plugins call or implement, and former names, which work until 0.4."""
 BRITISH = re.compile(
     r"\b\w*(?:colour|neighbour|licence|labell(?:ed|ing)|behaviour|judgement|tumour|artefact|(?:metre|litre)s?\b|favour|honour)"
     r"|\b(?:centre[sd]?|grey|towards|spelt|modelling|aluminium|analysed|analysing|harbours?|misspelt|labelled)\b"

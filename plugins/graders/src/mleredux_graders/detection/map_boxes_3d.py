@@ -170,7 +170,7 @@ def _sample(true: Boxes, predicted: Boxes, thresholds: Array, absent_classes_cou
 
 
 def _read(rows: Rows, options: Boxes3dOptions) -> list[Boxes]:
-    """Return the boxes of each row. Boxes of classes absent from a row may be malformed here; validation checks all boxes."""
+    """Return the boxes of each row. Boxes of classes absent from a row may be malformed here, but not in validation."""
     (target,), samples = rows.targets, []
     true = None if rows.form or options.absent_classes_count else _true(rows)
     cells = texts(rows.predicted(target), target, missing="blank")
