@@ -33,7 +33,7 @@ class _Range(click.ParamType[range]):
 @click.argument("tasks", metavar="TASK...", nargs=-1)
 @click.option("--set", "sets", multiple=True, metavar="NAME", help="Include all tasks of this set.")
 @click.option("--seeds", type=_Range(), help="Range of numbers to replace the word SEED in TASKs.")
-@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="The output folder: new, empty or unfinished.")
+@click.option("-o", "--output", "folder", type=click.Path(path_type=Path), help="A new, empty or unfinished folder.")
 @click.option("--name", help="Name of the set.  [default: the folder's name]")
 @click.option(
     "--evaluation", type=click.FloatRange(0, 1), default=0.2, show_default=True, help="Share of seeds for evaluation."
