@@ -163,6 +163,11 @@ def _sentences() -> list[tuple[str, str]]:
             texts += [
                 (name, text) for text in re.findall(r'^description = "(.+)"', path.read_text("utf-8"), re.MULTILINE)
             ]
+        elif name.endswith(".toml") and "/src/" in name:
+            texts += [
+                (name, re.sub(r"`[^`]*`", "X", text))
+                for text in re.findall(r'= "(.+)"$', path.read_text("utf-8"), re.M)
+            ]
         elif name.endswith(".txt"):
             texts += [(name, re.sub(r"`[^`]*`", "X", part)) for part in re.split(r"\n\s*\n", path.read_text("utf-8"))]
         elif name.endswith(".sh") and "/src/" in name:

@@ -155,7 +155,7 @@ def test_rules_that_are_not_accepted(kaggle: FakeKaggle, raw: Path) -> None:
 
 @pytest.mark.usefixtures("signed_in")
 def test_a_competition_that_is_gone(kaggle: FakeKaggle, raw: Path) -> None:
-    with pytest.raises(DataError, match=r"Kaggle has no data of gone-competition \(404\)\."):
+    with pytest.raises(DataError, match=r"Kaggle has no data for gone-competition \(404\)\."):
         fetch(raw, "gone-competition")
 
 
