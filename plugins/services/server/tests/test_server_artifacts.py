@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -270,6 +270,36 @@ def test_no_document_of_a_run_shows_folders_of_the_server(local: LocalServer, ht
     assert sent["run.json"].headers["etag"] == f'"{hashed["run.json"]}"'
 
 
+SPOILT: dict[str, Callable[[Path], object]] = {
+    "a pipe": os.mkfifo,
+    "a link": lambda path: path.symlink_to("/etc/passwd"),
+    "a loop": lambda path: path.symlink_to(path.name),
+    "a folder": Path.mkdir,
+    "a file of a terabyte": lambda path: (path.touch(), os.truncate(path, 1 << 40)),
+    "nested deeply": lambda path: path.write_text("[" * 100_000),
+    "many values": lambda path: path.write_bytes(b"[" + b"{}," * 2_100_000 + b"0]"),
+    "a list": lambda path: path.write_text("[1]"),
+}
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("kind", SPOILT)
+def test_a_damaged_document_of_a_run_costs_its_own_view_in_time(
+    local: LocalServer, http: httpx.Client, kind: str
+) -> None:
+    done = local.execute(local.make_run(agent="dummy"))
+    for name in ("run.json", "artifacts.json", "scores.json", "report.json"):
+        path, kept = done.path / name, done.path / "kept"
+        if path.exists():
+            path.rename(kept)
+        SPOILT[kind](path)
+        sent = [http.get(f"/v1/runs/{done.id}/{view}") for view in ("artifacts", "scores", "resources")]
+        assert {answer.status_code for answer in sent} <= {200, 404, 409}, [answer.text[:200] for answer in sent]
+        path.rmdir() if kind == "a folder" else path.unlink()
+        if kept.exists():
+            kept.rename(path)
+
+
 def test_results_of_a_run(local: LocalServer, http: httpx.Client) -> None:
     waiting = local.make_run()
     for name in ("report", "rollout", "scores", "resources"):
@@ -282,6 +312,11 @@ def test_results_of_a_run(local: LocalServer, http: httpx.Client) -> None:
     assert scores == [one.model_dump(mode="json") for one in done.scores]
     resources = http.get(f"/v1/runs/{done.id}/resources").json()["items"]
     assert resources == [vars(one) for one in done.resources()]
+    (done.logs_dir / "resources.csv").write_text(
+        "elapsed,memory,cpu,processes,gpu,gpu_memory\n1,20,0.5,2,,\n3,x,1,1,,\n"
+    )
+    [sample] = http.get(f"/v1/runs/{done.id}/resources").json()["items"]
+    assert list(sample.values())[:4] == [1, 20, 0.5, 2] and [sample] == [vars(one) for one in done.resources()]
     rollout = http.get(f"/v1/runs/{done.id}/rollout")
     assert rollout.status_code == (404 if done.rollout is None else 200)
     failed = local.make_run()

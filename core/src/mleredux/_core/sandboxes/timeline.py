@@ -50,17 +50,18 @@ class Timeline:
         values = (seconds, usage.memory_mb, usage.cpu_seconds, usage.processes, percent, memory)
         row = ["" if value is None else f"{value:.2f}".rstrip("0").rstrip(".") for value in values]
         with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            if file.tell() == 0:
-                writer.writerow(COLUMNS)
-            writer.writerow(row)
+            csv.writer(file, lineterminator="\n").writerows([row] if file.tell() else [COLUMNS, row])
 
 
-def read_timeline(path: Path) -> list[Sample]:
-    """Return the samples of a run; broken lines and values that are not numbers are ignored."""
+def read_timeline(source: Path | bytes) -> list[Sample]:
+    """Return the samples of a run from the path or the content of its file.
+
+    Broken lines and values that are not numbers are ignored.
+    """
     samples = []
     with contextlib.suppress(OSError, csv.Error):
-        for row in csv.reader(read_bounded(path)[:_BYTES].decode(errors="replace").splitlines()):
+        content = source if isinstance(source, bytes) else read_bounded(source)
+        for row in csv.reader(content[:_BYTES].decode(errors="replace").splitlines()):
             with contextlib.suppress(ValueError):
                 known = [float(cell) if cell else None for cell in row]
                 samples.append(Sample.model_validate(dict(zip(COLUMNS, known, strict=True))))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from io import FileIO
-from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from mleredux.models.base import parse
 from mleredux.plugin.artifact import SCORES_FILE, TIMELINE_FILE, Report, read_timeline
 from mleredux_rollout import Trajectory
 
@@ -48,7 +46,7 @@ def get_scores(run_id: str, caller: Reader, service: Current) -> Scores:
             raise _missing(run, "scores")
         return Scores(items=[])
     try:
-        return Scores.model_validate({"items": json.loads(data)})
+        return Scores.model_validate({"items": parse(data)})
     except ValueError as error:
         raise Problem("conflict", f"{SCORES_FILE} of run {run.id} is damaged.") from error
 
@@ -59,10 +57,7 @@ def get_resources(run_id: str, caller: Reader, service: Current) -> Resources:
     run = run_of(service, caller, run_id)
     try:
         with open_inside(run.path, f"logs/{TIMELINE_FILE}".encode()) as file:
-            if file.size > _MAX_BYTES:
-                raise Problem("conflict", f"{TIMELINE_FILE} of run {run.id} is too large.")
-            assert isinstance(file.file, FileIO)
-            samples = read_timeline(Path(f"/proc/self/fd/{file.file.fileno()}"))
+            samples = read_timeline(file.read(0, _MAX_BYTES))
     except OSError:
         if not run.ended:
             raise _missing(run, "resources") from None

@@ -9,15 +9,15 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 
 from mleredux.models import Artifact, Manifest
+from mleredux.models.base import parse
 from mleredux.plugin.files import IntakeLimits, media_type, path_of_readable, readable_path, walk_files
-from pydantic import ValidationError
 
 from mleredux_server.files.access import Cover, Opened
 from mleredux_server.protocol.problems import Problem
 from mleredux_server.runs.lookup import SeenRun
 
 MANIFEST = "artifacts.json"
-_MAX_MANIFEST = 256 << 20
+_MAX_BYTES = 256 << 20
 _LIVE_FOLDERS = (("output", "agent"), ("logs", "mleredux"), ("submissions", "mleredux"))
 _LIVE = IntakeLimits()
 _MOST_KEPT = 20_000
@@ -56,6 +56,8 @@ class Manifests:
             file = run.open(MANIFEST.encode())
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            raise _damaged(f"The manifest of run {run.id} is damaged.") from error
         with file:
             stamp = (file.inode, file.size, file.modified)
             with self._lock:
@@ -73,20 +75,30 @@ class Manifests:
     @staticmethod
     def _read(run: SeenRun, file: Opened) -> Listing:
         try:
-            if file.size > _MAX_MANIFEST:
+            if file.size > _MAX_BYTES:
                 raise ValueError("too large")
-            manifest = Manifest.model_validate_json(file.read(0, file.size))
-        except (ValueError, ValidationError) as error:
-            hint = "Contact the server administrator."
-            raise Problem("conflict", f"The manifest of run {run.id} is damaged.", hint=hint) from error
+            manifest = Manifest.model_validate(parse(file.read(0, file.size)))
+        except ValueError as error:
+            raise _damaged(f"The manifest of run {run.id} is damaged.") from error
         artifacts = {artifact.path: artifact for artifact in manifest.artifacts}
         for path in (path for path in artifacts if "/" not in path and artifacts[path].sha256):
             with contextlib.suppress(OSError), run.open(path.encode()) as shown:
-                digest = hashlib.sha256()
-                for place in range(0, shown.size, _BLOCK):
-                    digest.update(shown.read(place, _BLOCK))
-                artifacts[path] = artifacts[path].model_copy(update={"sha256": digest.hexdigest()})
+                artifacts[path] = artifacts[path].model_copy(update={"sha256": _digest(shown)})
         return Listing(artifacts, final=True)
+
+
+def _digest(file: Opened) -> str | None:
+    """Return the hash of a document of a run; None if it is so large that it must be damaged."""
+    digest = hashlib.sha256()
+    if file.size > _MAX_BYTES:
+        return None
+    for place in range(0, file.size, _BLOCK):
+        digest.update(file.read(place, _BLOCK))
+    return digest.hexdigest()
+
+
+def _damaged(message: str) -> Problem:
+    return Problem("conflict", message, hint="Contact the server administrator.")
 
 
 def live(run: SeenRun) -> Listing:
@@ -112,8 +124,7 @@ def artifact_of(run: SeenRun, manifests: Manifests, path: str, cover: Cover | No
     where = path_of_readable(path)
     if where is None:
         raise missing
-    listing = manifests.of(run)
-    if listing is not None:
+    if (listing := manifests.of(run)) is not None:
         known = listing.artifacts.get(path)
     else:
         folder = path.partition("/")[0]
@@ -141,5 +152,4 @@ def read_document(run: SeenRun, name: str, most: int) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        hint = "Contact the server administrator."
-        raise Problem("conflict", f"{name} of run {run.id} can't be read.", hint=hint) from error
+        raise _damaged(f"{name} of run {run.id} can't be read.") from error
