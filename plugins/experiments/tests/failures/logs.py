@@ -83,7 +83,7 @@ def written(add_run: Callable[..., Path], number: int, meta: dict[str, Any], log
         "is_lower_better": not meta["higher_is_better"],
         "message": None if submission["valid"] else submission["message"],
         "above_median": False,
-        "metric": meta.get("metric"),
+        "metric": meta.get("metric", "accuracy"),
     }
     run = add_run(
         *("task", "agent", number),

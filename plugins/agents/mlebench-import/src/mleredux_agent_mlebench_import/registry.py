@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 from mleredux.errors import MlereduxError, NotFound
 from mleredux.plugin import Scheme
-from mleredux.plugin.files import write_atomically
 
 if TYPE_CHECKING:
     from mleredux.plugin.agent import Agent
@@ -189,6 +188,8 @@ def _digest(folder: Path, files: list[Path], about: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
+    from mleredux.plugin.files import write_atomically  # not for lists of agents, which it would slow down
+
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, text + "\n")
 
