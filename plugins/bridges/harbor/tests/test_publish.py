@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from contextlib import nullcontext
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
+from mleredux_bridge_harbor import publish
 from mleredux_bridge_harbor.packages import graders_of
 from mleredux_bridge_harbor.publish import plan, problems
 from mleredux_testing.launches import wait_for
@@ -182,6 +184,24 @@ def test_an_interrupted_folder_is_completed(folder: Path, tmp_path: Path) -> Non
     ]
     code, output = called(*TASKS, *words)
     assert code == 1 and "can't be created" in output
+
+
+@pytest.mark.parametrize("failures", [1, 2])
+def test_a_task_is_written_again_after_a_failure_of_the_interpreter(
+    failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = iter([SystemError("AST constructor recursion depth mismatch")] * failures)
+
+    def write_task(_name: str, folder: Path, **_options: object) -> int:
+        folder.mkdir()
+        for error in left:
+            raise error
+        return 1
+
+    monkeypatch.setattr(publish, "write_task", write_task)
+    with pytest.raises(SystemError) if failures > 1 else nullcontext():
+        assert publish._written("wine", tmp_path / "wine", None)
+    assert (tmp_path / "wine").exists() == (failures == 1)
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

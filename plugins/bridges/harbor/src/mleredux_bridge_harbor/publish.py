@@ -150,22 +150,30 @@ def publish(wanted: Plan, folder: Path, certified: int, data_dir: Path | str | N
     (folder / "README.md").write_text(_card(wanted, facts), encoding="utf-8")
     (folder / "parts.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     (folder / UNFINISHED).unlink()
-    lines = [f"{digest}  {path}\n" for path, digest in _sums(folder)]
-    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+    (folder / SUMS).write_text("".join(f"{digest}  {path}\n" for path, digest in _sums(folder)), encoding="utf-8")
     return facts
 
 
-def _written(name: str, path: Path, data_dir: Path | str | None) -> bool:
+def _written(name: str, path: Path, data_dir: Path | str | None, again: bool = True) -> bool:
     """Write a task directory with packed packages, unless it is there; return False for a task to leave out.
 
     Until all tasks are written, an empty hidden folder marks a task to leave out.
+
+    Args:
+        again: Whether to try again if the interpreter fails: in CPython before 3.11.8, and in 3.12 before 3.12.2,
+            threads that parse programs at the same time share a counter of recursions.
     """
     draft = path.with_name(f".{path.name}")
     if path.exists() or (draft.exists() and not any(draft.iterdir())):
         return path.exists()
     shutil.rmtree(draft, ignore_errors=True)
     with suppress(NotApplicable):
-        reward = write_task(name, draft, data_dir=data_dir, packed=True)
+        try:
+            reward = write_task(name, draft, data_dir=data_dir, packed=True)
+        except SystemError:
+            if again:
+                return _written(name, path, data_dir, again=False)
+            raise
         if isinstance(reward, str) or reward in (None, 1):
             draft.rename(path)
         else:

@@ -10,7 +10,6 @@ from mleredux.plugin.artifact import SCORES_FILE, TIMELINE_FILE, Report, read_ti
 from mleredux_rollout import Trajectory
 
 from mleredux_server.accounts.security import Reader
-from mleredux_server.files.access import open_inside
 from mleredux_server.files.manifest import read_document
 from mleredux_server.files.responses import send_file
 from mleredux_server.protocol.problems import Problem
@@ -55,14 +54,10 @@ def get_scores(run_id: str, caller: Reader, service: Current) -> Scores:
 def get_resources(run_id: str, caller: Reader, service: Current) -> Resources:
     """Get the agent's resource usage over time so far."""
     run = run_of(service, caller, run_id)
-    try:
-        with open_inside(run.path, f"logs/{TIMELINE_FILE}".encode()) as file:
-            samples = read_timeline(file.read(0, _MAX_BYTES))
-    except OSError:
-        if not run.ended:
-            raise _missing(run, "resources") from None
-        samples = []
-    return Resources(items=samples)
+    data = read_document(run, f"logs/{TIMELINE_FILE}", _MAX_BYTES)
+    if data is None and not run.ended:
+        raise _missing(run, "resources")
+    return Resources(items=read_timeline(data or b""))
 
 
 def _document(run: SeenRun, name: str, what: str, request: Request) -> Response:
