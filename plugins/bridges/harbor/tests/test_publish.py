@@ -194,6 +194,7 @@ def test_a_task_is_written_again_after_a_failure_of_the_interpreter(
 
     def write_task(_name: str, folder: Path, **_options: object) -> int:
         folder.mkdir()
+        (folder / "task.toml").touch()
         for error in left:
             raise error
         return 1
