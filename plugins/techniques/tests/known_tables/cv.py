@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from mleredux_techniques.kit import Dataset
+from natural import shipped
+from natural.tables import housing
 
 from known_tables import ROWS, Array, Known, Rng, base, random_test
 from known_tables.pictures import CV
@@ -161,6 +163,18 @@ def by_quarter(rng: Rng) -> Known:
     return Known(rows, test, {"time": "quarter"}, {})
 
 
+def with_unemployment(rng: Rng) -> Known:
+    """Houses sold in Texas, beside the month's name and the unemployed in it (plotnine's data of ggplot2, MIT), which
+    follow from the date.
+    """
+    months = pd.read_csv(shipped("plotnine", "data", "economics.csv"), parse_dates=["date"])
+    months["year"], months["month"] = months["date"].dt.year, months["date"].dt.month
+    months["period"] = months["date"].dt.strftime("%b %y")
+    rows = housing().merge(months.drop(columns="date"), on=["year", "month"]).rename(columns={"median": "y"})
+    test, rows = (rows["date"] >= 2013).to_numpy(), rows.drop(columns=["month", "year", "pce", "pop", "psavert"])
+    return Known(rows.assign(id=rng.permutation(len(rows))), test, {"time": "date"}, {"group": "period"}, "mae")
+
+
 def by_id(rng: Rng) -> Known:
     rows, moments = base(rng), rng.random(ROWS)
     test = _with_time(rng, rows, moments)
@@ -192,6 +206,7 @@ KINDS = {
     for kind in (
         *(at_random, by_text, by_number, by_late_numbers, by_prefix, by_suffix, by_two_columns, by_coordinates),
         *(by_cycle, by_epoch, by_date, by_quarter, by_week_numbers, by_id, by_group_and_time, last_of_each),
+        with_unemployment,
         *CV,
     )
 }

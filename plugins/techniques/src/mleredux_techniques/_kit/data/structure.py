@@ -25,7 +25,8 @@ MAX_PAIRED = 12
 KNOWN = 0.8
 """Minimum share of test rows whose value occurs in the training table, for each column of a pair."""
 WITHIN = 0.95
-"""Minimum share of groups whose test rows are all later than their training rows, for a split by time within groups."""
+"""Minimum share of groups whose test rows are all later than their training rows, for a split by time within groups;
+also of groups that end before the next one begins, for groups that follow from the time."""
 _SMOOTH = 30
 _DATE = (
     r"^\d{4}[-/.]?\d{2}[-/.]?\d{2}|^\d{4}[-/]\d{1,2}$|^\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|^\d{1,2}-\d{1,2}-\d{4}"
@@ -62,12 +63,12 @@ class Structure:
 
 def structure_of(dataset: Dataset) -> Structure:
     """Find the groups and the time order by which the test set was split off, if any."""
-    rising = separated(dataset)
     falling = separated(dataset, falling=True)
-    times = rising + falling
+    times = separated(dataset) + falling
     dated = [name for name in times if looks_like_time(dataset.train[name])]
     whole = [name for name in times if name not in dated and _is_grouping(dataset, name)]
-    groups = tuple(group_columns(dataset, without=set(times)))
+    keys = group_columns(dataset, without=set(times))
+    groups = tuple(key for key in keys if not any(_in_sequence(dataset, key, name) for name in times))
     group = groups[0] if groups else None
     within = None
     if not times and group is None and (nested := _later_within(dataset)):
@@ -79,8 +80,7 @@ def structure_of(dataset: Dataset) -> Structure:
         key = GroupColumn(named_groups[0])
         return Structure(key, None, tuple(times), tuple(falling), None, key, (key,))
     alternative = GroupColumn(whole[0]) if whole and group is None else None
-    time = ordered[0] if ordered else None
-    return Structure(group, time, tuple(times), tuple(falling), within, alternative, groups)
+    return Structure(group, next(iter(ordered), None), tuple(times), tuple(falling), within, alternative, groups)
 
 
 def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
@@ -91,9 +91,8 @@ def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
     """
     names = []
     for name in (*dataset.features, *(() if falling else dataset.ids)):
-        if dataset.kinds[name] == "boolean":
-            continue
-        if dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name]):
+        kind = dataset.kinds[name]
+        if kind == "boolean" or (kind == "text" and not looks_like_time(dataset.train[name])):
             continue
         train, test = (-frame if falling else frame for frame in _moments_of(dataset, name))
         if min(len(train), len(test)) < 0.5 * min(len(dataset.train), len(dataset.test)) or train.nunique() <= 2:
@@ -118,6 +117,12 @@ def _chance(train: int, test: int) -> float:
 def _is_grouping(dataset: Dataset, name: str) -> bool:
     """Return whether values repeat within the training table and do not occur in the test set."""
     return _kept_together(dataset, _codes(dataset, GroupColumn(name))) is not None
+
+
+def _in_sequence(dataset: Dataset, key: GroupColumn, time: str) -> bool:
+    """Return whether (nearly) each group ends before the next one begins: any split by time keeps it together."""
+    spans = in_time(dataset.train[time]).groupby(key.of(dataset.train)).agg(["min", "max"]).sort_values("min")
+    return bool((spans["max"].to_numpy()[:-1] < spans["min"].to_numpy()[1:]).mean() >= WITHIN)
 
 
 def _is_rough(dataset: Dataset, name: str) -> bool:
@@ -162,8 +167,7 @@ def group_columns(dataset: Dataset, *, without: set[str] | None = None) -> list[
         return [keys[place] for _rank, place in sorted(ranked)]
     known = {key: np.isin(held[rows:], held[:rows][held[:rows] >= 0]).mean() for key, held in codes.items()}
     plain = [key for key in keys if key.separator is None and codes[key].max() >= MIN_GROUPS and known[key] >= KNOWN]
-    plain = plain[:MAX_PAIRED]
-    pairs = list(itertools.combinations(plain, 2))
+    pairs = list(itertools.combinations(plain[:MAX_PAIRED], 2))
     both = []
     for place, (a, b) in enumerate(pairs):
         joint = np.where((codes[a] < 0) | (codes[b] < 0), -1, codes[a] * (codes[b].max() + 1) + codes[b])
@@ -236,9 +240,7 @@ def _later_within(dataset: Dataset) -> tuple[str, str, bool] | None:
         ours, theirs = key.of(dataset.train), key.of(dataset.test)
         if len(set(ours) & set(theirs)) < 10 or ours.nunique() * 3 > len(ours):
             continue
-        for name, sign in orders:
-            if name == key.column:
-                continue
+        for name, sign in [order for order in orders if order[0] != key.column]:
             last = (sign * in_time(dataset.train[name])).groupby(ours).max()
             first = (sign * in_time(dataset.test[name])).groupby(theirs).min()
             both = pd.concat([last, first, ours.value_counts(), theirs.value_counts()], axis=1, join="inner").dropna()
