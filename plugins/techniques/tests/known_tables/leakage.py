@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from mleredux_techniques.kit import Dataset
+from natural import random_rows, shipped
 from sklearn.datasets import load_breast_cancer
 
 from known_tables import ROWS, Array, Known, Rng, base, random_test
@@ -355,6 +356,14 @@ def honest_rare_in_test(rng: Rng) -> Known:
     return Known(rows, test, [], [["f0"]])
 
 
+def relapses(rng: Rng) -> Known:
+    """German Breast Cancer Study Group 2 (lifelines, MIT): the quarter of a relapse, empty where none came yet."""
+    rows = pd.read_csv(shipped("lifelines", "datasets", "gbsg2.csv")).rename(columns={"cens": "y"})
+    test = random_rows(rows).to_numpy()
+    rows["quarter"] = (rows.pop("time") // 91).where((rows["y"] == 1) & ~test)
+    return Known(rows.assign(id=rng.permutation(len(rows))), test, [["quarter"]], [["age"], ["estrec"], ["tsize"]])
+
+
 def honest_pair(rng: Rng) -> Known:
     rows, test = base(rng), random_test(rng)
     rows["y"] = ((rows["f0"] > 0) ^ (rows["f1"] > 0)).astype(int)
@@ -381,6 +390,6 @@ KINDS = {
         ),
         *(honest_threshold, honest_text, honest_new_customers, honest_drift, honest_shift, honest_rare_in_test),
         *(pair_of_many, pair_beside_measurements, honest_measurements),
-        *(honest_pair, many_rare_words, honest_prose, *OF_OTHERS, *LEAKAGE),
+        *(honest_pair, many_rare_words, honest_prose, relapses, *OF_OTHERS, *LEAKAGE),
     )
 }

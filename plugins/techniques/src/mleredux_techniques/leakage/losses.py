@@ -64,7 +64,8 @@ class Losses:
 def losses(dataset: Dataset) -> Losses:
     """Judge every column by its views, then pairs of columns that do not leak by themselves."""
     judge = Judge(dataset)
-    by_column = {name: _skills(judge, name) for name in (*dataset.ids, *dataset.features) if name != dataset.time}
+    names, categories = [name for name in (*dataset.ids, *dataset.features) if name != dataset.time], _categories(judge)
+    by_column = {name: _skills(judge, name, categories) for name in names}
     best = {name: max(skills, key=lambda skill: skill.inside) for name, skills in by_column.items() if skills}
     least = max(TELLING, SURE / np.sqrt(len(judge.y)))  # of many columns, some seem predictive by chance
     kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= least}
@@ -111,7 +112,7 @@ def _retention(shares: list[float]) -> float:
     return float(np.clip(np.quantile(shares, 0.75), 0.1, 1.0)) if len(shares) >= 2 else 1.0
 
 
-def _skills(judge: Judge, name: str) -> list[Skill]:
+def _skills(judge: Judge, name: str, categories: list[str]) -> list[Skill]:
     """Return the skill of each predictive view of a column.
 
     If the test set has other values than the training table, such as new customers, only known ones count; if most
@@ -130,8 +131,9 @@ def _skills(judge: Judge, name: str) -> list[Skill]:
             folds = judge.folds_of(np.unique(train.astype(str).to_numpy(dtype=str), return_inverse=True)[1])
         elif not known.all() and known.any():
             seen = known
-    together = judge.groups is None and not judge.ahead
-    views = itertools.chain(views_of(train, test, data.kinds[name]), _statistics(data, name) if together else ())
+    views = views_of(train, test, data.kinds[name])
+    if judge.groups is None and not judge.ahead:
+        views = itertools.chain(views, _statistics(data, name, categories))
     telling = (view for view in views if judge.inside(view, folds).max() >= TELLING)
     skills = [judge.skill(view, folds, seen) for view in telling]
     if data.kinds[name] == "text" and is_free_text(train):
@@ -139,30 +141,31 @@ def _skills(judge: Judge, name: str) -> list[Skill]:
     return skills
 
 
-def _statistics(data: Dataset, name: str) -> Iterator[View]:
+def _statistics(data: Dataset, name: str, categories: list[str]) -> Iterator[View]:
     """Return views that depend on other rows: the frequency of a value, and a number's distance from the mean of its
     category, which reveals statistics that exclude the row itself.
     """
     train, test = data.train[name], data.test[name]
     if train.nunique() <= len(train) // 2:
         counts = train.value_counts()
-        ours, theirs = (frame.map(counts).to_numpy(dtype=float) for frame in (train, test))
-        yield in_bins("frequency", ours, theirs)
+        yield in_bins("frequency", *(values.map(counts).to_numpy(dtype=float) for values in (train, test)))
     if data.kinds[name] != "number" or train.nunique() < MANY:
         return
-    for other in [category for category in _categories(data) if category != name][:MAX_CATEGORIES]:
+    for other in [category for category in categories if category != name][:MAX_CATEGORIES]:
         means = train.groupby(data.train[other]).mean()
-        apart = (values - frame[other].map(means) for values, frame in ((train, data.train), (test, data.test)))
-        ours, theirs = (part.to_numpy(dtype=float) for part in apart)
+        apart = ((frame[name] - frame[other].map(means)).to_numpy(dtype=float) for frame in (data.train, data.test))
         # test rows are not part of the means, so their distances differ, which drift does not explain
-        yield replace(in_bins(f"distance from the mean of its {other}", ours, theirs), flat=True)
+        yield replace(in_bins(f"distance from the mean of its {other}", *apart), flat=True)
 
 
-def _categories(data: Dataset) -> list[str]:
-    """Return columns that may name categories: texts and integers with repeating values."""
+def _categories(judge: Judge) -> list[str]:
+    """Return columns that may name categories: texts and integers with repeating values that do not leak themselves, as
+    the distances from their means would leak, too.
+    """
+    data, repeat = judge.dataset, len(judge.y) // CATEGORY
     whole = [name for name in data.of_kind("number") if not (data.train[name].dropna() % 1 != 0).any()]
-    repeat = len(data.train) // CATEGORY
-    return [name for name in (*data.of_kind("text"), *whole) if 2 <= data.train[name].nunique() <= repeat]
+    names = [name for name in (*data.of_kind("text"), *whole) if 2 <= data.train[name].nunique() <= repeat]
+    return [name for name in names if not leaking(judge.skill(_coarse(data, name)), 1.0)]
 
 
 def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], retention: float) -> Iterator[Finding]:
