@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from mleredux_techniques.kit import Dataset, Instance
 from mleredux_techniques.shift.grading import solution
+from natural.tables import diamonds
 from technique_documents.bases import base_of
 
 from known_tables import Known, Rng, base, random_test
@@ -47,8 +48,18 @@ def document(claims: dict[str, Any], truth: dict[str, Any], dataset: Dataset) ->
     return {**best, **told, "features": features, "drop": [], "recent": 1.0}
 
 
+def sizes(rng: Rng) -> Known:
+    """Diamonds (ggplot2's, MIT) whose sizes were not measured in the test: one does little harm beside the others."""
+    table = diamonds().head(2 * ROWS).rename(columns={"price": "y", "y": "width"})
+    test = random_test(rng, len(table))
+    table.loc[test, ["x", "width", "z"]] = 0.0
+    right = {"broken": ["x", "width", "z"], "target": "target", "changes": None}
+    return Known(table.assign(id=rng.permutation(len(table))), test, right, {**right, "broken": []}, "rmsle")
+
+
 KINDS: dict[str, Callable[[Rng], Known]] = {
     "sensor": partial(_known, kind="sensor"),
     "target": partial(_known, kind="target"),
     "turning": partial(_known, kind="turning", problem="regression"),
+    "sizes": sizes,
 }

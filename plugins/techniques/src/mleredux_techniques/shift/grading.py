@@ -203,33 +203,38 @@ def _measured(instance: Instance) -> dict[str, Any]:
     """Return the features whose relation with the target breaks on the test set and does harm, and the column along
     which relations change, so that recent rows are worth more than all rows.
 
-    An uninformative feature is not broken, however far it drifts.
+    An uninformative feature is not broken, however far it drifts. Features that surely lose their skill are compared
+    without each other, and rows with the better of the features with and without them. Where leaving out such a feature
+    neither helps nor harms, either answer is right.
     """
     dataset = instance.dataset
     judge = Judge(replace(dataset, time=None))  # a drifting column looks like a time
     lost = {name: loss for name in dataset.features if (loss := _lost(judge, name)) > DOUBT}
+    sure = {name for name, loss in lost.items() if loss > LOST}
+
+    def without(names: set[str], recent: float) -> Array:
+        drop = tuple(sorted(names))[: len(dataset.features) - 1]
+        return STUDY.by_part(instance, Advice(drop, recent=recent, by=dataset.time))
+
     facts: dict[str, Any] = {"changes": None, "open": []}
     if dataset.time is not None:
-        every, new = (STUDY.by_part(instance, Advice(recent=share, by=dataset.time)) for share in (1.0, RECENT))
+        every, new = (min((without(names, share) for names in (set(), sure)), key=np.mean) for share in (1.0, RECENT))
         gain = difference(every, new, 0.0).ratio
         facts["changes"] = dataset.time if gain > CHANGE else None
         facts["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
     # if only old rows are misleading, the feature itself is not at fault
-    advice = Advice(recent=RECENT if facts["changes"] else 1.0, by=dataset.time)
-    naive = STUDY.by_part(instance, advice)
-    without = {name: STUDY.by_part(instance, replace(advice, drop=(name,))) for name in lost}
-    gains = {name: difference(naive, those, 0.0).ratio for name, those in without.items()}
-    broken = [name for name, gain in gains.items() if gain > HARM and lost[name] > LOST]
-    unsure = [name for name, gain in gains.items() if gain >= CHANCE and name not in broken]
-    return {"broken": broken, "unsure": unsure, **facts}
+    recent = RECENT if facts["changes"] else 1.0
+    gains = {name: difference(without(sure - {name}, recent), without(sure | {name}, recent), 0.0) for name in lost}
+    broken = [name for name, gain in gains.items() if gain.ratio > HARM and name in sure]
+    unsure = [name for name, gain in gains.items() if gain.upper >= 0 and (name in sure or gain.ratio >= CHANCE)]
+    return {"broken": broken, "unsure": [name for name in unsure if name not in broken], **facts}
 
 
 def _lost(judge: Judge, name: str) -> float:
     """Return a feature's loss of skill from training to test, in standard errors; 0 if most of the skill is kept."""
     ours, theirs = judge.dataset.train[name], judge.dataset.test[name]
     if judge.dataset.kinds[name] == "text":
-        texts = (values.fillna("").to_numpy(dtype=object) for values in (ours, theirs))
-        view = of_values(name, *texts)
+        view = of_values(name, *(values.fillna("").to_numpy(dtype=object) for values in (ours, theirs)))
     else:
         view = in_bins(name, ours.to_numpy(dtype=float), theirs.to_numpy(dtype=float), bins=BINS)
     skill = judge.skill(view, shifted=False)
