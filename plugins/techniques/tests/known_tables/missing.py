@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from mleredux_techniques.kit import Dataset
+from natural import shipped, whole
 
 from known_tables import ROWS, Array, Known, Rng, base, random_test
 
@@ -115,10 +117,21 @@ def yes_no(rng: Rng) -> Known:
     return _known(rng, chance, ("MAR", ["f1"]), value=lambda rows, r: r.choice(["yes", "no"], ROWS))
 
 
+def by_year_within_cities(rng: Rng) -> Known:
+    """Houses sold in Texas (plotnine's data of ggplot2, MIT), with other cities in the test: they list houses from some
+    year on. Folds that split a city show only that each has its own gaps.
+    """
+    table = pd.read_csv(shipped("plotnine", "data", "txhousing.csv")).drop(columns=["volume", "median"])
+    rows = table[table["sales"].notna()].rename(columns={"sales": "y"})
+    right, wrong = ({name: ("MAR", [driver]) for name in ("listings", "inventory")} for driver in ("year", "city"))
+    return Known(rows.assign(id=rng.permutation(len(rows))), whole("city")(rows).to_numpy(), right, wrong, "rmse")
+
+
 KINDS = {
     kind.__name__: kind
     for kind in (
         *(at_random, rises_with_number, both_ends, by_place, by_target, by_numeric_target, by_target_and_not_proxy),
         *(by_two_signs, by_place_and_sign, own_value, not_own_value, number_and_not_own_value, weak, yes_no),
+        by_year_within_cities,
     )
 }

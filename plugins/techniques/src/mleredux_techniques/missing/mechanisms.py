@@ -11,7 +11,7 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Series
 from mleredux_techniques._kit.data.skill import FOLDS, correlations, cross_fitted
-from mleredux_techniques._kit.data.splits import assign_folds, outputs
+from mleredux_techniques._kit.data.splits import assign_folds, group_codes, outputs
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 from mleredux_techniques._kit.data.views import View, in_bins, of_values
 from mleredux_techniques._kit.vocabulary.preprocessing import Rows, matrices
@@ -36,6 +36,7 @@ values that may go unnoticed, for refuting MNAR."""
 MAX_PAIRED = 16
 _BINS, _GRID = 16, 6
 _FEW = 10
+_Pair = tuple[float, tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -58,12 +59,10 @@ def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]
     train = dataset.train.iloc[rows].reset_index(drop=True)
     names = (*dataset.features, *dataset.ids, dataset.target)
     drivers = [driver for name in names for driver in _drivers(dataset, name, train[name])]
-    by_column = {}
-    for column in columns:
-        gap = train[column].isna().to_numpy()
-        others = [driver for driver in drivers if driver.name != column]
-        by_column[column] = _mechanism(dataset, train, column, gap, others)
-    return by_column
+    return {
+        column: _mechanism(dataset, train, column, [driver for driver in drivers if driver.name != column])
+        for column in columns
+    }
 
 
 def _drivers(dataset: Dataset, name: str, values: Series) -> Iterator[_Driver]:
@@ -88,7 +87,8 @@ def _drivers(dataset: Dataset, name: str, values: Series) -> Iterator[_Driver]:
         yield _Driver(name, of_values(name, known, known), np.ones(len(known), dtype=bool), gap=True)
 
 
-def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers: list[_Driver]) -> dict[str, Any]:
+def _mechanism(dataset: Dataset, train: Frame, column: str, drivers: list[_Driver]) -> dict[str, Any]:
+    gap, groups = train[column].isna().to_numpy(), group_codes(dataset, train) if dataset.group else None
     nothing = {"column": column, "mechanism": "MCAR", "depends_on": [], "planted": False, "half": []}
     if gap.sum() < _FEW or (~gap).sum() < _FEW:
         return {**nothing, "open": True}
@@ -96,16 +96,16 @@ def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers:
     skills: dict[str, float] = {}
     company: dict[str, float] = {}
     for driver in usable:
-        if (skill := _skill(gap, driver.view, driver.known)) >= max(LEAST, SURE / np.sqrt(driver.known.sum())):
+        if (skill := _skill(gap, groups, driver.view, driver.known)) >= max(LEAST, SURE / np.sqrt(driver.known.sum())):
             lacking = train[driver.name].isna().to_numpy()
             own = company if driver.gap and (gap & lacking).sum() >= TOGETHER * (gap | lacking).sum() else skills
             own[driver.name] = max(skill, own.get(driver.name, 0.0))
     if not skills:
         skills, company = company, {}
     best = max(skills.values(), default=0.0)
-    together = _together(gap, [driver for driver in usable if not driver.gap], skills)
+    together = _together(gap, groups, [driver for driver in usable if not driver.gap], skills)
     least = SURE / np.sqrt(len(gap))
-    skill, fit = (0.0, 0.0) if dataset.kinds[column] == "text" else _by_value(dataset, train, column, gap)
+    skill, fit = (0.0, 0.0) if dataset.kinds[column] == "text" else _by_value(dataset, train, column, gap, groups)
     if together is None and not skills:
         refuted = fit >= PREDICTED and least <= REFUTED * fit and skill < max(LEAST, least)
         return {**nothing, "accepted": ["MCAR"], "unjudged": [] if refuted else ["MNAR"]}
@@ -129,25 +129,28 @@ def _mechanism(dataset: Dataset, train: Frame, column: str, gap: Array, drivers:
     }
 
 
-def _skill(gap: Array, view: View, known: Array) -> float:
-    """Return the correlation of a gap with its out-of-fold share among equal codes, on rows with known values."""
+def _skill(gap: Array, groups: Array | None, view: View, known: Array) -> float:
+    """Return the correlation of a gap with its out-of-fold share among equal codes, on rows with known values; rows of
+    one group stay in one fold.
+    """
     y = gap[known].astype(float)[:, None]
-    fitted = cross_fitted(view.train[known], y, assign_folds(gap[known].astype(int), None, FOLDS, seed=0))
+    folds = assign_folds(gap[known].astype(int), None if groups is None else groups[known], FOLDS, seed=0)
+    fitted = cross_fitted(view.train[known], y, folds)
     return float(correlations(fitted, y, np.ones(len(y)))[0])
 
 
-def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> tuple[float, tuple[str, str]] | None:
+def _together(gap: Array, groups: Array | None, drivers: list[_Driver], skills: dict[str, float]) -> _Pair | None:
     """Return the pair that predicts the gap much better than any single column, and its skill."""
     first = sorted(drivers, key=lambda driver: -skills.get(driver.name, 0.0))[:MAX_PAIRED]
     least = max(2 * LEAST, *skills.values()) + JOINT if skills else 2 * LEAST + JOINT
-    best: tuple[float, tuple[str, str]] | None = None
+    best: _Pair | None = None
     for a, b in itertools.combinations(first, 2):
         known = a.known & b.known
         if min((gap & known).sum(), (~gap & known).sum()) < 2 * _FEW:
             continue
         left, right = _coarse(a.view), _coarse(b.view)
         joint = View("", left * (_GRID + 1) + right, left, (_GRID + 1) ** 2, False)
-        skill = _skill(gap, joint, known)
+        skill = _skill(gap, groups, joint, known)
         if skill >= max(least, SURE_OF_PAIR / np.sqrt(known.sum())) and (best is None or skill > best[0]):
             best = skill, (a.name, b.name)
     return best
@@ -156,11 +159,10 @@ def _together(gap: Array, drivers: list[_Driver], skills: dict[str, float]) -> t
 def _coarse(view: View) -> Array:
     """Merge codes into at most `_GRID` + 1 ordered classes with about equal numbers of rows."""
     shares = np.cumsum(np.bincount(view.train, minlength=view.count)) / len(view.train)
-    cells = np.minimum((shares * _GRID - 1e-9).astype(int), _GRID)
-    return np.asarray(cells[view.train])
+    return np.asarray(np.minimum((shares * _GRID - 1e-9).astype(int), _GRID)[view.train])
 
 
-def _by_value(dataset: Dataset, train: Frame, column: str, gap: Array) -> tuple[float, float]:
+def _by_value(dataset: Dataset, train: Frame, column: str, gap: Array, groups: Array | None) -> tuple[float, float]:
     """Return the skill of the column's own value, predicted from the other columns and the target by a linear model,
     and the cross-validated correlation of this prediction with known values."""
     from sklearn.linear_model import LinearRegression
@@ -173,4 +175,4 @@ def _by_value(dataset: Dataset, train: Frame, column: str, gap: Array) -> tuple[
     predicted = np.round(LinearRegression().fit(design[~gap], values).predict(design), 9)
     apart = cross_val_predict(LinearRegression(), design[~gap], values)
     fit = float(correlations(apart[:, None], values[:, None], np.ones(len(values)))[0])
-    return _skill(gap, in_bins("", predicted, predicted, bins=_BINS), np.ones(len(gap), dtype=bool)), fit
+    return _skill(gap, groups, in_bins("", predicted, predicted, bins=_BINS), np.ones(len(gap), dtype=bool)), fit
