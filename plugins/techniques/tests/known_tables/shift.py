@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from mleredux_techniques.kit import Dataset, Instance
 from mleredux_techniques.shift.grading import solution
-from natural.tables import diamonds
+from natural import whole
+from natural.tables import diamonds, housing
 from technique_documents.bases import base_of
 
 from known_tables import Known, Rng, base, random_test
@@ -57,9 +58,18 @@ def sizes(rng: Rng) -> Known:
     return Known(table.assign(id=rng.permutation(len(table))), test, right, {**right, "broken": []}, "rmsle")
 
 
+def other_cities(rng: Rng) -> Known:
+    """Houses sold in Texas (ggplot2's, MIT), with other cities in the test: prices of few cities differ by chance."""
+    rows = housing().rename(columns={"median": "y"})
+    right = {"broken": [], "target": "train", "changes": None}
+    test = whole("city")(rows).to_numpy()
+    return Known(rows.assign(id=rng.permutation(len(rows))), test, right, {**right, "broken": ["sales"]}, "mae")
+
+
 KINDS: dict[str, Callable[[Rng], Known]] = {
     "sensor": partial(_known, kind="sensor"),
     "target": partial(_known, kind="target"),
     "turning": partial(_known, kind="turning", problem="regression"),
     "sizes": sizes,
+    "other_cities": other_cities,
 }

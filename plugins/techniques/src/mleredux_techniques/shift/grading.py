@@ -10,9 +10,9 @@ import numpy as np
 from mleredux.models.formats import plain
 
 from mleredux_techniques._kit.data.columns import class_name
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Instance, remembered
 from mleredux_techniques._kit.data.skill import Judge
-from mleredux_techniques._kit.data.splits import Pool
+from mleredux_techniques._kit.data.splits import Pool, group_codes
 from mleredux_techniques._kit.data.structure import in_time, moments
 from mleredux_techniques._kit.data.views import in_bins, of_values
 from mleredux_techniques._kit.judging.comparison import difference
@@ -47,8 +47,7 @@ def truth(dataset: Dataset) -> dict[str, Any]:
     """Return distances, and the target in both tables; `reference` finds harmful changes with models."""
     by_name = {name: distance(dataset, name) for name in dataset.features}
     spread = float(dataset.train[dataset.target].std()) or 1.0 if dataset.problem == "regression" else 1.0
-    parts = [_target(dataset, frame[dataset.target].to_numpy()) for frame in (dataset.train, dataset.test)]
-    (ours, error), (theirs, other) = parts
+    (ours, error), (theirs, other) = (_target(dataset, frame) for frame in (dataset.train, dataset.test))
     moves = {name: abs(theirs[name] - ours[name]) / spread for name in ours}
     sure = [moves[name] > max(LEAST, ERRORS * np.hypot(error[name], other[name]) / spread) for name in ours]
     return {
@@ -72,15 +71,16 @@ def distance(dataset: Dataset, name: str) -> float | None:
     if ours.nunique() > MOST_VALUES:
         return None
     shares = [part.fillna("").astype(str).value_counts(normalize=True) for part in (ours, theirs)]
-    return float(shares[0].sub(shares[1], fill_value=0).abs().sum() / 2)
+    return min(float(shares[0].sub(shares[1], fill_value=0).abs().sum() / 2), 1.0)
 
 
-def _target(dataset: Dataset, values: Array) -> tuple[dict[str, float], dict[str, float]]:
-    """Return the share of each class (or the mean of a numeric target), with standard errors."""
-    if dataset.problem == "regression":
-        return {"": float(values.mean())}, {"": float(values.std() / np.sqrt(len(values)))}
-    shares = {name: float((values == name).mean()) for name in dataset.classes}
-    return shares, {name: float(np.sqrt(share * (1 - share) / len(values))) for name, share in shares.items()}
+def _target(dataset: Dataset, frame: Frame) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the share of each class (or the mean of a numeric target), with standard errors over groups of rows."""
+    values, groups = frame[dataset.target].to_numpy(), group_codes(dataset, frame)
+    columns = {"": values} if dataset.problem == "regression" else {name: values == name for name in dataset.classes}
+    means = {name: float(column.mean()) for name, column in columns.items()}
+    sums = {name: np.bincount(groups, column - means[name]) for name, column in columns.items()}
+    return means, {name: float(np.sqrt((part**2).sum()) / len(values)) for name, part in sums.items()}
 
 
 def mark(sheet: Sheet, document: ShiftAnalysis, truth: dict[str, Any]) -> None:
