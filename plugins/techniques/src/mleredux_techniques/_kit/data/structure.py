@@ -69,8 +69,7 @@ def structure_of(dataset: Dataset) -> Structure:
     whole = [name for name in times if name not in dated and _is_grouping(dataset, name)]
     keys = group_columns(dataset, without=set(times))
     groups = tuple(key for key in keys if not any(_in_sequence(dataset, key, name) for name in times))
-    group = groups[0] if groups else None
-    within = None
+    group, within = next(iter(groups), None), None
     if not times and group is None and (nested := _later_within(dataset)):
         times, within = [nested[0]], nested[1]
         falling = times if nested[2] else []
@@ -120,9 +119,12 @@ def _is_grouping(dataset: Dataset, name: str) -> bool:
 
 
 def _in_sequence(dataset: Dataset, key: GroupColumn, time: str) -> bool:
-    """Return whether (nearly) each group ends before the next one begins: any split by time keeps it together."""
-    spans = in_time(dataset.train[time]).groupby(key.of(dataset.train)).agg(["min", "max"]).sort_values("min")
-    return bool((spans["max"].to_numpy()[:-1] < spans["min"].to_numpy()[1:]).mean() >= WITHIN)
+    """Return whether groups follow from the time: (nearly) each ends before the next one begins, and times have several
+    rows, each of one group. Any split by time keeps such groups together.
+    """
+    times = in_time(dataset.train[time])
+    spans = times.groupby(key.of(dataset.train)).agg(["min", "max"]).sort_values("min").to_numpy()
+    return bool(len(times) >= MIN_ROWS_A_GROUP * times.nunique() and (spans[:-1, 1] < spans[1:, 0]).mean() >= WITHIN)
 
 
 def _is_rough(dataset: Dataset, name: str) -> bool:
