@@ -172,7 +172,7 @@ def with_unemployment(rng: Rng) -> Known:
     months["period"] = months["date"].dt.strftime("%b %y")
     rows = housing().merge(months.drop(columns="date"), on=["year", "month"]).rename(columns={"median": "y"})
     test, rows = (rows["date"] >= 2013).to_numpy(), rows.drop(columns=["month", "year", "pce", "pop", "psavert"])
-    return Known(rows.assign(id=rng.permutation(len(rows))), test, {"time": "date"}, {"group": "period"}, "mae")
+    return Known(rows.assign(id=rng.permutation(len(rows))), test, {"time": "date"}, RANDOM, "mae")
 
 
 def by_id(rng: Rng) -> Known:

@@ -51,7 +51,7 @@ def views_of(train: Series, test: Series, kind: Kind) -> Iterator[View]:
     yield from _of_texts(train, test)
 
 
-def in_bins(name: str, train: Array, test: Array, bins: int | None = None) -> View:
+def in_bins(name: str, train: Array, test: Array, *, bins: int | None = None) -> View:
     """Return the view of numbers in bins with equal numbers of training rows; missing values have their own bin."""
     count = bins or int(np.clip(len(train) // ROWS_A_BIN, 4, MAX_BINS))
     known = train[~np.isnan(train)]
