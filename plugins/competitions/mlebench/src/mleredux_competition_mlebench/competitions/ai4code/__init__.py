@@ -12,7 +12,7 @@ TEST_SIZE = 20_000
 
 
 def held_out(notebooks: Table, size: int) -> list[Any]:
-    """Select origins in order of first appearance, as long as the test set does not exceed its size.
+    """Select origins in order of first appearance, skipping those that would make the test set larger than `size`.
 
     Raises:
         DataError: The test set can't be filled exactly.
