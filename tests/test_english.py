@@ -217,9 +217,9 @@ def _docstrings() -> list[tuple[str, str]]:
 def test_texts_do_not_read_as_translated(phrase: str) -> None:
     pattern = re.compile(rf"\b(?:{phrase})\b", re.IGNORECASE)
     texts = [*_sentences(), *_docstrings()]
-    found = [(place, match[0]) for place, text in texts if (match := pattern.search(text))]
+    faults = [(place, match[0]) for place, text in texts if (match := pattern.search(text))]
     assert len(_sentences()) > 5000 and len(_docstrings()) > 9000
-    assert not found, f"say: {PLAIN[phrase]}\n" + "\n".join(f"{place}: {phrase}" for place, phrase in found)
+    assert not faults, f"say: {PLAIN[phrase]}\n" + "\n".join(f"{place}: {phrase}" for place, phrase in faults)
 
 
 def test_nouns_after_counts_agree_with_them() -> None:
@@ -239,8 +239,8 @@ def test_nouns_after_counts_agree_with_them() -> None:
 
 def test_spelling_is_american() -> None:
     texts = [*_sentences(), *_docstrings()]
-    found = [f"{place}: {match[0]}" for place, text in texts if (match := BRITISH.search(text))]
-    assert not found, "\n".join(found)
+    faults = [f"{place}: {match[0]}" for place, text in texts if (match := BRITISH.search(text))]
+    assert not faults, "\n".join(faults)
 
 
 def test_names_of_variables_say_what_they_hold() -> None:

@@ -190,12 +190,12 @@ def test_an_interrupted_folder_is_completed(folder: Path, tmp_path: Path) -> Non
 def test_a_task_is_written_again_after_a_failure_of_the_interpreter(
     failures: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = iter([SystemError("AST constructor recursion depth mismatch")] * failures)
+    errors = iter([SystemError("AST constructor recursion depth mismatch")] * failures)
 
     def write_task(_name: str, folder: Path, **_options: object) -> int:
         folder.mkdir()
         (folder / "task.toml").touch()
-        for error in left:
+        for error in errors:
             raise error
         return 1
 
