@@ -32,25 +32,25 @@ def machine() -> str:
 def seconds_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[float, float]:
     """Return wall and CPU seconds of one run of a command, which must succeed."""
     before, began = os.times(), time.perf_counter()
-    told = subprocess.run(command, env=dict(environment or os.environ), capture_output=True)
+    finished = subprocess.run(command, env=dict(environment or os.environ), capture_output=True)
     wall, after = time.perf_counter() - began, os.times()
-    if told.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{told.stderr.decode(errors='replace')}")
+    if finished.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{finished.stderr.decode(errors='replace')}")
     cpu = after.children_user + after.children_system - before.children_user - before.children_system
     return wall, cpu
 
 
 def alternate(count: int, **measured: Callable[[], tuple[float, float]]) -> dict[str, tuple[float, float]]:
     """Return median wall and CPU seconds of each function, measured in turns (A B A B …) after one uncounted round."""
-    found: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
+    figures: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
     for number in range(count + 1):
         for name, measure in measured.items():
             taken = measure()
             if number:
-                found[name].append(taken)
+                figures[name].append(taken)
     return {
         name: (statistics.median(wall for wall, _ in all_), statistics.median(cpu for _, cpu in all_))
-        for name, all_ in found.items()
+        for name, all_ in figures.items()
     }
 
 

@@ -93,9 +93,9 @@ def _icecube(rng: np.random.Generator, table: Table, share: float, folder: Path)
                 "zenith": np.arccos(rng.uniform(-1, 1, count)),
             }
         )
-        made = pa.Table.from_pandas(events, preserve_index=False)
-        writer = writer or parquet.ParquetWriter(folder / "train_meta.parquet", made.schema)
-        writer.write_table(made)
+        table_ = pa.Table.from_pandas(events, preserve_index=False)
+        writer = writer or parquet.ParquetWriter(folder / "train_meta.parquet", table_.schema)
+        writer.write_table(table_)
         pulses = pd.DataFrame({"time": [5], "sensor_id": [1], "charge": [0.5], "auxiliary": [False]}, index=[24])
         pulses.rename_axis("event_id").to_parquet(folder / "train" / f"batch_{batch}.parquet")
     if writer:
@@ -151,13 +151,13 @@ def _billion(rng: np.random.Generator, table: Table, share: float, folder: Path)
 def _spoken(rng: np.random.Generator, table: Table, share: float, folder: Path) -> None:
     russian = "russian" in table.task
     begins = "ru" if russian else "en"
-    made = tokens(rng, scaled(table.raw, share), russian)
+    lines = tokens(rng, scaled(table.raw, share), russian)
     save_zip(
         folder / f"{begins}_train.csv.zip",
-        lambda file: write_csv(file, (made[at : at + PIECE] for at in range(0, len(made), PIECE)), quoted=True),
+        lambda file: write_csv(file, (lines[at : at + PIECE] for at in range(0, len(lines), PIECE)), quoted=True),
     )
     for name in ("test_2", "sample_submission_2"):
-        save_zip(folder / f"{begins}_{name}.csv.zip", lambda file: write_csv(file, [made[:1]], quoted=True))
+        save_zip(folder / f"{begins}_{name}.csv.zip", lambda file: write_csv(file, [lines[:1]], quoted=True))
 
 
 def _ventilator(rng: np.random.Generator, table: Table, share: float, folder: Path) -> None:

@@ -95,9 +95,9 @@ def gymnasium_step(places: dict[str, Any]) -> tuple[float, float]:
     ours.reset(seed=0)
     toy: Any = gymnasium.make("CartPole-v1")
     toy.reset(seed=0)
-    found = median_of(STEPS, lambda: ours.step({"kind": 0, "text": "true"}))
+    ours_time = median_of(STEPS, lambda: ours.step({"kind": 0, "text": "true"}))
     ours.close()
-    return found, median_of(STEPS, lambda: (toy.reset(seed=0), toy.step(0)))
+    return ours_time, median_of(STEPS, lambda: (toy.reset(seed=0), toy.step(0)))
 
 
 def mcp_call(places: dict[str, Any]) -> tuple[float, float]:
@@ -154,8 +154,10 @@ def openenv_step(places: dict[str, Any]) -> tuple[float, float] | None:
     """Measure a step with the command `true`, and a step of an echo environment, over a WebSocket."""
     if (programs := programs_of("openenv")) is None:
         return None
-    asked = [programs / "python", "-c", OPENENV, json.dumps({**places, "limits": {}}), str(STEPS)]
-    ours, toy = json.loads(subprocess.run(asked, capture_output=True, check=True, text=True).stdout.splitlines()[-1])
+    openenv_command = [programs / "python", "-c", OPENENV, json.dumps({**places, "limits": {}}), str(STEPS)]
+    ours, toy = json.loads(
+        subprocess.run(openenv_command, capture_output=True, check=True, text=True).stdout.splitlines()[-1]
+    )
     return ours, toy
 
 
@@ -230,7 +232,7 @@ def main() -> None:
         }
         wanted = tuple(sys.argv[1:]) or ("",)
         rows = [(name, measure(places)) for name, measure in measures.items() if name.startswith(wanted)]
-    cells = [(name, shown(found[0]), shown(found[1]) if found[1] is not None else "-") for name, found in rows if found]
+    cells = [(name, shown(pair[0]), shown(pair[1]) if pair[1] is not None else "-") for name, pair in rows if pair]
     sys.stdout.write(f"{machine()}\n\n{table(('bridge (toy task)', 'ours', 'toy'), *cells)}\n")
 
 

@@ -62,7 +62,7 @@ def measure(folder: Path, count: int, gigabytes: float) -> list[Row]:
     """Measure each method."""
     paths = make_files(folder, count, int(gigabytes * 1e9 / count))
     total = sum(path.stat().st_size for path in paths)
-    published = {path.name: found for path, found in md5s(paths).items()}
+    published = {path.name: checksum for path, checksum in md5s(paths).items()}
     memory = folder / "checksums.json"
     assert not differences(folder, published, memory)
     assert [small_blocks(path) for path in paths] == [published[path.name] for path in paths]
@@ -109,12 +109,12 @@ def main() -> None:
     parser.add_argument("--files", type=int, default=8)
     parser.add_argument("--dir", type=Path, help="Where the files are made for the while.")
     parser.add_argument("--markdown", type=Path)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=asked.dir) as folder:
-        text = as_markdown(measure(Path(folder), asked.files, asked.gigabytes), asked.files, asked.gigabytes)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.dir) as folder:
+        text = as_markdown(measure(Path(folder), options.files, options.gigabytes), options.files, options.gigabytes)
     print(text)
-    if asked.markdown:
-        asked.markdown.write_text(text, encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

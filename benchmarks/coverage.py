@@ -168,15 +168,15 @@ def cases() -> list[tuple[str, str]]:
 
 def coverage(name: str, what: str, tasks: int, seeds: int, experiments: int) -> tuple[float, float, float]:
     """Return the share of intervals that cover the truth, their level, and the share of intervals of zero width."""
-    generator, found = np.random.default_rng([tasks, seeds]), []
+    generator, trials = np.random.default_rng([tasks, seeds]), []
     target = truth(name, what, what == "pass@2" and seeds > 1)
     draw, share = POPULATIONS[name]
     for _ in range(experiments):
         interval = INTERVALS[what](*draw(generator, tasks, seeds), share)
         assert interval is not None
         hit = interval.low - 1e-9 <= target <= interval.high + 1e-9
-        found.append((hit, interval.level, interval.high - interval.low < 1e-6))
-    hits, levels, points = np.array(found, dtype=float).mean(axis=0)
+        trials.append((hit, interval.level, interval.high - interval.low < 1e-6))
+    hits, levels, points = np.array(trials, dtype=float).mean(axis=0)
     return float(hits), float(levels), float(points)
 
 
@@ -195,11 +195,11 @@ def results_of(arms: Arms, share: bool) -> Results:
 
 def verdicts(draw: Draw, share: bool, tasks: int, seeds: int, experiments: int, margin: float = 0.0) -> Counter[str]:
     """Return the verdicts of `compare` on simulated experiments."""
-    generator, found = np.random.default_rng([tasks, seeds, 1]), Counter[str]()
+    generator, counts = np.random.default_rng([tasks, seeds, 1]), Counter[str]()
     for _ in range(experiments):
         results = results_of(draw(generator, tasks, seeds), share)
-        found[compare(results, "a", "b", "any_medal" if share else "percentile", margin=margin).verdict] += 1
-    return found
+        counts[compare(results, "a", "b", "any_medal" if share else "percentile", margin=margin).verdict] += 1
+    return counts
 
 
 def promised(draw: Draw, share: bool, tasks: int, seeds: int, effect: float) -> float:
@@ -223,7 +223,7 @@ class Search(Bisection):
 
 def bisections(effect: float, most: int, experiments: int) -> Counter[str]:
     """Return the outcomes of searches among 33 commits: `right`, `wrong`, `undecided` or `no difference`."""
-    found = Counter[str]()
+    counts = Counter[str]()
     for number in range(experiments):
         generator = np.random.default_rng(number)
         search = Search([f"repo:x@{commit}" for commit in range(33)], ["task"], {}, current(), most=most)
@@ -233,13 +233,13 @@ def bisections(effect: float, most: int, experiments: int) -> Counter[str]:
             last, first = search.find()
         except Exception as error:
             assert "do not differ" in str(error)
-            found["no difference"] += 1
+            counts["no difference"] += 1
             continue
         if search.history.index(first) - search.history.index(last) > 1:
-            found["undecided"] += 1
+            counts["undecided"] += 1
         else:
-            found["right" if first == f"repo:x@{search.first_bad}" else "wrong"] += 1
-    return found
+            counts["right" if first == f"repo:x@{search.first_bad}" else "wrong"] += 1
+    return counts
 
 
 def sequential(tasks: int, seeds: int, effect: float, experiments: int) -> tuple[float, float]:
@@ -268,9 +268,9 @@ def covered(count: int) -> None:
     rows: list[tuple[object, ...]] = []
     for name, what in cases():
         for seeds in SEEDS:
-            found = [coverage(name, what, tasks, seeds, count) for tasks in TASKS]
-            cells = [f"{hit:.1%}" + (f" of {level:.1%}" if level < 0.949 else "") for hit, level, _ in found]
-            rows.append((f"{name}: {what}", seeds, *cells, f"{max(points for *_, points in found):.1%}"))
+            by_size = [coverage(name, what, tasks, seeds, count) for tasks in TASKS]
+            cells = [f"{hit:.1%}" + (f" of {level:.1%}" if level < 0.949 else "") for hit, level, _ in by_size]
+            rows.append((f"{name}: {what}", seeds, *cells, f"{max(points for *_, points in by_size):.1%}"))
     table(("interval", "seeds", *(f"{tasks} tasks" for tasks in TASKS), "without width"), rows)
 
 
@@ -299,8 +299,10 @@ def powerful(count: int) -> None:
     for tasks in (3, 5, 6, 8, 10, 22, 75):
         for label, draw, share in (("percentile", percentiles(15, (0, 0)), False), ("medals", medals(2.0), True)):
             said = promised(draw, share, tasks, 3, truth_of(draw))
-            found = verdicts(draw, share, tasks, 3, fewer)
-            rows.append((label, tasks, f"{said:.0%}", f"{(found['better'] + found['worse']) / fewer:.0%}"))
+            verdict_counts = verdicts(draw, share, tasks, 3, fewer)
+            rows.append(
+                (label, tasks, f"{said:.0%}", f"{(verdict_counts['better'] + verdict_counts['worse']) / fewer:.0%}")
+            )
     table(("measure", "tasks × 3 seeds", "power: predicted", "simulated"), rows)
     rows = []
     for tasks in (2, 5, 10, 22):
@@ -334,8 +336,8 @@ def piloted(count: int) -> None:
                 actual, said, hits = pilots(draw, share, tasks, seeds, count)
                 low, middle, high = np.quantile(said, (0.1, 0.5, 0.9))
                 holds = "no range" if math.isnan(hits) else f"{hits:.0%}"
-                told = (f"{actual:.0%}", f"{middle:.0%}", f"{low:.0%} to {high:.0%}", holds)
-                rows.append((label, tasks, seeds, *told, f"{1 - len(said) / count:.0%}"))
+                formatted = (f"{actual:.0%}", f"{middle:.0%}", f"{low:.0%} to {high:.0%}", holds)
+                rows.append((label, tasks, seeds, *formatted, f"{1 - len(said) / count:.0%}"))
     heads = (
         "measure",
         "pilot's tasks",
@@ -355,8 +357,8 @@ def searched(count: int) -> None:
     for effect in (1.0, 1.5, 2.0, 3.3):
         for most in (8, 20):
             ends = bisections(effect, most, fewer)
-            told = (f"{ends[name] / fewer:.1%}" for name in ("right", "wrong", "undecided", "no difference"))
-            rows.append((f"{effect} SD", most, *told))
+            formatted = (f"{ends[name] / fewer:.1%}" for name in ("right", "wrong", "undecided", "no difference"))
+            rows.append((f"{effect} SD", most, *formatted))
     table(("bisect: effect", "seeds at most", "right", "wrong", "undecided", "ends do not differ"), rows)
 
 

@@ -52,16 +52,20 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=9)
     parser.add_argument("--sandbox", action="append", choices=list(SANDBOXES))
     parser.add_argument("--alone", action="store_true")
-    asked = parser.parse_args()
-    if asked.alone:
-        found = alone(asked.pairs)
-        low, median, high = statistics.quantiles(found, n=4)
+    options = parser.parse_args()
+    if options.alone:
+        durations = alone(options.pairs)
+        low, median, high = statistics.quantiles(durations, n=4)
         print(machine())
-        print(f"{asked.pairs} times: {median:.2f} s (quartiles {low:.2f} to {high:.2f}), at most {found[-1]:.2f} s")
+        print(
+            f"{options.pairs} times: {median:.2f} s (quartiles {low:.2f} to {high:.2f}), at most {durations[-1]:.2f} s"
+        )
         return
     program = str(Path(sys.executable).with_name("mleredux"))
     rows = []
-    for sandbox in asked.sandbox or [name for name, needs in SANDBOXES.items() if needs is None or shutil.which(needs)]:
+    for sandbox in options.sandbox or [
+        name for name, needs in SANDBOXES.items() if needs is None or shutil.which(needs)
+    ]:
         with tempfile.TemporaryDirectory() as folder:
             plugin = Path(folder) / "bench_plugin.py"
             plugin.write_text(AGENT)
@@ -80,7 +84,7 @@ def main() -> None:
             image = os.environ.get("MLEREDUX_BASE_IMAGE")
             command += ["--base-image", image] if image and sandbox != "process" else []
             taken: dict[str, list[tuple[float, float]]] = {"volume": [], "walk": []}
-            for number in range(asked.pairs + 1):
+            for number in range(options.pairs + 1):
                 for kind in sorted(taken, reverse=bool(number % 2)):
                     environment = dict(os.environ, **({"MLEREDUX_DISK_LIMIT": "walk"} if kind == "walk" else {}))
                     seconds = seconds_of(["sh", "-c", '"$@" || test $? = 3', "sh", *command], environment)
@@ -94,7 +98,7 @@ def main() -> None:
             spread = f"{statistics.median(gaps):+.2f} ({quartiles[0]:+.2f} to {quartiles[2]:+.2f})"
             rows.append((f"{sandbox}, {what}", *medians, spread))
     print(machine())
-    print(f"Medians of {asked.pairs} pairs; in brackets the quartiles.\n")
+    print(f"Medians of {options.pairs} pairs; in brackets the quartiles.\n")
     print(table(("seconds of", "with a volume", "with the walk", "difference"), *rows))
 
 

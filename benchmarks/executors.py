@@ -173,42 +173,42 @@ def engine(name: str, deadlines: Sequence[float]) -> Iterator[Engine]:
 
 
 @contextlib.contextmanager
-def laboratory(found: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]:
+def laboratory(engine_: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]:
     """Create a lab with new runs."""
     with tempfile.TemporaryDirectory(prefix="mleredux-executors-", ignore_cleanup_errors=True) as folder:
-        lab = Lab(Path(folder), found.executor)
+        lab = Lab(Path(folder), engine_.executor)
         for _ in range(runs):
             lab.new(waits=waits, limits={"time_limit": 4 * SECONDS})
         try:
             yield lab
         finally:
-            found.close()
+            engine_.close()
 
 
-def begin(found: Engine, lab: Lab) -> None:
+def begin(engine_: Engine, lab: Lab) -> None:
     """Follow the runs, and wait until their agents have started."""
-    found.follow(lab)
+    engine_.follow(lab)
     try:
         until(lambda: all(lab.starts(run) for run in runs_of(lab)), 2 * SECONDS)
     except AssertionError:
         for run in runs_of(lab):
-            told = f"{run.state}, {run.message}, {lab.status(run)}, started {lab.starts(run)}×"
-            print(f"  {found.name} {run.id}: {told}", flush=True)
+            run_summary = f"{run.state}, {run.message}, {lab.status(run)}, started {lab.starts(run)}×"
+            print(f"  {engine_.name} {run.id}: {run_summary}", flush=True)
         raise
 
 
-def end(found: Engine, lab: Lab, cancelled: set[str]) -> Tally:
+def end(engine_: Engine, lab: Lab, cancelled: set[str]) -> Tally:
     """Let the agents continue, and count the outcomes of the runs."""
     lab.release()
-    found.wait()
+    engine_.wait()
     runs = runs_of(lab)
-    asked = [run for run in runs if run.id in cancelled]
+    cancelled_runs = [run for run in runs if run.id in cancelled]
     rest = [run for run in runs if run.id not in cancelled]
     count = lab.count(rest)
-    open_ = [run.id for run in asked if run.state not in ("cancelled", "done")]
+    open_ = [run.id for run in cancelled_runs if run.state not in ("cancelled", "done")]
     for run in runs:
         if run.id in {*count.lost, *count.twice, *open_}:
-            print(f"  {found.name} {run.id}: {run.state}, {run.message}, {lab.status(run)}", flush=True)
+            print(f"  {engine_.name} {run.id}: {run.state}, {run.message}, {lab.status(run)}", flush=True)
     return Tally(len(runs), [*count.lost, *open_], list(count.twice), sum(lab.starts(run) for run in runs))
 
 
@@ -222,13 +222,13 @@ class Tally:
     starts: int = 0
 
 
-def one_fault(found: Engine, name: str) -> str:
+def one_fault(engine_: Engine, name: str) -> str:
     """Return a cell of the table: lost / repeated runs, of two, and the effect of the fault on one of them."""
-    fault = found.faults[name]
+    fault = engine_.faults[name]
     if fault is None:
         return "–"
-    with laboratory(found, 4 if name == "node killed" else 2) as lab:
-        begin(found, lab)
+    with laboratory(engine_, 4 if name == "node killed" else 2) as lab:
+        begin(engine_, lab)
         victim = next((run for run in runs_of(lab) if lab.status(run).detail != "n1"), runs_of(lab)[0])
         job, starts, begun = lab.job(victim), lab.starts(victim), time.monotonic()
         fault(lab, victim)
@@ -240,24 +240,24 @@ def one_fault(found: Engine, name: str) -> str:
             took = f", {time.monotonic() - begun:.0f} s"
         else:
             time.sleep(5)
-        tally = end(found, lab, {victim.id} if name == "cancelled" else set())
+        tally = end(engine_, lab, {victim.id} if name == "cancelled" else set())
         done = {"cancelled": "cancelled"}.get(str(victim.state), f"agent started {lab.starts(victim)}×")
         return f"{len(tally.lost)} / {len(tally.twice)} ({done}{took})"
 
 
-def chaos(found: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
+def chaos(engine_: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
     """Inject random, overlapping faults into active runs, one per round."""
     rng, total, done = random.Random(seed), Tally(), Counter[str]()
-    names = [name for name, fault in found.faults.items() if fault is not None]
+    names = [name for name, fault in engine_.faults.items() if fault is not None]
     while done.total() < rounds:
-        with laboratory(found, IN_FLIGHT) as lab:
-            begin(found, lab)
+        with laboratory(engine_, IN_FLIGHT) as lab:
+            begin(engine_, lab)
             hits, cancelled = Counter[str](), set[str]()
             for _ in range(min(FAULTS_EACH, rounds - done.total())):
-                found.repair()
+                engine_.repair()
                 live = sorted(runs_of(lab), key=lambda run: (run.state.final, hits[run.id], rng.random()))
                 name, victim = rng.choice(names), live[0]
-                fault = found.faults[name]
+                fault = engine_.faults[name]
                 assert fault is not None
                 fault(lab, victim)
                 hits[victim.id] += 1
@@ -265,35 +265,35 @@ def chaos(found: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
                 if name == "cancelled":
                     cancelled.add(victim.id)
                 time.sleep(rng.uniform(0, 2))
-            tally = end(found, lab, cancelled)
+            tally = end(engine_, lab, cancelled)
         total.runs += tally.runs
         total.starts += tally.starts
         total.lost += tally.lost
         total.twice += tally.twice
-        print(f"{found.name}: {done.total()} faults, {total.runs} runs, {total.lost=} {total.twice=}", flush=True)
+        print(f"{engine_.name}: {done.total()} faults, {total.runs} runs, {total.lost=} {total.twice=}", flush=True)
     return total, done
 
 
-def bare(found: Engine, runs: int) -> None:
+def bare(engine_: Engine, runs: int) -> None:
     """Have the engine do the agents' work without mleredux, as one array or as tasks."""
-    if found.name == "slurm":
+    if engine_.name == "slurm":
         words = ["sbatch", f"--array=0-{runs - 1}", "--cpus-per-task=1", "--mem=768M", "--output=/dev/null"]
         subprocess.run([*words, "--job-name=bare", f"--wrap={WORK}"], check=True, capture_output=True)
-        assert isinstance(found.cluster, SlurmCluster)
-        while found.cluster.command("squeue", "--noheader", "--name=bare").strip():
+        assert isinstance(engine_.cluster, SlurmCluster)
+        while engine_.cluster.command("squeue", "--noheader", "--name=bare").strip():
             time.sleep(0.5)
         return
     words = [str(ray_python()), "-c", _BARE_RAY, str(runs), WORK]
     subprocess.run(words, check=True, env={**job_environment(), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"})
 
 
-def seconds(found: Engine, runs: int, *, ours: bool) -> float:
+def seconds(engine_: Engine, runs: int, *, ours: bool) -> float:
     """Return wall seconds until the work is done, by runs that are also graded, or by the engine alone."""
-    with laboratory(found, runs, waits=False) as lab:
+    with laboratory(engine_, runs, waits=False) as lab:
         os.environ |= Lab.environment(lab.home)
         everything, begun = runs_of(lab), time.monotonic()
         if not ours:
-            bare(found, runs)
+            bare(engine_, runs)
             return time.monotonic() - begun
         lab.pipeline().execute(everything)
         taken = time.monotonic() - begun
@@ -324,13 +324,13 @@ def main() -> None:
     print(machine(), flush=True)
     rows: dict[str, dict[str, str]] = {}
     for name in engines:
-        with engine(name, (given.silent, given.start)) as found:
+        with engine(name, (given.silent, given.start)) as engine_:
             if given.what == "faults":
-                for fault in found.faults:
-                    rows.setdefault(fault, {})[name] = one_fault(found, fault)
+                for fault in engine_.faults:
+                    rows.setdefault(fault, {})[name] = one_fault(engine_, fault)
                     print(f"{name}: {fault}: {rows[fault][name]}", flush=True)
             elif given.what == "chaos":
-                total, done = chaos(found, given.rounds, given.seed)
+                total, done = chaos(engine_, given.rounds, given.seed)
                 rows[name] = {
                     "faults": str(done.total()),
                     "runs": str(total.runs),
@@ -341,7 +341,9 @@ def main() -> None:
                 }
             elif name != "local":
                 os.environ[WORK_VARIABLE] = str(given.work)  # before the agents are registered
-                taken = [[seconds(found, given.runs, ours=ours) for ours in (True, False)] for _ in range(given.times)]
+                taken = [
+                    [seconds(engine_, given.runs, ours=ours) for ours in (True, False)] for _ in range(given.times)
+                ]
                 best = [min(column) for column in zip(*taken, strict=True)]
                 rows[name] = {
                     "mleredux, s": f"{best[0]:.1f}",

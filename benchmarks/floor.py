@@ -69,9 +69,9 @@ def starter(only: str, catalogue: Catalogue, scratch: Path) -> Iterator[tuple[Ta
                 print(f"{name}: {error}")
         else:
             continue
-        found = DataStore(scratch).find(task := catalogue.task(name))
-        assert found is not None
-        yield task, found.public.parent
+        entry = DataStore(scratch).find(task := catalogue.task(name))
+        assert entry is not None
+        yield task, entry.public.parent
 
 
 def markdown(parts: dict[str, list[Floor]]) -> str:
@@ -111,21 +111,21 @@ def main() -> None:
     parser.add_argument("--golden", type=Path, metavar="DIR")
     parser.add_argument("--only", default="", metavar="TEXT", help="only tasks whose name holds this")
     parser.add_argument("--markdown", type=Path, metavar="FILE")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     catalogue, parts = current(), {}
     with tempfile.TemporaryDirectory() as scratch:
-        sources = {"Starter tasks and their techniques": starter(asked.only, catalogue, Path(scratch))}
-        if asked.golden:
+        sources = {"Starter tasks and their techniques": starter(options.only, catalogue, Path(scratch))}
+        if options.golden:
             title = "MLE-bench competitions, on miniature synthetic data"
-            sources[title] = golden(asked.golden, asked.only, catalogue, Path(scratch))
+            sources[title] = golden(options.golden, options.only, catalogue, Path(scratch))
         for title, tasks in sources.items():
             parts[title] = []
             for task, prepared in tasks:
                 floor = floor_of(task, prepared / "public", prepared / "private", catalogue)
                 print(task.id, *(floor.defects or ["sound"]), sep="\n  ", flush=True)
                 parts[title].append(floor)
-    if asked.markdown:
-        asked.markdown.write_text(markdown(parts), encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(markdown(parts), encoding="utf-8")
 
 
 if __name__ == "__main__":

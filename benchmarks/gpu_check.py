@@ -38,10 +38,10 @@ def seen(sandbox: str, gpus: int, home: Path) -> dict[str, Any]:
     limits = {"gpus": gpus, "cpus": 1, "time_limit": 120}
     run = mleredux.run("digits", agent=str(home / "probe.py"), sandbox=sandbox, limits=limits, runs_dir=home / "runs")
     try:
-        found: dict[str, Any] = json.loads(run.agent_log.read_text(errors="replace").splitlines()[-1])
+        visible: dict[str, Any] = json.loads(run.agent_log.read_text(errors="replace").splitlines()[-1])
     except (OSError, ValueError, IndexError) as error:
         raise MlereduxError(f"Run {run.id} printed nothing ({run.message or run.state}).") from error
-    return found
+    return visible
 
 
 def check(sandbox: str, home: Path, devices: int) -> list[str]:
@@ -50,12 +50,12 @@ def check(sandbox: str, home: Path, devices: int) -> list[str]:
     wrong = []
     try:
         for gpus in (0, 1):
-            found = seen(sandbox, gpus, home)
-            print(f"{sandbox}, {gpus} GPUs: {json.dumps(found)}", flush=True)
-            wrong += faults(found, gpus, contained=contained)
+            visible = seen(sandbox, gpus, home)
+            print(f"{sandbox}, {gpus} GPUs: {json.dumps(visible)}", flush=True)
+            wrong += faults(visible, gpus, contained=contained)
         with ThreadPoolExecutor(devices) as pool:
             each = list(pool.map(lambda _: seen(sandbox, 1, home), range(devices)))
-        uuids = [tuple(found["driver"]) for found in each if contained and found["driver"]]
+        uuids = [tuple(visible["driver"]) for visible in each if contained and visible["driver"]]
         if len(set(uuids)) != len(uuids):
             wrong.append(f"Runs at the same time shared a device: {uuids}.")
     except MlereduxError as error:

@@ -220,12 +220,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=300_000)
     parser.add_argument("--only", default="", help="Only metrics with this text in their id.")
     parser.add_argument("--markdown", type=Path, help="Is added to the end of this file.")
-    asked = parser.parse_args()
-    sizes = (asked.rows // 10, asked.rows)
+    arguments = parser.parse_args()
+    sizes = (arguments.rows // 10, arguments.rows)
     speed = [("metric", "ids", "read, s", "grade, s", "grade : read", f"growth from {sizes[0]:,} rows")]
     for metric, (_, options) in CASES.items():
         for text_ids in (False, True):
-            if asked.only not in metric:
+            if arguments.only not in metric:
                 continue
             taken = []
             for size in sizes:
@@ -248,7 +248,7 @@ def main() -> None:
             "published benchmark, whose code is not here, can take.",
             table(*batch(91)),
             "## Metric by metric",
-            f"CPU seconds of {asked.rows:,} rows, the submission's in another order; medians of {REPEATS} rounds.",
+            f"CPU seconds of {arguments.rows:,} rows, the submission's in another order; medians of {REPEATS} rounds.",
             table(*speed),
             "## Beside plain loops",
             "Our own plain versions of the slow ways, on the same data, giving the same result; CPU seconds.",
@@ -256,8 +256,8 @@ def main() -> None:
         ]
     )
     print(text)
-    if asked.markdown:
-        with asked.markdown.open("a", encoding="utf-8") as file:
+    if arguments.markdown:
+        with arguments.markdown.open("a", encoding="utf-8") as file:
             file.write("\n" + text + "\n")
 
 

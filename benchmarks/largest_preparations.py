@@ -69,13 +69,13 @@ for name in names:
 def run(command: Sequence[str]) -> Figures:
     """Return wall seconds, CPU seconds and peak memory in GB of a process, which must succeed."""
     began = time.perf_counter()
-    with tempfile.TemporaryFile() as told:
-        process = subprocess.Popen(command, stdout=told, stderr=subprocess.STDOUT)
+    with tempfile.TemporaryFile() as output:
+        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            told.seek(0)
-            sys.exit(f"{' '.join(command[:4])} ended with {process.returncode}:\n{told.read().decode()[-2000:]}")
+            output.seek(0)
+            sys.exit(f"{' '.join(command[:4])} ended with {process.returncode}:\n{output.read().decode()[-2000:]}")
     return {
         "seconds": time.perf_counter() - began,
         "cpu": used.ru_utime + used.ru_stime,
@@ -270,32 +270,32 @@ def main() -> None:
     parser.add_argument("--results", type=Path, help="Figures of earlier calls, to go on with.")
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--only-write", type=Path, help="Write the one task's raw data there, and end.")
-    asked = parser.parse_args()
-    if asked.only_write:
-        (one,) = (of for of in TABLES if of.task in asked.task)
-        write_raw(one, asked.only_write, *asked.shares)
+    options = parser.parse_args()
+    if options.only_write:
+        (one,) = (of for of in TABLES if of.task in options.task)
+        write_raw(one, options.only_write, *options.shares)
         return
-    known = json.loads(asked.results.read_text()) if asked.results and asked.results.exists() else {}
+    known = json.loads(options.results.read_text()) if options.results and options.results.exists() else {}
     measured: list[Figures] = known.get("measured", [])
     others: list[Figures] = known.get("rivals", [])
-    for share in asked.shares:
+    for share in options.shares:
         for of in TABLES:
-            if asked.task is None or of.task in asked.task:
-                with tempfile.TemporaryDirectory(dir=asked.dir) as folder:
-                    found = measure(of, share, Path(folder))
-                measured = [one for one in measured if (one["task"], one["share"]) != (of.task, share)] + [found]
-                print(json.dumps(found), flush=True)
-                if asked.results:
-                    asked.results.write_text(json.dumps({"measured": measured, "rivals": others}))
-    if asked.rivals:
-        with tempfile.TemporaryDirectory(dir=asked.dir) as folder:
+            if options.task is None or of.task in options.task:
+                with tempfile.TemporaryDirectory(dir=options.dir) as folder:
+                    result = measure(of, share, Path(folder))
+                measured = [one for one in measured if (one["task"], one["share"]) != (of.task, share)] + [result]
+                print(json.dumps(result), flush=True)
+                if options.results:
+                    options.results.write_text(json.dumps({"measured": measured, "rivals": others}))
+    if options.rivals:
+        with tempfile.TemporaryDirectory(dir=options.dir) as folder:
             others = rivals(Path(folder))
-        if asked.results:
-            asked.results.write_text(json.dumps({"measured": measured, "rivals": others}))
+        if options.results:
+            options.results.write_text(json.dumps({"measured": measured, "rivals": others}))
     page = as_markdown(measured, others)
     print(page)
-    if asked.markdown:
-        asked.markdown.write_text(page, encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -110,16 +110,16 @@ def timed(work: Callable[[], None]) -> tuple[float, float]:
 def process(command: list[str], environment: dict[str, str] | None = None) -> tuple[float, float, float, str]:
     """Run a command; return wall seconds, CPU seconds, peak memory in MB of the largest process, and output."""
     with tempfile.NamedTemporaryFile() as figures:
-        told = subprocess.run(
+        finished = subprocess.run(
             [sys.executable, "-S", "-c", WATCH, figures.name, *command],
             env={**os.environ, **(environment or {})},
             stdout=subprocess.PIPE,
             text=True,
         )
-        if told.returncode:
+        if finished.returncode:
             sys.exit(f"{shlex.join(command)} failed")
         wall, cpu, peak = json.loads(Path(figures.name).read_text())
-    return wall, cpu, peak, told.stdout
+    return wall, cpu, peak, finished.stdout
 
 
 def measure(chosen: Table, folder: Path, rounds: int) -> dict[str, Any]:
@@ -132,54 +132,58 @@ def measure(chosen: Table, folder: Path, rounds: int) -> dict[str, Any]:
         (folder / "made").touch()
     (folder / "bench_plugin.py").write_text(PLUGIN)
     program = str(Path(sys.executable).with_name("mleredux"))
-    found: dict[str, Any] = {"task": chosen.task, "rows": max(chosen.answers, chosen.submission), "rounds": rounds}
+    task_figures: dict[str, Any] = {
+        "task": chosen.task,
+        "rows": max(chosen.answers, chosen.submission),
+        "rounds": rounds,
+    }
     for share in SHARES:
         place = folder / str(share)
         files = [str(place / "submission.csv"), str(place / "bench-table/prepared/private" / chosen.answers_file)]
         inside = [sys.executable, __file__, "--inside", chosen.task, *files]
         inside += [str(rounds if share == SHARES[-1] else 1)]
-        found[str(share)] = json.loads(process(inside)[3])
-        found[str(share)]["bytes"] = sum(Path(file).stat().st_size for file in files)
+        task_figures[str(share)] = json.loads(process(inside)[3])
+        task_figures[str(share)]["bytes"] = sum(Path(file).stat().st_size for file in files)
         if share == SHARES[-1]:
             command = [program, "-p", str(folder / "bench_plugin.py"), "grade", files[0], "bench-table", "--json"]
             command += ["--data-dir", str(place)]
             environment = {"BENCH_TASK": chosen.task}
             process(command, environment)  # records the prepared files, once
-            *spent, told = process(command, environment)
-            found[str(share)]["grade process"] = spent
-            found[str(share)]["score"] = json.loads(told)["score"]
-            found[str(share)]["read process"] = process([sys.executable, "-c", READ, *files])[:3]
-    kept.write_text(json.dumps(found))
-    return found
+            *spent, report = process(command, environment)
+            task_figures[str(share)]["grade process"] = spent
+            task_figures[str(share)]["score"] = json.loads(report)["score"]
+            task_figures[str(share)]["read process"] = process([sys.executable, "-c", READ, *files])[:3]
+    kept.write_text(json.dumps(task_figures))
+    return task_figures
 
 
-def as_markdown(all_found: list[dict[str, Any]], command: str) -> str:
+def as_markdown(all_figures: list[dict[str, Any]], command: str) -> str:
     """Return the tables, with a description of the machine and data."""
     speed = [
         ("table", "rows graded", "MB read", "read, s", "grade, s", "grade : read", "by CPU time", "aim of 3", "rounds")
     ]
     whole = [("table", "`mleredux grade`, s", "CPU, s", "only reading, s", "CPU, s", "peak, MB", "reading's peak, MB")]
     growth = [("table", *(f"{share:g} of the rows" for share in SHARES), "growth, last doubling")]
-    for found in all_found:
-        name, full = found["task"], found["1.0"]
+    for task_figures in all_figures:
+        name, full = task_figures["task"], task_figures["1.0"]
         wall, cpu = full["grade wall"] / full["read wall"], full["grade cpu"] / full["read cpu"]
         speed.append(
             (
                 name,
-                f"{found['rows']:,}",
+                f"{task_figures['rows']:,}",
                 f"{full['bytes'] / 1e6:,.0f}",
                 f"{full['read wall']:.3g}",
                 f"{full['grade wall']:.3g}",
                 f"{wall:.1f}×",
                 f"{cpu:.1f}×",
                 "kept" if cpu <= AIM else "missed",
-                str(found["rounds"]),
+                str(task_figures["rounds"]),
             )
         )
         ours, reading = full["grade process"], full["read process"]
         shown = [f"{value:.1f}" for value in (*ours[:2], *reading[:2])]
         whole.append((name, *shown, f"{ours[2]:,.0f}", f"{reading[2]:,.0f}"))
-        taken = [found[str(share)]["grade cpu"] for share in SHARES]
+        taken = [task_figures[str(share)]["grade cpu"] for share in SHARES]
         growth.append((name, *(f"{spent:.3g} s" for spent in taken), f"{taken[-1] / taken[-2]:.1f}×"))
     return "\n\n".join(
         [
@@ -211,23 +215,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--markdown", type=Path)
     parser.add_argument("--inside", nargs=4, help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.inside:
-        task, submission, answers, rounds = asked.inside
+    options = parser.parse_args()
+    if options.inside:
+        task, submission, answers, rounds = options.inside
         print(json.dumps(in_process(task, Path(submission), Path(answers), int(rounds))))
         return
     with tempfile.TemporaryDirectory() as scratch:
-        all_found = []
+        all_figures = []
         for chosen in TABLES:
-            if asked.only in chosen.task:
-                folder = (asked.dir or Path(scratch)) / chosen.task
+            if options.only in chosen.task:
+                folder = (options.dir or Path(scratch)) / chosen.task
                 folder.mkdir(parents=True, exist_ok=True)
-                all_found.append(measure(chosen, folder, asked.rounds))
-                print(json.dumps(all_found[-1]), file=sys.stderr, flush=True)
-    text = as_markdown(all_found, shlex.join(["python", *sys.argv]))
+                all_figures.append(measure(chosen, folder, options.rounds))
+                print(json.dumps(all_figures[-1]), file=sys.stderr, flush=True)
+    text = as_markdown(all_figures, shlex.join(["python", *sys.argv]))
     print(text)
-    if asked.markdown:
-        asked.markdown.write_text(text + "\n", encoding="utf-8")
+    if options.markdown:
+        options.markdown.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

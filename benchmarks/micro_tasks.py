@@ -30,14 +30,15 @@ def main() -> None:
             for name in names:
                 prepare(current().task(name), current(), store)
             seconds = (time.process_time() - began) / len(names)
-            made = [certify(current().task(name), current(), store) for name in names]
-        ps = [one["fields"]["difficulty"]["p"] for one in made]
-        failed = [field for one in made for field, content in one["fields"].items() if content["ok"] is False]
+            certified = [certify(current().task(name), current(), store) for name in names]
+        ps = [one["fields"]["difficulty"]["p"] for one in certified]
+        failed = [field for one in certified for field, content in one["fields"].items() if content["ok"] is False]
         counts = {field: failed.count(field) for field in sorted(set(failed))}
-        sound = [one["task"].rpartition("-")[2] for one in made if one["sound"]]
+        sound = [one["task"].rpartition("-")[2] for one in certified if one["sound"]]
         print(
             f"{level or 'medium'}: {seconds:.3f} CPU-s per seed, p {statistics.fmean(ps):.3f} (SD"
-            f" {statistics.stdev(ps):.3f}), sound {len(sound)} of {len(made)}, failed fields {counts}; sound: {sound}",
+            f" {statistics.stdev(ps):.3f}), sound {len(sound)} of {len(certified)}, failed fields {counts};"
+            f" sound: {sound}",
             flush=True,
         )
 

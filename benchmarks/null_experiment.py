@@ -32,29 +32,34 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2, help="of each of both")
     parser.add_argument("--experiments", type=int, default=20_000)
     parser.add_argument("--intervals", type=int, default=1_000, help="of these many, intervals are computed too")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("| arm | measure | tasks that vary | runs | false alarms (95 %) | intervals that cover 0 |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for (arm, rows), name in product(load(asked.runs).arms.items(), MEASURES):
+    for (arm, rows), name in product(load(options.runs).arms.items(), MEASURES):
         chosen = measure(name)
-        found = cells(rows, chosen).values()
-        values = [one for one in found if len(one) >= 2 * asked.seeds and len(set(one)) > 1]
+        cell_values = cells(rows, chosen).values()
+        values = [one for one in cell_values if len(one) >= 2 * options.seeds and len(set(one)) > 1]
         if len(values) < LEAST:
             continue
         generator, alarms, covered = np.random.default_rng(0), 0, 0
-        for number in range(asked.experiments):
-            drawn = [generator.permutation(one)[: 2 * asked.seeds] for one in values]
-            a, b = [one[: asked.seeds] for one in drawn], [one[asked.seeds :] for one in drawn]
+        for number in range(options.experiments):
+            drawn = [generator.permutation(one)[: 2 * options.seeds] for one in values]
+            a, b = [one[: options.seeds] for one in drawn], [one[options.seeds :] for one in drawn]
             difference = np.array([y.mean() - x.mean() for x, y in zip(a, b, strict=True)])
             alarms += sign_flip(difference) <= 0.05
-            if number < asked.intervals:
+            if number < options.intervals:
                 interval = paired_interval(difference, Scale(chosen.reach, chosen.share), 0.05)
                 assert interval is not None
                 covered += interval.low <= 0 <= interval.high
-        low, high = proportion_confint(alarms, asked.experiments, method="wilson")
-        rate = f"{alarms / asked.experiments:.1%} ({low:.1%} to {high:.1%})"
-        told = (len(values), sum(map(len, values)), rate, f"{covered / min(asked.intervals, asked.experiments):.1%}")
-        print(f"| {arm} | {name} | {' | '.join(map(str, told))} |", flush=True)
+        low, high = proportion_confint(alarms, options.experiments, method="wilson")
+        rate = f"{alarms / options.experiments:.1%} ({low:.1%} to {high:.1%})"
+        columns = (
+            len(values),
+            sum(map(len, values)),
+            rate,
+            f"{covered / min(options.intervals, options.experiments):.1%}",
+        )
+        print(f"| {arm} | {name} | {' | '.join(map(str, columns))} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -126,8 +126,8 @@ def measured(name: str, home: Path, programs: str | None, fault: str | None) -> 
             return name, "-", "-", "-", "-", str(error), "-"
     took = run.outcome.seconds if run.outcome else None
     image = run.use.image or ""
-    asked = ("docker", "image", "inspect", "--format", "{{.Size}}", image)
-    size = subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip()
+    inspect_command = ("docker", "image", "inspect", "--format", "{{.Size}}", image)
+    size = subprocess.run(inspect_command, capture_output=True, text=True, check=False).stdout.strip()
     calls = run.report.ledger.llm.calls if run.report and run.report.ledger and run.report.ledger.llm else 0
     failed = f"{run.state}: {(run.message or '').partition(chr(10))[0]}"
     graded = f"{run.report.score:.3f}" if run.report and run.report.score is not None else failed

@@ -51,10 +51,10 @@ def used() -> float:
 def cost(command: Sequence[str]) -> tuple[float, float]:
     """Return wall seconds of a command, and CPU seconds of all processes that it started."""
     before, began = used(), time.perf_counter()
-    told = subprocess.run(command, capture_output=True)
+    finished = subprocess.run(command, capture_output=True)
     wall = time.perf_counter() - began
-    if told.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{told.stderr.decode(errors='replace')}")
+    if finished.returncode != 0:
+        sys.exit(f"{' '.join(command)} failed:\n{finished.stderr.decode(errors='replace')}")
     return wall, used() - before
 
 
@@ -145,12 +145,12 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with tempfile.TemporaryDirectory() as folder:
         print(machine() + f"\nLeast of {ROUNDS} alternating rounds.\n")
         print(table(("command", "wall, s", "CPU, s", "relative to `import pandas`"), *commands(Path(folder))))
-        rows = [*restarts(Path(folder) / "restarts", 3), *server(Path(folder) / "server", asked.runs)]
+        rows = [*restarts(Path(folder) / "restarts", 3), *server(Path(folder) / "server", options.runs)]
         print("\n" + table(("server", ""), *rows))
 
 

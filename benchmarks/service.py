@@ -100,7 +100,7 @@ def memory_mb(process: psutil.Process) -> float:
 
 def queue(home: Path, runs: int, clients: int) -> list[Sequence[str]]:
     """Queue runs from many clients, and read at the same time."""
-    made, reads, over = Times(), Times(), threading.Event()
+    posts, reads, over = Times(), Times(), threading.Event()
     with serving(home, "--workers", "8") as (server, process):
         with client(server) as http:  # prepare the task's data once, in advance
             wait_for_all(http, [http.post("/v1/runs", json=RUN).json()["id"]])
@@ -108,8 +108,8 @@ def queue(home: Path, runs: int, clients: int) -> list[Sequence[str]]:
 
         def create(number: int) -> list[str]:
             with client(server) as http:
-                asked = [{**RUN, "seed": number * 1000 + one} for one in range(runs // clients)]
-                return [str(made.of(lambda one=one: http.post("/v1/runs", json=one)).json()["id"]) for one in asked]
+                requests = [{**RUN, "seed": number * 1000 + one} for one in range(runs // clients)]
+                return [str(posts.of(lambda one=one: http.post("/v1/runs", json=one)).json()["id"]) for one in requests]
 
         def read() -> None:
             with client(server) as http:
@@ -138,7 +138,7 @@ def queue(home: Path, runs: int, clients: int) -> list[Sequence[str]]:
     return [
         ("runs, all done, each started once", f"{len(ids)}"),
         ("until all were accepted, s", f"{accepted:.1f}"),
-        ("a run accepted in, ms (p50 / p99)", f"{made.ms(0.5)} / {made.ms(0.99)}"),
+        ("a run accepted in, ms (p50 / p99)", f"{posts.ms(0.5)} / {posts.ms(0.99)}"),
         ("until all were done, s", f"{took:.1f}"),
         ("runs per minute", f"{len(ids) / took * 60:.0f}"),
         ("reads meanwhile, per second (2 readers)", f"{len(reads.taken) / took:.0f}"),
@@ -150,18 +150,18 @@ def queue(home: Path, runs: int, clients: int) -> list[Sequence[str]]:
 
 def wait_for_all(http: httpx.Client, ids: Sequence[str], seconds: float = 1800) -> None:
     """Wait until all runs have ended, successfully."""
-    left, until = set(ids), time.monotonic() + seconds
-    while left:
-        assert time.monotonic() < until, f"{len(left)} runs did not end"
+    unfinished, until = set(ids), time.monotonic() + seconds
+    while unfinished:
+        assert time.monotonic() < until, f"{len(unfinished)} runs did not end"
         time.sleep(0.5)
         page: dict[str, Any] = {"next": ""}
         while page["next"] is not None:
             more = {"cursor": page["next"]} if page["next"] else {}
             page = http.get("/v1/runs", params={"limit": 500, **more}).json()
             for run in page["items"]:
-                if run["id"] in left and run["status"] in FINAL:
+                if run["id"] in unfinished and run["status"] in FINAL:
                     assert run["status"] == "done", run
-                    left.discard(run["id"])
+                    unfinished.discard(run["id"])
 
 
 def check_once(runs_dir: Path, ids: Sequence[str]) -> None:
@@ -248,7 +248,7 @@ def stored(home: Path, count: int) -> list[Sequence[str]]:
     began = time.perf_counter()
     with serving(home) as (server, process), client(server) as http:
         rows.append(("later starts, s", f"{time.perf_counter() - began:.1f}"))
-        for name, asked in {
+        for name, query in {
             "first page of 50, ms": {},
             "page of 500, ms": {"limit": 500},
             "filtered by status and label, ms": {"status": "done", "label": "of:benchmark"},
@@ -257,7 +257,7 @@ def stored(home: Path, count: int) -> list[Sequence[str]]:
         }.items():
             times = Times()
             for _ in range(20):
-                times.of(lambda asked=asked: http.get("/v1/runs", params=asked))
+                times.of(lambda query=query: http.get("/v1/runs", params=query))
             rows.append((f"{name} (median of 20)", f"{statistics.median(times.taken) * 1000:.0f}"))
         began, seen, page = time.perf_counter(), 0, {"next": ""}
         while page["next"] is not None:
@@ -267,8 +267,8 @@ def stored(home: Path, count: int) -> list[Sequence[str]]:
         assert seen == count, f"{seen} of {count} runs were listed"
         rows.append((f"all {count}, in pages of 500, s", f"{time.perf_counter() - began:.2f}"))
         began = time.perf_counter()
-        made = http.post("/v1/runs", json=RUN).headers["Location"]
-        while http.get(made).json()["status"] not in FINAL:
+        address = http.post("/v1/runs", json=RUN).headers["Location"]
+        while http.get(address).json()["status"] not in FINAL:
             time.sleep(0.05)
         rows.append(("a new run, until it is done, s", f"{time.perf_counter() - began:.1f}"))
         rows.append(("memory after all that, MB", f"{memory_mb(process):.0f}"))
@@ -319,9 +319,9 @@ def copy_run(runs_dir: Path, source: str, count: int) -> None:
     for number in range(count):
         name = f"{source[:-12]}{number:012x}"
         for path, text in texts.items():
-            made = runs_dir / name / path
-            made.parent.mkdir(parents=True, exist_ok=True)
-            made.write_bytes(text.replace(source.encode(), name.encode()))
+            copy = runs_dir / name / path
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            copy.write_bytes(text.replace(source.encode(), name.encode()))
 
 
 def main() -> None:
@@ -329,15 +329,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="do less of each")
     parser.add_argument("--part", choices=["queue", "follow", "store", "waiting"], action="append", help="only this")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     parts: dict[str, tuple[str, Callable[..., list[Sequence[str]]], tuple[int, ...]]] = {
-        "queue": ("{0} queued runs, 8 workers, {1} clients", queue, (20, 4) if asked.check else (200, 20)),
-        "follow": ("{0} followers of one log", follow, (5, 200) if asked.check else (50, 2000)),
-        "store": ("{0} runs in the store", stored, (200,) if asked.check else (10_000,)),
-        "waiting": ("{1} queued runs of {0} users", waiting, (5, 100) if asked.check else (20, 10_000)),
+        "queue": ("{0} queued runs, 8 workers, {1} clients", queue, (20, 4) if options.check else (200, 20)),
+        "follow": ("{0} followers of one log", follow, (5, 200) if options.check else (50, 2000)),
+        "store": ("{0} runs in the store", stored, (200,) if options.check else (10_000,)),
+        "waiting": ("{1} queued runs of {0} users", waiting, (5, 100) if options.check else (20, 10_000)),
     }
     print(machine() + "\n")
-    for name in asked.part or parts:
+    for name in options.part or parts:
         title, measure, sizes = parts[name]
         with tempfile.TemporaryDirectory() as folder:
             rows = measure(Path(folder), *sizes)

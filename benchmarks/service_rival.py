@@ -87,7 +87,7 @@ def measured(url: str, experiment: str, count: int, server: subprocess.Popen[byt
                 time.sleep(0.1)
         took = time.perf_counter() - began
         rows = [["later starts, s", f"{took:.1f}"], ["memory then, MB", f"{memory_mb(process):.0f}"]]
-        for name, asked in {
+        for name, search in {
             "first page of 50, ms": {"max_results": 50},
             "page of 500, ms": {"max_results": 500},
             "filtered by status and label, ms": {
@@ -100,14 +100,14 @@ def measured(url: str, experiment: str, count: int, server: subprocess.Popen[byt
             taken = []
             for _ in range(20):
                 before = time.perf_counter()
-                answer = http.post(path, json={"experiment_ids": [experiment], **asked})
+                answer = http.post(path, json={"experiment_ids": [experiment], **search})
                 taken.append(time.perf_counter() - before)
                 assert answer.status_code == 200, answer.text
             rows.append([f"{name} (median of 20)", f"{statistics.median(taken) * 1000:.0f}"])
         before, seen, token = time.perf_counter(), 0, ""
         while True:
-            asked = {"experiment_ids": [experiment], "max_results": 500, **({"page_token": token} if token else {})}
-            page = http.post(path, json=asked).json()
+            body = {"experiment_ids": [experiment], "max_results": 500, **({"page_token": token} if token else {})}
+            page = http.post(path, json=body).json()
             seen += len(page.get("runs", []))
             if not (token := page.get("next_page_token", "")):
                 break

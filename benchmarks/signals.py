@@ -18,21 +18,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--time-limit", type=float, default=30)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     kinds: Counter[str] = Counter()
     verdicts: Counter[str] = Counter()
     checks: Counter[str] = Counter()
     count = 0
     with tempfile.TemporaryDirectory(prefix="mleredux-signals-") as folder:
         for task in TASKS:
-            for seed in range(asked.seeds):
+            for seed in range(options.seeds):
                 for agent in AGENTS:
                     run = mleredux.run(
                         task,
                         agent,
                         sandbox="process",
                         seed=seed,
-                        time_limit=asked.time_limit,
+                        time_limit=options.time_limit,
                         verify=True,
                         runs_dir=folder,
                     )

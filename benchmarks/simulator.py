@@ -186,12 +186,12 @@ def simulate(count: int, users: int, nodes: int, tick: float) -> list[list[str]]
                 lines[user] = [run for run in lines[user] if run.id not in begun]
                 served[user] = now
             waiting -= len(begun)
-        left = []
+        still_running = []
         for run in engine:
             gpus = int(run.demand.gpus)
             fitting = next((free for free in range(gpus, 9) if room[free]), None)  # best fit
             if fitting is None:
-                left.append(run)
+                still_running.append(run)
                 continue
             node = next(iter(room[fitting]))
             take(node, gpus)
@@ -199,7 +199,7 @@ def simulate(count: int, users: int, nodes: int, tick: float) -> list[list[str]]
             heapq.heappush(ends, (now + seconds[run.id], run.id, node))
             used[run.user] += gpus * seconds[run.id]
             gpu_seconds += gpus * seconds[run.id]
-        engine = left
+        engine = still_running
         step = max(tick, (ends[0][0] - now) if ends and not engine else 0.0)
         if waiting:
             held += step * sum(run.demand.gpus for run in running.values())

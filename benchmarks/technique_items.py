@@ -76,7 +76,7 @@ def row(name: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
         prepared = prepare(task, catalogue, data)
     except MlereduxError as error:
         return {"refused": error.message}
-    found: dict[str, Any] = {}
+    item: dict[str, Any] = {}
     told_by = answers(technique, prepared.public, prepared.private)
     if technique in EXPECTED:
         truth = json.loads((prepared.private / TRUTH_FILE).read_bytes())
@@ -86,15 +86,15 @@ def row(name: str, catalogue: Catalogue, data: DataStore) -> dict[str, Any]:
         try:
             document = read(technique, content)
         except ValueError:
-            found[agent] = 0.0  # rejected
+            item[agent] = 0.0  # rejected
             continue
         given = GradingInput(prepared.private, prepared.private, task, {})
         began = cpu_seconds()
         graded = score(TECHNIQUES[technique], document, given)
-        found[agent] = round(graded.value, 3)
-        found["seconds"] = max(found.get("seconds", 0.0), round(cpu_seconds() - began, 1))
-        found["decided"] = graded.details["efficacy"]["score"] is not None
-    return found
+        item[agent] = round(graded.value, 3)
+        item["seconds"] = max(item.get("seconds", 0.0), round(cpu_seconds() - began, 1))
+        item["decided"] = graded.details["efficacy"]["score"] is not None
+    return item
 
 
 def cpu_seconds() -> float:
@@ -105,9 +105,9 @@ def cpu_seconds() -> float:
 
 def write(known: dict[str, Any], wanted: int, command: str) -> str:
     """Return the page on those of the requested tasks that ran."""
-    scored = {name: found for name, found in known.items() if "refused" not in found}
-    scores = {agent: {name: found[agent] for name, found in scored.items()} for agent in PANEL}
-    told = discrimination(scores)
+    scored = {name: item for name, item in known.items() if "refused" not in item}
+    scores = {agent: {name: item[agent] for name, item in scored.items()} for agent in PANEL}
+    by_item = discrimination(scores)
     summary = [["technique", "tasks", "decided", "difficulty", "discrimination", *PANEL]]
     plain = [name for name in scored if name.startswith("cv+") and not scored[name]["decided"]]
     for technique in (*TECHNIQUES, NOTHING, "all"):
@@ -122,19 +122,19 @@ def write(known: dict[str, Any], wanted: int, command: str) -> str:
                 str(len(held)),
                 str(sum(scored[name]["decided"] for name in held)),
                 f"{1 - np.mean(list(means.values())):.2f}",
-                f"{np.mean([told[name] for name in held]):.2f}",
+                f"{np.mean([by_item[name] for name in held]):.2f}",
                 *(f"{means[agent]:.2f}" for agent in PANEL),
             ]
         )
     defaults = [["technique", "tasks", "source", "analyst", "constant"]]
     for technique in EXPECTED:
-        held = [found for name, found in scored.items() if technique == name.partition("+")[0] and "source" in found]
+        held = [item for name, item in scored.items() if technique == name.partition("+")[0] and "source" in item]
         if held:
-            means = [f"{np.mean([found[agent] for found in held]):.2f}" for agent in defaults[0][2:]]
+            means = [f"{np.mean([item[agent] for item in held]):.2f}" for agent in defaults[0][2:]]
             defaults.append([technique, str(len(held)), *means])
     rows = [["task", "discrimination", *PANEL]]
-    rows += [[f"`{n}`", f"{told[n]:.2f}", *(f"{scores[agent][n]:.2f}" for agent in PANEL)] for n in scored]
-    refused = [f"- `{name}`: {found['refused']}" for name, found in known.items() if "refused" in found]
+    rows += [[f"`{n}`", f"{by_item[n]:.2f}", *(f"{scores[agent][n]:.2f}" for agent in PANEL)] for n in scored]
+    refused = [f"- `{name}`: {item['refused']}" for name, item in known.items() if "refused" in item]
     return PAGE.format(
         command=command,
         machine=machine(),
@@ -145,7 +145,7 @@ def write(known: dict[str, Any], wanted: int, command: str) -> str:
         table=table(*rows),
         defaults=table(*defaults),
         refused="\n".join(refused) or "- none",
-        seconds=float(np.median([found["seconds"] for found in scored.values()])),
+        seconds=float(np.median([item["seconds"] for item in scored.values()])),
     )
 
 

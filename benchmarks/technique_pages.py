@@ -54,9 +54,9 @@ def main() -> int:
 
     def run(lane: list[tuple[str, str, list[str]]]) -> None:
         for place, (script, page, arguments) in enumerate(lane):
-            left = (until - time.monotonic()) / 60 / (len(lane) - place) - RESERVE
+            minutes_left = (until - time.monotonic()) / 60 / (len(lane) - place) - RESERVE
             command = [sys.executable, str(HERE / script), "--markdown", str(options.folder / page), *arguments]
-            command += ["--minutes", f"{max(left, 0.0):.1f}"]
+            command += ["--minutes", f"{max(minutes_left, 0.0):.1f}"]
             environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
             codes.append(subprocess.run(command, env=environment).returncode)
 

@@ -56,11 +56,11 @@ def main() -> None:
                 right, wrong, note = _scores(name, technique, kind, seed)
                 rows.append((technique, kind, right, wrong))
                 lost = "" if right - wrong >= CLEARLY else f"  LOST {note}"
-                told = f"{technique}/{kind} {seed} {right:.2f} {wrong:.2f} {time.process_time() - began:.1f} s{lost}"
-                print(told, flush=True)
+                line = f"{technique}/{kind} {seed} {right:.2f} {wrong:.2f} {time.process_time() - began:.1f} s{lost}"
+                print(line, flush=True)
         pages.append(PAGES[name].format(**_tables(rows)))
-    told = f"{machine()} Of {wanted} tables, {ran} ran."
-    page = PAGE.format(command=shlex.join(["python", *sys.argv]), machine=told, tables="\n".join(pages))
+    line = f"{machine()} Of {wanted} tables, {ran} ran."
+    page = PAGE.format(command=shlex.join(["python", *sys.argv]), machine=line, tables="\n".join(pages))
     if options.markdown:
         options.markdown.write_text(page, encoding="utf-8")
     else:
@@ -68,8 +68,8 @@ def main() -> None:
 
 
 def _chosen(name: str, only: list[str]) -> list[tuple[str, str]]:
-    found = [(technique, kind) for technique in held_tables.NAMES for kind in SETS[name].kinds(technique)]
-    return [(technique, kind) for technique, kind in found if {technique, f"{technique}/{kind}"} & set(only)]
+    kinds = [(technique, kind) for technique in held_tables.NAMES for kind in SETS[name].kinds(technique)]
+    return [(technique, kind) for technique, kind in kinds if {technique, f"{technique}/{kind}"} & set(only)]
 
 
 def _scores(name: str, technique: str, kind: str, seed: int) -> tuple[float, float, str]:
@@ -84,11 +84,11 @@ def _scores(name: str, technique: str, kind: str, seed: int) -> tuple[float, flo
 def _tables(rows: list[Row]) -> dict[str, str]:
     summary: list[list[Any]] = [["technique", "tables", "won clearly", "lowest right", "highest wrong"]]
     for technique in (*held_tables.NAMES, "all"):
-        found = [(right, wrong) for name, _, right, wrong in rows if technique in ("all", name)]
-        if found:
-            won = sum(right - wrong >= CLEARLY for right, wrong in found)
-            rights, wrongs = zip(*found, strict=True)
-            summary.append([technique, str(len(found)), str(won), f"{min(rights):.2f}", f"{max(wrongs):.2f}"])
+        pairs = [(right, wrong) for name, _, right, wrong in rows if technique in ("all", name)]
+        if pairs:
+            won = sum(right - wrong >= CLEARLY for right, wrong in pairs)
+            rights, wrongs = zip(*pairs, strict=True)
+            summary.append([technique, str(len(pairs)), str(won), f"{min(rights):.2f}", f"{max(wrongs):.2f}"])
     details = [["table", "right", "wrong"]]
     details += [[f"`{name}/{kind}`", f"{right:.2f}", f"{wrong:.2f}"] for name, kind, right, wrong in rows]
     return {"summary": table(*summary), "details": table(*details)}

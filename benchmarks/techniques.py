@@ -112,11 +112,11 @@ def row(name: str, technique: str, catalogue: Catalogue, data: DataStore) -> dic
     private = prepared.private
     truth, dataset = json.loads((private / TRUTH_FILE).read_bytes()), load(private)
     began = time.process_time()
-    found = {"analyst": grade(technique, analyst(technique, prepared), truth, dataset, base)}
-    found["seconds"] = round(time.process_time() - began, 2)
+    scores = {"analyst": grade(technique, analyst(technique, prepared), truth, dataset, base)}
+    scores["seconds"] = round(time.process_time() - began, 2)
     best = json.loads(perfect(technique, private).model_dump_json())
-    found["perfect"] = grade(technique, best, truth, dataset, base)
-    return found | gamed(technique, prepared, truth)
+    scores["perfect"] = grade(technique, best, truth, dataset, base)
+    return scores | gamed(technique, prepared, truth)
 
 
 def gamed(technique: str, prepared: Prepared, truth: dict[str, Any]) -> dict[str, Any]:
@@ -149,34 +149,34 @@ def grade(
         document = read(technique, content)
     except ValueError:
         return {"score": 0.0, "facts": None, "efficacy": None}
-    told = TECHNIQUES[technique].assess(document, truth)
+    assessment = TECHNIQUES[technique].assess(document, truth)
     part = carry_out(TECHNIQUES[technique], document, Instance(view(dataset, technique), truth, base))
-    value = round(combined(told.score, part.score, decided=told.decided), 3)
-    return {"score": value, "facts": told.score, "efficacy": part.score, "uncertainty": part.uncertainty}
+    value = round(combined(assessment.score, part.score, decided=assessment.decided), 3)
+    return {"score": value, "facts": assessment.score, "efficacy": part.score, "uncertainty": part.uncertainty}
 
 
 def times() -> list[list[Any]]:
     """Return CPU seconds of one grading, by number of rows and technique."""
-    found = []
+    seconds_by_size = []
     for size in SIZES:
         for technique in TECHNIQUES:
             dataset = made_up(size)
             with tempfile.TemporaryDirectory() as folder:
                 private = Path(folder)
-                asked = TECHNIQUES[technique]
-                if asked.refuse and asked.refuse(base_of(dataset), False):
+                declaration = TECHNIQUES[technique]
+                if declaration.refuse and declaration.refuse(base_of(dataset), False):
                     continue
-                truth = asked.truth(dataset)
-                if asked.reference:
-                    truth |= asked.reference(Instance(dataset, truth, base_of(dataset)))
+                truth = declaration.truth(dataset)
+                if declaration.reference:
+                    truth |= declaration.reference(Instance(dataset, truth, base_of(dataset)))
                 (private / TRUTH_FILE).write_text(json.dumps(truth), encoding="utf-8")
                 save(sampled(dataset), private)
                 document = perfect(technique, private)
                 began = time.process_time()
                 score(TECHNIQUES[technique], document, GradingInput(private, private, base_of(dataset), {}))
-                found.append([size, technique, round(time.process_time() - began, 1)])
-                print(found[-1], flush=True)
-    return found
+                seconds_by_size.append([size, technique, round(time.process_time() - began, 1)])
+                print(seconds_by_size[-1], flush=True)
+    return seconds_by_size
 
 
 def made_up(rows: int) -> Dataset:
@@ -214,42 +214,42 @@ def made_up(rows: int) -> Dataset:
 def write(known: dict[str, Any], wanted: int, command: str) -> str:
     """Return the page on those of the requested tasks that ran."""
     timed: list[list[Any]] = known.get("times", [])
-    tasks = {name: found for name, found in known.items() if "@" in name}
-    scored = {name: found for name, found in tasks.items() if "refused" not in found}
-    refused = {name: found["refused"] for name, found in tasks.items() if "refused" in found}
+    tasks = {name: measured for name, measured in known.items() if "@" in name}
+    scored = {name: measured for name, measured in tasks.items() if "refused" not in measured}
+    refused = {name: measured["refused"] for name, measured in tasks.items() if "refused" in measured}
     rows = [["task", "analyst", "its facts", "its efficacy", "perfect", *KINDS]]
-    for name, found in scored.items():
-        one = found["analyst"]
+    for name, measured in scored.items():
+        one = measured["analyst"]
         rows.append(
             [
                 f"`{name}`",
                 _number(one["score"]),
                 _number(one["facts"]),
                 "–" if one["efficacy"] is None else f"{one['efficacy']:.2f} ± {one['uncertainty']:.2f}",
-                _number(found["perfect"]["score"]),
-                *(_number(found[kind]["score"]) for kind in KINDS),
+                _number(measured["perfect"]["score"]),
+                *(_number(measured[kind]["score"]) for kind in KINDS),
             ]
         )
     summary = [
         ["technique", "tasks", "decided", "analyst: lowest, mean, highest", "perfect: lowest", "gaming: highest"]
     ]
     for technique in TECHNIQUES:
-        held = [found for name, found in scored.items() if name.partition("@")[0].partition("+")[0] == technique]
+        held = [measured for name, measured in scored.items() if name.partition("@")[0].partition("+")[0] == technique]
         if not held:
             continue
-        own = [found["analyst"]["score"] for found in held]
+        own = [measured["analyst"]["score"] for measured in held]
         summary.append(
             [
                 technique,
                 str(len(held)),
-                str(sum(found["perfect"]["efficacy"] is not None for found in held)),
+                str(sum(measured["perfect"]["efficacy"] is not None for measured in held)),
                 f"{min(own):.2f}, {np.mean(own):.2f}, {max(own):.2f}",
-                f"{min(found['perfect']['score'] for found in held):.2f}",
-                f"{max(found[kind]['score'] for found in held for kind in KINDS):.2f}",
+                f"{min(measured['perfect']['score'] for measured in held):.2f}",
+                f"{max(measured[kind]['score'] for measured in held for kind in KINDS):.2f}",
             ]
         )
     seconds = {(rows, name): f"{taken:.1f} s" for rows, name, taken in timed}
-    above = [name for name, found in scored.items() if max(found[kind]["score"] for kind in KINDS) > BOUND]
+    above = [name for name, measured in scored.items() if max(measured[kind]["score"] for kind in KINDS) > BOUND]
     taken = [
         ["rows", *TECHNIQUES],
         *([f"{size:,}", *(seconds.get((size, name), "–") for name in TECHNIQUES)] for size in SIZES),
@@ -265,7 +265,7 @@ def write(known: dict[str, Any], wanted: int, command: str) -> str:
         table=table(*rows),
         times=table(*taken),
         refused="\n".join(f"- `{name}`: {reason}" for name, reason in refused.items()) or "- none",
-        slowest=max((found["seconds"] for found in scored.values()), default=0.0),
+        slowest=max((measured["seconds"] for measured in scored.values()), default=0.0),
     )
 
 

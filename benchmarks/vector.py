@@ -226,7 +226,7 @@ def places_of(folder: str, size: int) -> dict[str, Any]:
     }
 
 
-def made(bridge: str, size: int, folder: str) -> list[Episode]:
+def episodes_of(bridge: str, size: int, folder: str) -> list[Episode]:
     """Return episodes that have not begun."""
     places = places_of(folder, size)
     if bridge == "verifiers":
@@ -238,13 +238,13 @@ def measured(bridge: str, size: int, folder: str) -> dict[str, Any]:
     """Return a line of the curve."""
     from _measuring import command_seconds, file_seconds
 
-    [first] = made(bridge, 1, folder)
+    [first] = episodes_of(bridge, 1, folder)
     first.reset(0)  # prepares the data, and starts the processes that are forked
     first.step("true")
     settled()
     first.close()
     base = memory()
-    episodes, rounds = made(bridge, size, folder), max(2, 64 // size)
+    episodes, rounds = episodes_of(bridge, size, folder), max(2, 64 // size)
     creation = file_seconds(folder)
     wall, used, _ = at_once(episodes, lambda number, episode: episode.reset(number))
     at_once(episodes, lambda _, episode: episode.step("true"))
@@ -273,7 +273,7 @@ def measured(bridge: str, size: int, folder: str) -> dict[str, Any]:
 
 def soaked(bridge: str, size: int, folder: str, seconds: float) -> dict[str, Any]:
     """Play episodes with this many at once until the CPU time is used; return counts of what was lost or leaked."""
-    [first] = made(bridge, 1, folder)
+    [first] = episodes_of(bridge, 1, folder)
     first.reset(0)
     first.step(COPY)
     first.end()
@@ -307,7 +307,7 @@ def soaked(bridge: str, size: int, folder: str, seconds: float) -> dict[str, Any
             seed += size
         episode.close()
 
-    over, made_for = threading.Event(), made(bridge, size, folder)
+    over, made_for = threading.Event(), episodes_of(bridge, size, folder)
     with ThreadPoolExecutor(size) as pool:
         running = [pool.submit(play, number) for number in range(size)]
         try:
@@ -359,15 +359,15 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--soak", type=float, help="CPU seconds of each bridge")
     parser.add_argument("--inner", action="store_true", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     signal.signal(signal.SIGTERM, _exit)
-    if asked.inner:
+    if options.inner:
         folder = tempfile.mkdtemp()
         atexit.register(shutil.rmtree, folder, ignore_errors=True)  # after the episodes are closed
         tempfile.tempdir = folder  # other programs' folders are not counted as leaked
-        for size in asked.sizes:
-            words = (*asked.bridge, size, folder)
-            line = soaked(*words, asked.soak) if asked.soak else measured(*words)
+        for size in options.sizes:
+            words = (*options.bridge, size, folder)
+            line = soaked(*words, options.soak) if options.soak else measured(*words)
             sys.stdout.write(json.dumps(line) + "\n")
             sys.stdout.flush()
         return
@@ -375,20 +375,20 @@ def main() -> None:
     from bridges import programs_of
 
     lines = []
-    for bridge in asked.bridge or BRIDGES:
+    for bridge in options.bridge or BRIDGES:
         programs = Path(sys.executable).parent if bridge == "gymnasium" else programs_of(bridge)
         if programs is None:
             sys.stderr.write(f"{bridge} is not installed; run `.ci/validators`.\n")
             continue
-        words = [programs / "python", __file__, "--inner", "--bridge", bridge, "--sizes", *map(str, asked.sizes)]
-        words += ["--soak", str(asked.soak)] if asked.soak else []
+        words = [programs / "python", __file__, "--inner", "--bridge", bridge, "--sizes", *map(str, options.sizes)]
+        words += ["--soak", str(options.soak)] if options.soak else []
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as program:
             try:
                 lines += [json.loads(line) for line in program.stdout or ()]
             except BaseException:
                 program.terminate()
                 raise
-    if asked.soak:
+    if options.soak:
         sys.stdout.writelines(json.dumps(line) + "\n" for line in lines)
     else:
         rows = [tuple(value if isinstance(value, str) else f"{value:.4g}" for value in line.values()) for line in lines]

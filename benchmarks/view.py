@@ -63,10 +63,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10_000)
     parser.add_argument("--folder", type=Path)
-    asked = parser.parse_args()
-    folder = asked.folder or Path(tempfile.mkdtemp(prefix="view-"))
-    made = sorted(folder.glob(f"*-{asked.runs + 1:06d}"))
-    large = made[0] if made else make(folder, asked.runs)
+    options = parser.parse_args()
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="view-"))
+    written = sorted(folder.glob(f"*-{options.runs + 1:06d}"))
+    large = written[0] if written else make(folder, options.runs)
     RunStore(folder).rows()  # create the index, which otherwise a thread would create during the measurement
     command = [Path(sys.executable).with_name("mleredux"), "view", "--no-browser", "--runs-dir", folder]
     begun = time.perf_counter()
@@ -80,7 +80,7 @@ def main() -> None:
         page.goto(once)
         rows = [("page", "painted after (ms)", "bytes")]
         for name, path in (
-            (f"{asked.runs:,} runs", "/"),
+            (f"{options.runs:,} runs", "/"),
             ("log of 100 MB, first time", f"/runs/{large.name}/log"),
             ("log of 100 MB, again", f"/runs/{large.name}/log"),
             ("rollout of 300,000 steps, first time", f"/runs/{large.name}/steps"),
@@ -98,7 +98,7 @@ def main() -> None:
     print(table(*rows))
     print(f"A filter: {statistics.median(filtered):.0f} ms.")
     print(f"The program answers after {started:.1f} s; script memory of the tab: {heap:.1f} MB.")
-    if asked.folder is None:
+    if options.folder is None:
         shutil.rmtree(folder)
 
 

@@ -107,7 +107,7 @@ def measured(local: LocalServer, word: str) -> Iterator[tuple[str, float, float]
     history = History(local.service.database, lambda: Demand(8, 16_000, 0), 86_400.0)
     while history._older is not None:
         history._shares(datetime.now(UTC))
-    asked: dict[str, Callable[[], Any]] = {
+    requests_by_name: dict[str, Callable[[], Any]] = {
         "first page": lambda: source.runs(RunQuery(limit=50)),
         AGAIN: lambda: source.runs(RunQuery(limit=50)),
         "first page, of a member": lambda: own.runs(RunQuery(limit=50)),
@@ -125,7 +125,7 @@ def measured(local: LocalServer, word: str) -> Iterator[tuple[str, float, float]
         "scheduler: runs of other programs": Jobs(local.service, Tally(), lambda _: None).follow_foreign,
         "scheduler: past use": lambda: history._shares(datetime.now(UTC)),
     }
-    for name, ask in asked.items():
+    for name, ask in requests_by_name.items():
         if word not in name:
             continue
         ask()
@@ -153,7 +153,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="Measure only rows with this word.")
     arguments = parser.parse_args()
     counts = arguments.runs or [10_000, 100_000]
-    found: dict[str, list[str]] = {}
+    cells: dict[str, list[str]] = {}
     heads = ["asked for (ms)"]
     with ExitStack() as stack:
         databases: dict[str, Callable[[Path], str | None]] = {"SQLite, wall and CPU": lambda _: None}
@@ -167,10 +167,10 @@ def main() -> None:
                 with LocalServer(folder / "runs", database=url(folder)).running() as local:
                     fill(local, count)
                     for name, wall, cpu in measured(local, arguments.only):
-                        told = f"{wall:.1f}, {cpu:.1f}" if "CPU" in title else f"{wall:.1f}"
-                        found.setdefault(name, []).append(told)
+                        cell = f"{wall:.1f}, {cpu:.1f}" if "CPU" in title else f"{wall:.1f}"
+                        cells.setdefault(name, []).append(cell)
     print(machine())
-    print(table(heads, *([name, *values] for name, values in found.items())))
+    print(table(heads, *([name, *values] for name, values in cells.items())))
 
 
 if __name__ == "__main__":

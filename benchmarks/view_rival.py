@@ -44,8 +44,8 @@ from inspect_ai.dataset import Sample
 from inspect_ai.log import read_eval_log, write_eval_log
 from inspect_ai.model import ChatMessageAssistant, ChatMessageTool, ChatMessageUser
 folder, runs, steps, size = pathlib.Path(sys.argv[1]), *map(int, sys.argv[2:])
-made = eval(Task(dataset=[Sample("hi")]), model="mockllm/model", log_dir=str(folder / "first"), display="none")
-log = read_eval_log(made[0].location)
+logs = eval(Task(dataset=[Sample("hi")]), model="mockllm/model", log_dir=str(folder / "first"), display="none")
+log = read_eval_log(logs[0].location)
 def told(count):
     words = "Step {n}: I try {trees} trees and read the validation score."
     return [ChatMessageAssistant(content=words.format(n=n, trees=100 * n)) for n in range(count)]
@@ -137,7 +137,7 @@ class Measured:
     """Measurements of one viewer: median milliseconds until painted, bytes, and MB of memory, for each page."""
 
     def __init__(self, browser: Any, once: str | None = None) -> None:
-        self.browser, self.context, self.found = browser, browser.new_context(), dict[str, float | None]()
+        self.browser, self.context, self.figures = browser, browser.new_context(), dict[str, float | None]()
         self.memory = browser.new_browser_cdp_session()
         page = self.context.new_page()
         self.empty = self._used()
@@ -151,10 +151,10 @@ class Measured:
         """Open a URL in new tabs with an empty cache, and wait for a text."""
         taken = [one for _ in range(TIMES) if (one := self._opened(name, url, text))]
         for key, values in zip(("", " bytes", " scripts", " memory"), zip(*taken, strict=True), strict=False):
-            self.found[name + key] = statistics.median(values)
+            self.figures[name + key] = statistics.median(values)
 
     def _opened(self, name: str, url: str, text: str) -> tuple[float, ...] | None:
-        if self.found.get(name, 0) is None:
+        if self.figures.get(name, 0) is None:
             return None  # it did not respond in time
         page = self.context.new_page()
         tab = page.context.new_cdp_session(page)
@@ -170,37 +170,37 @@ class Measured:
             return taken, size, scripts, self._used() - self.empty
         except Error as error:
             print(f"{name}: {str(error).splitlines()[0]}", file=sys.stderr)
-            self.found[name] = None
+            self.figures[name] = None
             return None
         finally:
             page.close()
 
     def _used(self) -> float:
         """Return the private memory of the browser's renderers in MB."""
-        found = self.memory.send("SystemInfo.getProcessInfo")["processInfo"]
+        processes = self.memory.send("SystemInfo.getProcessInfo")["processInfo"]
         total = 0
-        for pid in (one["id"] for one in found if one["type"] == "renderer"):
+        for pid in (one["id"] for one in processes if one["type"] == "renderer"):
             with suppress(OSError):  # the renderer has just ended
-                told = Path(f"/proc/{pid}/smaps_rollup").read_text()
-                total += sum(int(line.split()[1]) for line in told.splitlines() if line.startswith("Private_"))
+                rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+                total += sum(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Private_"))
         return total / 1024
 
 
-def own(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | None:
+def own(folder: Path, browser: Any, options: argparse.Namespace) -> Measured | None:
     """Measure the pages of this project."""
     runs = folder / "runs"
     if not runs.exists():
-        for number in range(asked.runs):
+        for number in range(options.runs):
             make_run(runs, number, steps=12)
-        large = make_run(runs, asked.runs + 1, steps=2, status="done", task="wine")
+        large = make_run(runs, options.runs + 1, steps=2, status="done", task="wine")
         with (large / "logs/agent.log").open("wb") as file:
-            file.writelines(LOG_LINE % number for number in range((asked.log_mb << 20) // 69))
+            file.writelines(LOG_LINE % number for number in range((options.log_mb << 20) // 69))
             file.write(b"the last line")
-        (large / "rollout.json").write_text(rollout_text(asked.steps))
+        (large / "rollout.json").write_text(rollout_text(options.steps))
         RunStore(runs).rows()  # create the index, which corresponds to MLflow's database
-    if asked.only_make:
+    if options.only_make:
         return None
-    (large,) = runs.glob(f"*-{asked.runs + 1:06d}")
+    (large,) = runs.glob(f"*-{options.runs + 1:06d}")
     command = [Path(sys.executable).with_name("mleredux"), "view", "--no-browser", "--runs-dir", runs]
     with served(command, None) as once:
         measured, base = Measured(browser, once), once.partition("/?")[0]
@@ -210,13 +210,13 @@ def own(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | Non
     return measured
 
 
-def inspect(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | None:
+def inspect(folder: Path, browser: Any, options: argparse.Namespace) -> Measured | None:
     """Measure Inspect's viewer."""
-    _make(folder, INSPECT, asked)
-    if asked.only_make:
+    _make(folder, INSPECT, options)
+    if options.only_make:
         return None
     port = free_port()
-    program = asked.python.with_name("inspect")
+    program = options.python.with_name("inspect")
     command = [program, "view", "start", "--log-dir", folder / "logs", "--port", str(port)]
     with served(command, f"http://127.0.0.1:{port}/") as base:
         measured, name = Measured(browser), "2026-11-22T10-00-00%2B00-00_{0}_{0}.eval"
@@ -226,14 +226,14 @@ def inspect(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured |
     return measured
 
 
-def mlflow(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | None:
+def mlflow(folder: Path, browser: Any, options: argparse.Namespace) -> Measured | None:
     """Measure MLflow."""
-    _make(folder, MLFLOW, asked)
-    if asked.only_make:
+    _make(folder, MLFLOW, options)
+    if options.only_make:
         return None
     run, experiment = (folder / "ids").read_text().split()
     port = free_port()
-    command = [asked.python.with_name("mlflow"), "server", "--backend-store-uri", f"sqlite:///{folder}/mlflow.db"]
+    command = [options.python.with_name("mlflow"), "server", "--backend-store-uri", f"sqlite:///{folder}/mlflow.db"]
     with served([*command, "--port", str(port), "--workers", "1"], f"http://127.0.0.1:{port}/") as base:
         measured = Measured(browser)
         measured.open("list", f"{base}#/experiments/{experiment}/runs", "task0")
@@ -241,10 +241,10 @@ def mlflow(folder: Path, browser: Any, asked: argparse.Namespace) -> Measured | 
     return measured
 
 
-def _make(folder: Path, program: str, asked: argparse.Namespace) -> None:
+def _make(folder: Path, program: str, options: argparse.Namespace) -> None:
     if not any(folder.iterdir()):
-        made = [asked.python, "-c", program, folder, asked.runs, asked.steps, asked.log_mb << 20]
-        subprocess.run(list(map(str, made)), check=True, stdout=subprocess.DEVNULL)
+        arguments = [options.python, "-c", program, folder, options.runs, options.steps, options.log_mb << 20]
+        subprocess.run(list(map(str, arguments)), check=True, stdout=subprocess.DEVNULL)
 
 
 def main() -> None:
@@ -256,25 +256,25 @@ def main() -> None:
     parser.add_argument("--log-mb", type=int, default=100)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only-make", action="store_true", help="Make the data, and measure nothing.")
-    asked = parser.parse_args()
-    asked.python = asked.python.absolute()
-    folder = (asked.folder or Path(tempfile.mkdtemp(prefix="view-"))).absolute()
-    found = {}
+    options = parser.parse_args()
+    options.python = options.python.absolute()
+    folder = (options.folder or Path(tempfile.mkdtemp(prefix="view-"))).absolute()
+    figures = {}
     with sync_playwright() as playwright:
         arguments = ["--no-sandbox", "--enable-precise-memory-info"]
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
         for name, measure in (("mleredux", own), ("Inspect", inspect), ("MLflow", mlflow)):
             (folder / name).mkdir(parents=True, exist_ok=True)
-            if measured := measure(folder / name, browser, asked):
-                found[name] = measured.found
+            if measured := measure(folder / name, browser, options):
+                figures[name] = measured.figures
         browser.close()
-    if asked.only_make:
+    if options.only_make:
         return
-    rows = [("", *found, "better of the two / mleredux")]
+    rows = [("", *figures, "better of the two / mleredux")]
     opened = {
-        "list": f"list of {asked.runs:,} runs",
-        "log": f"log of {asked.log_mb} MB",
-        "rollout": f"rollout of {asked.steps:,} steps",
+        "list": f"list of {options.runs:,} runs",
+        "log": f"log of {options.log_mb} MB",
+        "rollout": f"rollout of {options.steps:,} steps",
     }
     kinds = {
         ", painted (ms)": "",
@@ -283,14 +283,14 @@ def main() -> None:
         ": memory of the tab (MB)": " memory",
     }
     for title, key in ((f"{title}{kind}", name + end) for name, title in opened.items() for kind, end in kinds.items()):
-        values = [one.get(key) for one in found.values()]
+        values = [one.get(key) for one in figures.values()]
         others = [value for value in values[1:] if value is not None]
         ratio = f"{min(others) / values[0]:.1f}" if others and values[0] else "–"
-        told = [f"{value:,.0f}" if value is not None else "–" for value in values]
-        rows.append((title, *told, ratio))
+        cells = [f"{value:,.0f}" if value is not None else "–" for value in values]
+        rows.append((title, *cells, ratio))
     print(machine())
     print(table(*rows))
-    if asked.folder is None:
+    if options.folder is None:
         shutil.rmtree(folder)
 
 
