@@ -32,7 +32,7 @@ def test_a_report_of_another_run_is_never_the_result_of_this_one(tmp_path: Path)
     run.write_report(graded)
     shutil.copyfile(run.path / "report.json", other.path / "report.json")
     assert run.report == graded.model_copy(update={"run": run.id})
-    with pytest.raises(MlereduxError, match="report.json is damaged"):
+    with pytest.raises(MlereduxError, match=r"report\.json is damaged"):
         assert store.get(other.id).report
     store.rebuild()
     assert {row["id"]: row["score"] for row in store.rows()} == {run.id: 1.0, other.id: None}
