@@ -233,7 +233,7 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
         members = [name for name, what in tells.items() if what in kinds]
         credits = [CONFUSED.get((tells[name], named[name].tells), 0.0) for name in members if name in right]
         shares += [sum(credits) / len(members)] if members else []
-    score = sum(shares) - (len(shares) - 1)
+    score = 2 * sum(shares) / max(len(shares), 1) - 1
     sheet.mark("tells", score, dismissed, nothing, of=(len(tells), len(dismissed)), listed=listing(nothing))
     for name in ("pairs", "copies"):
         known, either = ({tuple(pair) for pair in truth[key]} for key in (name, f"open {name}"))
