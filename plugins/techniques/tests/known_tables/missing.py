@@ -127,18 +127,6 @@ def in_the_same_rows(rng: Rng) -> Known:
     return Known(rows, known.test, right, wrong)
 
 
-def by_origin_of_people(rng: Rng) -> Known:
-    """Rows of one person are missing together, so that an origin predicts gaps as well as the person's number does."""
-    person, rank = np.repeat(np.arange(300), 8), rng.permutation(300)
-    likely = np.where(rank < 75, 0.9, 0.06) * np.where(np.arange(300) < 40, 0.5, 1.0)
-    rows = pd.DataFrame({"person": person, "origin": np.where(rank < 75, "a", "b")[person]})
-    rows["f0"], rows["y"] = rng.normal(size=(2, len(rows))).round(3)
-    rows["gap"] = pd.Series(rng.choice(["x", "y", "z"], len(rows))).where(rng.random(300)[person] > likely[person])
-    test = rng.permutation(300)[person] < 90
-    right, wrong = ({"gap": ("MAR", [name])} for name in ("origin", "f0"))
-    return Known(rows.assign(id=rng.permutation(len(rows))), test, right, wrong, "rmse")
-
-
 def by_year_within_cities(rng: Rng) -> Known:
     """Houses sold in Texas (plotnine's data of ggplot2, MIT), with other cities in the test: they list houses from some
     year on. Folds that split a city show only that each has its own gaps.
@@ -154,6 +142,6 @@ KINDS = {
     for kind in (
         *(at_random, rises_with_number, both_ends, by_place, by_target, by_numeric_target, by_target_and_not_proxy),
         *(by_two_signs, by_place_and_sign, own_value, not_own_value, number_and_not_own_value, weak, yes_no),
-        *(by_year_within_cities, in_the_same_rows, by_origin_of_people),
+        *(by_year_within_cities, in_the_same_rows),
     )
 }
