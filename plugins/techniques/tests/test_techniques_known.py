@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from known_tables import NAMES, Known, base, dataset_of, facts_of, kinds, made, random_test, scores_of
-from mleredux_techniques.kit import Instance
+from mleredux_techniques.kit import Instance, duplicates
 from mleredux_techniques.leakage.losses import losses
 from mleredux_techniques.missing.mechanisms import mechanisms
 from mleredux_techniques.scaling.grading import STUDY
@@ -99,3 +99,15 @@ def test_no_column_drives_gaps_of_few_groups_by_chance(tmp_path: Path) -> None:
     dataset, _task = dataset_of(known, tmp_path / "task")
     assert dataset.group is not None
     assert mechanisms(dataset, ["gap"])["gap"]["depends_on"] == []
+
+
+def test_whole_numbers_may_have_gaps_in_the_test_only(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"f0": rng.integers(0, 9, 200), "f1": rng.integers(0, 9, 200)}, dtype="Int64")
+    test = np.arange(200) >= 140
+    rows.loc[150:160, "f0"] = pd.NA
+    rows.loc[170] = rows.loc[0]
+    known = Known(rows.assign(y=rng.integers(0, 2, 200)), test, {}, {})
+    dataset, _task = dataset_of(known, tmp_path / "task")
+    pairs = [list(map(tuple, frame[["f0", "f1"]].to_numpy())) for frame in (dataset.train, dataset.test)]
+    assert duplicates(dataset) == (len(pairs[0]) - len({*pairs[0]}), sum(pair in pairs[0] for pair in pairs[1]))

@@ -147,6 +147,12 @@ def license_numbers(rng: Rng) -> Known:
     return _of_businesses(rng, "{}")
 
 
+def routes(rng: Rng) -> Known:
+    """Numbers of air routes, with three rows each: names are far better than ranges."""
+    codes = rng.permutation(np.repeat(np.arange(ROWS // 3), 3))
+    return _known(rng, codes + 1, "nominal", "cyclic", 3 * rng.normal(size=ROWS // 3)[codes])
+
+
 def license_codes(rng: Rng) -> Known:
     return _of_businesses(rng, "Lic. {}")
 
@@ -166,6 +172,6 @@ KINDS = {
     for kind in (
         *(region_codes, post_codes, rooms, sizes, grades, ages, amounts, percents, days_of_week, hours, row_numbers),
         *(hashes, yes_no, merchants, month_names, comments, cities),
-        *(license_numbers, license_codes, beside_flags),
+        *(license_numbers, license_codes, routes, beside_flags),
     )
 }

@@ -193,7 +193,8 @@ def _of_number(values: Series, distinct: int, name: str, judge: Judge) -> list[s
     if _names_entities(judge, name):
         return ["nominal", "identifier", "numeric"]
     if distinct > max(FEW_CODES, len(values) // REPEATED):
-        return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else [])]
+        names = ["nominal", "identifier"] if _is_predictive_as_names(judge, name, distinct) else []
+        return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else names)]
     levels = _levels(judge, name)
     shape = levels.shape(levels.names) if levels else None
     if shape == "rough" and distinct >= SURE and _is_predictive_as_names(judge, name, distinct):
