@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
-from mleredux_agent_analyst.answers import cv, leakage
+from mleredux_agent_analyst.answers import cv, leakage, missing
 from mleredux_agent_analyst.relations import lost
 from mleredux_agent_analyst.tables import Tables
 from mleredux_rollout import check_rollout
@@ -126,3 +126,14 @@ def test_a_thorough_answer_names_columns_that_lose_what_they_tell() -> None:
         assert cv.analyse(tables)["method"]["name"] == "TimeSeriesSplit"
         rules = replace(tables, thorough=False)
         assert not leakage.analyse(rules)["risks"] and cv.analyse(rules)["time"] is None
+
+
+@pytest.mark.parametrize(("gaps", "mechanism"), [(1, "MCAR"), (9, "MCAR"), (30, "MNAR")])
+def test_few_gaps_support_no_mechanism(gaps: int, mechanism: str) -> None:
+    """A skewed column looks truncated, whether or not values are missing."""
+    chance = np.random.default_rng(3)
+    table = pd.DataFrame({"dose": chance.exponential(size=300), "y": chance.integers(0, 2, 300)})
+    table.loc[chance.permutation(300)[:gaps], "dose"] = np.nan
+    tables = Tables("missing", table, table.drop(columns="y"), "y", [], ["dose"], {"dose": "number"}, thorough=False)
+    (column,) = missing.analyse(tables)["columns"]
+    assert column["mechanism"] == mechanism

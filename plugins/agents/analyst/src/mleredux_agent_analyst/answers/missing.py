@@ -16,6 +16,8 @@ SURE = 1e-3
 TOGETHER = 0.5
 ROWS = 10_000
 LEVELS = 50
+FEWEST = 10
+"""Fewer gaps support no mechanism."""
 TRUNCATED = 0.75
 """Below this ratio of the two tails' lengths, the shorter tail is considered truncated."""
 
@@ -34,15 +36,13 @@ def analyse(tables: Tables) -> dict[str, Any]:
 
 
 def _column(tables: Tables, name: str, count: int, telling: list[str]) -> dict[str, Any]:
-    mechanism = "MAR" if telling else "MNAR" if _cut_off(tables.train[name]) else "MCAR"
+    mechanism = "MAR" if telling else "MNAR" if count >= FEWEST and _cut_off(tables.train[name]) else "MCAR"
     if tables.kinds[name] == "text":
         imputation: dict[str, Any] = {"name": "SimpleImputer", "strategy": "constant"}
-    elif mechanism == "MNAR":
-        imputation = {"name": "SimpleImputer", "strategy": "median", "add_indicator": True}
-    elif tables.kinds[name] == "number" and _company(tables, name) > 0.5:
+    elif mechanism != "MNAR" and tables.kinds[name] == "number" and _company(tables, name) > 0.5:
         imputation = {"name": "IterativeImputer", "add_indicator": mechanism == "MAR"}
     else:
-        imputation = {"name": "SimpleImputer", "strategy": "median", "add_indicator": mechanism == "MAR"}
+        imputation = {"name": "SimpleImputer", "strategy": "median", "add_indicator": mechanism != "MCAR"}
     entry = {"column": name, "missing": count, "mechanism": mechanism}
     return {**entry, "depends_on": telling[:5], "imputation": imputation}
 
@@ -55,7 +55,7 @@ def _predictors(tables: Tables, column: str) -> list[str]:
     for other in tables.features:
         known = train[other].notna().to_numpy()
         hit, values = gap[known], train[other][known]
-        if other == column or hit.sum() < 10 or (~hit).sum() < 10:
+        if other == column or hit.sum() < FEWEST or (~hit).sum() < FEWEST:
             continue
         if tables.kinds[other] == "text":
             if not 2 <= values.nunique() <= LEVELS:
