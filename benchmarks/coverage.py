@@ -299,10 +299,8 @@ def powerful(count: int) -> None:
     for tasks in (3, 5, 6, 8, 10, 22, 75):
         for label, draw, share in (("percentile", percentiles(15, (0, 0)), False), ("medals", medals(2.0), True)):
             said = promised(draw, share, tasks, 3, truth_of(draw))
-            verdict_counts = verdicts(draw, share, tasks, 3, fewer)
-            rows.append(
-                (label, tasks, f"{said:.0%}", f"{(verdict_counts['better'] + verdict_counts['worse']) / fewer:.0%}")
-            )
+            counts = verdicts(draw, share, tasks, 3, fewer)
+            rows.append((label, tasks, f"{said:.0%}", f"{(counts['better'] + counts['worse']) / fewer:.0%}"))
     table(("measure", "tasks × 3 seeds", "power: predicted", "simulated"), rows)
     rows = []
     for tasks in (2, 5, 10, 22):
