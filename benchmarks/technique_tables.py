@@ -129,11 +129,11 @@ normal distribution reach 0.953), so its efficacy is near 0: the advice is weak,
 ## Blind
 
 These are fifty tables of other kinds. They were written from the questions, the schemas and the page on techniques,
-without reading the code that grades them, and fixed before they were measured. (Their author had seen one module of the other tables, the one about gaps, and the list above.) In the
-first measurement, the right document won clearly on 42 of 50: leakage 10 of 13, cv 7 of 8, missing 8 of 8, encoding 4
-of 7, imbalance 7 of 8, scaling 6 of 6. No table was excluded, and no document was changed afterwards. Anything that
-was fixed since then is no longer blind, so rely on these first figures. The tables are in
-`plugins/techniques/tests/blind_tables`.
+without reading the code that grades them, and fixed before they were measured. (Their author had seen one module of
+the other tables, the one about gaps, and the list above.) In the first measurement, the right document won clearly on
+42 of 50: leakage 10 of 13, cv 7 of 8, missing 8 of 8, encoding 4 of 7, imbalance 7 of 8, scaling 6 of 6. No table was
+excluded, and no document was changed afterwards. Anything that was fixed since then is no longer blind, so rely on
+these first figures. The tables are in `plugins/techniques/tests/blind_tables`.
 
 | lost at first | reason | fixed by |
 | --- | --- | --- |
