@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
 
-from mleredux.errors import InvalidSubmission
 from mleredux.models.base import Model
 
 ColumnType = Literal["integer", "number", "boolean", "string"]
@@ -73,6 +72,8 @@ def refuse_alike(header: Iterable[str], names: Collection[str]) -> None:
     Raises:
         InvalidSubmission: A column is, so it is not clear which of the two is the submission.
     """
+    from mleredux.errors import InvalidSubmission
+
     required = {_bare(name): name for name in names}
     for column in header:
         if (name := required.get(_bare(column), column)) != column and column not in names:
