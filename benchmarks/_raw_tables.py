@@ -93,9 +93,9 @@ def _icecube(rng: np.random.Generator, table: Table, share: float, folder: Path)
                 "zenith": np.arccos(rng.uniform(-1, 1, count)),
             }
         )
-        table_ = pa.Table.from_pandas(events, preserve_index=False)
-        writer = writer or parquet.ParquetWriter(folder / "train_meta.parquet", table_.schema)
-        writer.write_table(table_)
+        arrow_table = pa.Table.from_pandas(events, preserve_index=False)
+        writer = writer or parquet.ParquetWriter(folder / "train_meta.parquet", arrow_table.schema)
+        writer.write_table(arrow_table)
         pulses = pd.DataFrame({"time": [5], "sensor_id": [1], "charge": [0.5], "auxiliary": [False]}, index=[24])
         pulses.rename_axis("event_id").to_parquet(folder / "train" / f"batch_{batch}.parquet")
     if writer:

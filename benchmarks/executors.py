@@ -173,34 +173,34 @@ def engine(name: str, deadlines: Sequence[float]) -> Iterator[Engine]:
 
 
 @contextlib.contextmanager
-def laboratory(engine_: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]:
+def laboratory(chosen_engine: Engine, runs: int, *, waits: bool = True) -> Iterator[Lab]:
     """Create a lab with new runs."""
     with tempfile.TemporaryDirectory(prefix="mleredux-executors-", ignore_cleanup_errors=True) as folder:
-        lab = Lab(Path(folder), engine_.executor)
+        lab = Lab(Path(folder), chosen_engine.executor)
         for _ in range(runs):
             lab.new(waits=waits, limits={"time_limit": 4 * SECONDS})
         try:
             yield lab
         finally:
-            engine_.close()
+            chosen_engine.close()
 
 
-def begin(engine_: Engine, lab: Lab) -> None:
+def begin(chosen_engine: Engine, lab: Lab) -> None:
     """Follow the runs, and wait until their agents have started."""
-    engine_.follow(lab)
+    chosen_engine.follow(lab)
     try:
         until(lambda: all(lab.starts(run) for run in runs_of(lab)), 2 * SECONDS)
     except AssertionError:
         for run in runs_of(lab):
             run_summary = f"{run.state}, {run.message}, {lab.status(run)}, started {lab.starts(run)}×"
-            print(f"  {engine_.name} {run.id}: {run_summary}", flush=True)
+            print(f"  {chosen_engine.name} {run.id}: {run_summary}", flush=True)
         raise
 
 
-def end(engine_: Engine, lab: Lab, cancelled: set[str]) -> Tally:
+def end(chosen_engine: Engine, lab: Lab, cancelled: set[str]) -> Tally:
     """Let the agents continue, and count the outcomes of the runs."""
     lab.release()
-    engine_.wait()
+    chosen_engine.wait()
     runs = runs_of(lab)
     cancelled_runs = [run for run in runs if run.id in cancelled]
     rest = [run for run in runs if run.id not in cancelled]
@@ -208,7 +208,7 @@ def end(engine_: Engine, lab: Lab, cancelled: set[str]) -> Tally:
     open_ = [run.id for run in cancelled_runs if run.state not in ("cancelled", "done")]
     for run in runs:
         if run.id in {*count.lost, *count.twice, *open_}:
-            print(f"  {engine_.name} {run.id}: {run.state}, {run.message}, {lab.status(run)}", flush=True)
+            print(f"  {chosen_engine.name} {run.id}: {run.state}, {run.message}, {lab.status(run)}", flush=True)
     return Tally(len(runs), [*count.lost, *open_], list(count.twice), sum(lab.starts(run) for run in runs))
 
 
@@ -222,13 +222,13 @@ class Tally:
     starts: int = 0
 
 
-def one_fault(engine_: Engine, name: str) -> str:
+def one_fault(chosen_engine: Engine, name: str) -> str:
     """Return a cell of the table: lost / repeated runs, of two, and the effect of the fault on one of them."""
-    fault = engine_.faults[name]
+    fault = chosen_engine.faults[name]
     if fault is None:
         return "–"
-    with laboratory(engine_, 4 if name == "node killed" else 2) as lab:
-        begin(engine_, lab)
+    with laboratory(chosen_engine, 4 if name == "node killed" else 2) as lab:
+        begin(chosen_engine, lab)
         victim = next((run for run in runs_of(lab) if lab.status(run).detail != "n1"), runs_of(lab)[0])
         job, starts, begun = lab.job(victim), lab.starts(victim), time.monotonic()
         fault(lab, victim)
@@ -240,24 +240,24 @@ def one_fault(engine_: Engine, name: str) -> str:
             took = f", {time.monotonic() - begun:.0f} s"
         else:
             time.sleep(5)
-        tally = end(engine_, lab, {victim.id} if name == "cancelled" else set())
+        tally = end(chosen_engine, lab, {victim.id} if name == "cancelled" else set())
         done = {"cancelled": "cancelled"}.get(str(victim.state), f"agent started {lab.starts(victim)}×")
         return f"{len(tally.lost)} / {len(tally.twice)} ({done}{took})"
 
 
-def chaos(engine_: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
+def chaos(chosen_engine: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]:
     """Inject random, overlapping faults into active runs, one per round."""
     rng, total, done = random.Random(seed), Tally(), Counter[str]()
-    names = [name for name, fault in engine_.faults.items() if fault is not None]
+    names = [name for name, fault in chosen_engine.faults.items() if fault is not None]
     while done.total() < rounds:
-        with laboratory(engine_, IN_FLIGHT) as lab:
-            begin(engine_, lab)
+        with laboratory(chosen_engine, IN_FLIGHT) as lab:
+            begin(chosen_engine, lab)
             hits, cancelled = Counter[str](), set[str]()
             for _ in range(min(FAULTS_EACH, rounds - done.total())):
-                engine_.repair()
+                chosen_engine.repair()
                 live = sorted(runs_of(lab), key=lambda run: (run.state.final, hits[run.id], rng.random()))
                 name, victim = rng.choice(names), live[0]
-                fault = engine_.faults[name]
+                fault = chosen_engine.faults[name]
                 assert fault is not None
                 fault(lab, victim)
                 hits[victim.id] += 1
@@ -265,35 +265,37 @@ def chaos(engine_: Engine, rounds: int, seed: int) -> tuple[Tally, Counter[str]]
                 if name == "cancelled":
                     cancelled.add(victim.id)
                 time.sleep(rng.uniform(0, 2))
-            tally = end(engine_, lab, cancelled)
+            tally = end(chosen_engine, lab, cancelled)
         total.runs += tally.runs
         total.starts += tally.starts
         total.lost += tally.lost
         total.twice += tally.twice
-        print(f"{engine_.name}: {done.total()} faults, {total.runs} runs, {total.lost=} {total.twice=}", flush=True)
+        print(
+            f"{chosen_engine.name}: {done.total()} faults, {total.runs} runs, {total.lost=} {total.twice=}", flush=True
+        )
     return total, done
 
 
-def bare(engine_: Engine, runs: int) -> None:
+def bare(chosen_engine: Engine, runs: int) -> None:
     """Have the engine do the agents' work without mleredux, as one array or as tasks."""
-    if engine_.name == "slurm":
+    if chosen_engine.name == "slurm":
         words = ["sbatch", f"--array=0-{runs - 1}", "--cpus-per-task=1", "--mem=768M", "--output=/dev/null"]
         subprocess.run([*words, "--job-name=bare", f"--wrap={WORK}"], check=True, capture_output=True)
-        assert isinstance(engine_.cluster, SlurmCluster)
-        while engine_.cluster.command("squeue", "--noheader", "--name=bare").strip():
+        assert isinstance(chosen_engine.cluster, SlurmCluster)
+        while chosen_engine.cluster.command("squeue", "--noheader", "--name=bare").strip():
             time.sleep(0.5)
         return
     words = [str(ray_python()), "-c", _BARE_RAY, str(runs), WORK]
     subprocess.run(words, check=True, env={**job_environment(), "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"})
 
 
-def seconds(engine_: Engine, runs: int, *, ours: bool) -> float:
+def seconds(chosen_engine: Engine, runs: int, *, ours: bool) -> float:
     """Return wall seconds until the work is done, by runs that are also graded, or by the engine alone."""
-    with laboratory(engine_, runs, waits=False) as lab:
+    with laboratory(chosen_engine, runs, waits=False) as lab:
         os.environ |= Lab.environment(lab.home)
         everything, begun = runs_of(lab), time.monotonic()
         if not ours:
-            bare(engine_, runs)
+            bare(chosen_engine, runs)
             return time.monotonic() - begun
         lab.pipeline().execute(everything)
         taken = time.monotonic() - begun
@@ -324,13 +326,13 @@ def main() -> None:
     print(machine(), flush=True)
     rows: dict[str, dict[str, str]] = {}
     for name in engines:
-        with engine(name, (given.silent, given.start)) as engine_:
+        with engine(name, (given.silent, given.start)) as chosen_engine:
             if given.what == "faults":
-                for fault in engine_.faults:
-                    rows.setdefault(fault, {})[name] = one_fault(engine_, fault)
+                for fault in chosen_engine.faults:
+                    rows.setdefault(fault, {})[name] = one_fault(chosen_engine, fault)
                     print(f"{name}: {fault}: {rows[fault][name]}", flush=True)
             elif given.what == "chaos":
-                total, done = chaos(engine_, given.rounds, given.seed)
+                total, done = chaos(chosen_engine, given.rounds, given.seed)
                 rows[name] = {
                     "faults": str(done.total()),
                     "runs": str(total.runs),
@@ -342,7 +344,8 @@ def main() -> None:
             elif name != "local":
                 os.environ[WORK_VARIABLE] = str(given.work)  # before the agents are registered
                 taken = [
-                    [seconds(engine_, given.runs, ours=ours) for ours in (True, False)] for _ in range(given.times)
+                    [seconds(chosen_engine, given.runs, ours=ours) for ours in (True, False)]
+                    for _ in range(given.times)
                 ]
                 best = [min(column) for column in zip(*taken, strict=True)]
                 rows[name] = {

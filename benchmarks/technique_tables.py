@@ -59,8 +59,8 @@ def main() -> None:
                 line = f"{technique}/{kind} {seed} {right:.2f} {wrong:.2f} {time.process_time() - began:.1f} s{lost}"
                 print(line, flush=True)
         pages.append(PAGES[name].format(**_tables(rows)))
-    line = f"{machine()} Of {wanted} tables, {ran} ran."
-    page = PAGE.format(command=shlex.join(["python", *sys.argv]), machine=line, tables="\n".join(pages))
+    summary = f"{machine()} Of {wanted} tables, {ran} ran."
+    page = PAGE.format(command=shlex.join(["python", *sys.argv]), machine=summary, tables="\n".join(pages))
     if options.markdown:
         options.markdown.write_text(page, encoding="utf-8")
     else:

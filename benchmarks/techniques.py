@@ -219,13 +219,15 @@ def write(known: dict[str, Any], wanted: int, command: str) -> str:
     refused = {name: measured["refused"] for name, measured in tasks.items() if "refused" in measured}
     rows = [["task", "analyst", "its facts", "its efficacy", "perfect", *KINDS]]
     for name, measured in scored.items():
-        one = measured["analyst"]
+        own_scores = measured["analyst"]
         rows.append(
             [
                 f"`{name}`",
-                _number(one["score"]),
-                _number(one["facts"]),
-                "–" if one["efficacy"] is None else f"{one['efficacy']:.2f} ± {one['uncertainty']:.2f}",
+                _number(own_scores["score"]),
+                _number(own_scores["facts"]),
+                "–"
+                if own_scores["efficacy"] is None
+                else f"{own_scores['efficacy']:.2f} ± {own_scores['uncertainty']:.2f}",
                 _number(measured["perfect"]["score"]),
                 *(_number(measured[kind]["score"]) for kind in KINDS),
             ]
