@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from mleredux._core.data import Prepared
-from mleredux_agent_analyst.answers import cv, leakage, missing
+from mleredux._core.plugins.catalogue import set_current
+from mleredux._core.stages.grade import grade
+from mleredux_agent_analyst.answers import cv, encoding, leakage, scaling
 from mleredux_agent_analyst.relations import lost
 from mleredux_agent_analyst.tables import Tables
+from mleredux_agent_analyst.tables import read as tables_of
 from mleredux_rollout import check_rollout
 from mleredux_techniques.kit import TRUTH_FILE
 from technique_documents import TECHNIQUES, read
@@ -128,12 +132,52 @@ def test_a_thorough_answer_names_columns_that_lose_what_they_tell() -> None:
         assert not leakage.analyse(rules)["risks"] and cv.analyse(rules)["time"] is None
 
 
-@pytest.mark.parametrize(("gaps", "mechanism"), [(1, "MCAR"), (9, "MCAR"), (30, "MNAR")])
-def test_few_gaps_support_no_mechanism(gaps: int, mechanism: str) -> None:
-    """A skewed column looks truncated, whether or not values are missing."""
-    chance = np.random.default_rng(3)
-    table = pd.DataFrame({"dose": chance.exponential(size=300), "y": chance.integers(0, 2, 300)})
-    table.loc[chance.permutation(300)[:gaps], "dose"] = np.nan
-    tables = Tables("missing", table, table.drop(columns="y"), "y", [], ["dose"], {"dose": "number"}, thorough=False)
-    (column,) = missing.analyse(tables)["columns"]
-    assert column["mechanism"] == mechanism
+@pytest.mark.parametrize("classes", [True, False])
+@pytest.mark.parametrize("levels", [7, 12, 15])
+def test_codes_are_told_from_ordered_values_by_the_target(classes: bool, levels: int) -> None:
+    rng = np.random.default_rng(levels)
+    level = rng.integers(0, levels, 1_500)
+    target = level + 0.3 * levels * rng.standard_normal(len(level))
+    shuffled = np.roll(np.arange(levels)[::-1], levels // 2)[level]
+    texts = [np.array([f"C{100 + 7 * value}" for value in values], dtype=object) for values in (level, shuffled)]
+    columns = {"steps": level * 3.0, "codes": shuffled * 3.0, "graded": texts[0], "named": texts[1]}
+    columns |= {"unrelated": rng.integers(0, levels, len(level)) * 1.0, "target": target}
+    frame = pd.DataFrame(columns).assign(target=(target > np.median(target)).astype(str) if classes else target)
+    kinds = dict.fromkeys(columns, "number") | dict.fromkeys(("graded", "named"), "text")
+    names = [name for name in columns if name != "target"]
+    tables = Tables("encoding", frame, None, "target", [], names, kinds, thorough=True)
+    found = {item["column"]: item["type"] for item in encoding.analyse(tables)["features"]}
+    assert found == {"codes": "nominal", "graded": "ordinal", "named": "nominal"}
+    quick = {item["column"]: item["type"] for item in encoding.analyse(replace(tables, thorough=False))["features"]}
+    assert quick == {"graded": "nominal", "named": "nominal"}
+
+
+def test_long_tails_become_ranks() -> None:
+    rng = np.random.default_rng(0)
+    tails = {"right": np.exp(2 * rng.standard_normal(800)), "left": -np.exp(rng.standard_normal(800))}
+    frame = pd.DataFrame({**tails, "even": rng.random(800), "target": rng.random(800)})
+    kinds = dict.fromkeys(frame.columns, "number")
+    tables = Tables("scaling", frame, None, "target", [], ["right", "left", "even"], kinds, thorough=True)
+    chosen = {item["column"]: item["scaler"]["name"] for item in scaling.analyse(tables)["features"]}
+    assert chosen == {"right": "QuantileTransformer", "left": "QuantileTransformer", "even": "StandardScaler"}
+
+
+@pytest.mark.parametrize("technique", ["cv", "encoding", "scaling"])
+def test_a_thorough_analysis_is_as_good_as_the_solution(
+    technique: str, prepared: Preparer, bench: Any, tmp_path: Path
+) -> None:
+    """On data that distinguishes good from bad advice."""
+    task, made = bench.task(f"{technique}@synthetic-public-21"), prepared(f"{technique}@synthetic-public-21")
+    module = import_module(f"mleredux_agent_analyst.answers.{technique}")
+    documents = {
+        "solution": task.solution(task, made.private),
+        "analysis": json.dumps(module.analyse(replace(tables_of(made.public), thorough=True))).encode(),
+    }
+    set_current(bench.catalogue)
+    scores = {}
+    for name, document in documents.items():
+        path = tmp_path / name / task.submission.file
+        path.parent.mkdir()
+        path.write_bytes(document)
+        scores[name] = grade(task, path, made.private, bench.catalogue).score
+    assert scores["solution"] == 1.0 and scores["analysis"] >= 0.95, scores

@@ -13,8 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from known_tables import NAMES, Known, base, dataset_of, facts_of, kinds, made, random_test, scores_of
-from mleredux_techniques.kit import Instance
+from mleredux_techniques.kit import Instance, duplicates
 from mleredux_techniques.leakage.losses import losses
+from mleredux_techniques.missing.mechanisms import mechanisms
 from mleredux_techniques.scaling.grading import STUDY
 
 RIGHT, WRONG = 0.8, 0.5
@@ -85,3 +86,28 @@ def test_the_strong_choice_for_large_tables_is_found_in_the_preparation(tmp_path
     assert told["strong"] > 0, "the logarithm helps"
     small = replace(dataset, train=dataset.train.head(500))
     assert STUDY.reference(Instance(small, {}, task)) == {}
+
+
+def test_no_column_drives_gaps_of_few_groups_by_chance(tmp_path: Path) -> None:
+    """Rows of a group that lack values together are one piece of evidence, however many they are."""
+    rng = np.random.default_rng(0)
+    groups = pd.DataFrame({f"f{place}": rng.integers(0, 3, 150) for place in range(30)}).assign(group=np.arange(150))
+    groups["gap"] = pd.Series(rng.choice(["x", "y", "z"], 150)).where(rng.random(150) < 0.6)
+    rows = groups.loc[np.repeat(np.arange(150), 12)].reset_index(drop=True)
+    rows = rows.assign(y=rng.normal(size=len(rows)), id=rng.permutation(len(rows)))
+    known = Known(rows, rows["group"].to_numpy() % 10 < 3, {}, {}, "rmse")
+    dataset, _task = dataset_of(known, tmp_path / "task")
+    assert dataset.group is not None
+    assert mechanisms(dataset, ["gap"])["gap"]["depends_on"] == []
+
+
+def test_whole_numbers_may_have_gaps_in_the_test_only(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"f0": rng.integers(0, 9, 200), "f1": rng.integers(0, 9, 200)}, dtype="Int64")
+    test = np.arange(200) >= 140
+    rows.loc[150:160, "f0"] = pd.NA
+    rows.loc[170] = rows.loc[0]
+    known = Known(rows.assign(y=rng.integers(0, 2, 200)), test, {}, {})
+    dataset, _task = dataset_of(known, tmp_path / "task")
+    pairs = [list(map(tuple, frame[["f0", "f1"]].to_numpy())) for frame in (dataset.train, dataset.test)]
+    assert duplicates(dataset) == (len(pairs[0]) - len({*pairs[0]}), sum(pair in pairs[0] for pair in pairs[1]))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from mleredux_techniques._kit.data.splits import outputs
+from mleredux_techniques._kit.declaration.preparation import _ten_digits
 from mleredux_techniques._kit.judging.postprocessing import Known, applied
-from mleredux_techniques._kit.judging.predictions import KEY, distorted
+from mleredux_techniques._kit.judging.predictions import DIGITS, KEY, distorted, listed
 from mleredux_techniques.calibration.grading import describe
 from mleredux_techniques.ensembling import grading
 from mleredux_techniques.kit import scorer
@@ -109,3 +110,14 @@ def test_steps_of_another_kind_of_prediction_are_errors() -> None:
     told, codes = honest()
     with pytest.raises(ValueError, match="median does not apply"):
         applied(["median"], Known(told, codes, None), told, scorer(dataset, base_of(dataset)))  # type: ignore[arg-type]
+
+
+def test_the_last_bits_of_a_sum_change_no_byte() -> None:
+    """Predictions of trees are often halfway between two rounded numbers; sums differ between versions of NumPy."""
+    ties = (np.arange(0, 10_000, 7) + 0.5) * 10.0**-DIGITS + 100
+    near = [np.nextafter(ties, ties + side) for side in (-1, 0, 1)]
+    written = [listed([], {"model": values})["values"]["model"] for values in near]
+    assert written[0] == written[1] == written[2]
+    assert near[0].round(DIGITS).tolist() != near[2].round(DIGITS).tolist(), "plain rounding would do"
+    means = ("96.06827082365159", "96.0682708236515")  # of the same numbers, with NumPy 1.26 and 2.4
+    assert len({_ten_digits(mean) for mean in means}) == 1

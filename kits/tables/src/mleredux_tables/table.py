@@ -8,6 +8,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -34,17 +35,23 @@ class Table:
     Columns of text are object arrays of `str`, with NaN where a cell is missing.
 
     Args:
-        frame: The table as read by pandas.
+        frame: The table as read by pandas, or its columns: building a frame takes longer than most metrics.
         repeated: Names that occur twice in the header, to which pandas appends numbers.
     """
 
-    def __init__(self, frame: pd.DataFrame, repeated: frozenset[str] = frozenset()) -> None:
-        self._frame, self._repeated = frame, repeated
+    def __init__(self, frame: pd.DataFrame | dict[str, pd.Series[Any]], repeated: frozenset[str] = frozenset()) -> None:
+        self._source, self._repeated = frame, repeated
         self._arrays: dict[str, npt.NDArray[Any]] = {}
-        self.columns: tuple[str, ...] = tuple(str(name) for name in frame.columns)
+        self.columns: tuple[str, ...] = tuple(str(name) for name in frame)
+
+    @cached_property
+    def _frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(self._source)
 
     def __len__(self) -> int:
-        return len(self._frame)
+        return len(next(iter(self._source.values())) if isinstance(self._source, dict) else self._source)
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns
@@ -60,7 +67,9 @@ class Table:
 
     def series(self, name: str) -> pd.Series[Any]:
         """Return a column as stored by pandas, which compares text faster than NumPy."""
-        return self._frame.iloc[:, self.columns.index(name)]
+        if isinstance(self._source, dict):
+            return self._source[name]
+        return self._source.iloc[:, self.columns.index(name)]
 
     def take(self, rows: npt.NDArray[Any]) -> Table:
         """Return some of the rows, by their numbers."""

@@ -10,7 +10,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from mleredux.errors import MlereduxError
 from mleredux_agent_repo.agents import agent_of
 from mleredux_rollout import find_beside, notebook_runner
 from mleredux_testing.pytest_plugin import NO_ENGINE
@@ -219,14 +218,6 @@ def test_a_script_runs_by_its_first_line(
         assert log in str(record["log"]) and log in str(record["message"])
     else:
         assert record["log"] == log
-
-
-def test_windows_line_ends_of_shell_scripts_are_one_sentence(tmp_path: Path, mleredux_home: Path) -> None:
-    (tmp_path / "solve.sh").write_bytes(b"#!/bin/bash\r\necho 1\r\n")
-    with pytest.raises(MlereduxError, match=r"solve\.sh has Windows line endings \(CRLF\)"):
-        agent_of(f"repo:{tmp_path / 'solve.sh'}")
-    (tmp_path / "solve.py").write_bytes(b"print(1)\r\n")
-    agent_of(f"repo:{tmp_path / 'solve.py'}")
 
 
 def version(script: Path) -> str:

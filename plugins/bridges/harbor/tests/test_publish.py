@@ -145,6 +145,8 @@ def test_openenv_accepts_the_space_and_its_server(folder: Path, tmp_path: Path) 
     with tarfile.open(space / "packages.tar.xz") as archive:
         archive.extractall(space, filter="data")
     (command,) = re.findall(r'^CMD \["sh", "-c", "(.+)"]$', (space / "Dockerfile").read_text(), re.MULTILINE)
+    # as the first process of a container, Python ignores SIGTERM until the server handles it
+    assert re.findall(r"^STOPSIGNAL (.+)$", (space / "Dockerfile").read_text(), re.MULTILINE) == ["SIGINT"]
     (others,) = (programs.parent / "lib").glob("python*/site-packages")
     # Without -S, the packages of this checkout would be imported.
     (space / "python3").write_text(f'#!/bin/sh\nPYTHONPATH=packages:{others} exec {programs}/python -S "$@"\n')

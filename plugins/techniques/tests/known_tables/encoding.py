@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -133,10 +134,44 @@ def cities(rng: Rng) -> Known:
     return _known(rng, names[codes], "nominal", "ordinal", effect)
 
 
+def _of_businesses(rng: Rng, form: str) -> Known:
+    """Codes of businesses that are inspected several times; `form` formats a code."""
+    codes, effect = _names(rng, 300)
+    numbers = rng.permutation(9_000_000)[:300] + 1_000_000
+    known = _known(rng, [form.format(number) for number in numbers[codes]], "identifier", "cyclic", effect)
+    rows = known.rows.assign(it=known.rows["it"].astype(int) if form == "{}" else known.rows["it"])
+    return replace(known, rows=rows.assign(business=[f"shop {code}" for code in codes]))
+
+
+def license_numbers(rng: Rng) -> Known:
+    return _of_businesses(rng, "{}")
+
+
+def routes(rng: Rng) -> Known:
+    """Numbers of air routes, with three rows each: names are far better than ranges."""
+    codes = rng.permutation(np.repeat(np.arange(ROWS // 3), 3))
+    return _known(rng, codes + 1, "nominal", "cyclic", 3 * rng.normal(size=ROWS // 3)[codes])
+
+
+def license_codes(rng: Rng) -> Known:
+    return _of_businesses(rng, "Lic. {}")
+
+
+def beside_flags(rng: Rng) -> Known:
+    """Two values, or one, are counted, not judged."""
+    codes, _effect = _names(rng, 6)
+    known = _known(
+        rng, np.array(["Oslo", "Bergen", "Tromso", "Bodo", "Molde", "Hamar"], object)[codes], "nominal", "text"
+    )
+    flags = {name: rng.choice(["yes", "no"], ROWS) for name in ("insured", "married", "owner")}
+    return replace(known, rows=known.rows.drop(columns="city").assign(region="east", **flags))
+
+
 KINDS = {
     kind.__name__: kind
     for kind in (
         *(region_codes, post_codes, rooms, sizes, grades, ages, amounts, percents, days_of_week, hours, row_numbers),
         *(hashes, yes_no, merchants, month_names, comments, cities),
+        *(license_numbers, license_codes, routes, beside_flags),
     )
 }

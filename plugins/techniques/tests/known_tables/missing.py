@@ -117,6 +117,16 @@ def yes_no(rng: Rng) -> Known:
     return _known(rng, chance, ("MAR", ["f1"]), value=lambda rows, r: r.choice(["yes", "no"], ROWS))
 
 
+def in_the_same_rows(rng: Rng) -> Known:
+    """Two columns that are missing together explain nothing of each other: either mechanism may be claimed."""
+    known = _known(rng, lambda rows: np.full(ROWS, 0.25), NOTHING)
+    rows = known.rows.assign(twin=rng.normal(size=ROWS).round(3)).assign(
+        twin=lambda table: table["twin"].where(table["gap"].notna())
+    )
+    right, wrong = {"gap": ("MAR", ["twin"]), "twin": NOTHING}, dict.fromkeys(("gap", "twin"), ("MAR", ["f0"]))
+    return Known(rows, known.test, right, wrong)
+
+
 def by_year_within_cities(rng: Rng) -> Known:
     """Houses sold in Texas (plotnine's data of ggplot2, MIT), with other cities in the test: they list houses from some
     year on. Folds that split a city show only that each has its own gaps.
@@ -132,6 +142,6 @@ KINDS = {
     for kind in (
         *(at_random, rises_with_number, both_ends, by_place, by_target, by_numeric_target, by_target_and_not_proxy),
         *(by_two_signs, by_place_and_sign, own_value, not_own_value, number_and_not_own_value, weak, yes_no),
-        by_year_within_cities,
+        *(by_year_within_cities, in_the_same_rows),
     )
 }

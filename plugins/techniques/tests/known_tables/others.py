@@ -1,11 +1,13 @@
-"""Statistics of the target in other rows: leaks of leave-one-out means and sums, and an honest mean of years before."""
+"""Statistics of the target in other rows: leaks of leave-one-out means and sums; and honest columns: a mean of years
+before, names of businesses, and a column that predicts the test rows too.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 
-from known_tables import Known, Rng, base, random_test
+from known_tables import ROWS, Known, Rng, base, random_test
 
 
 def _of_others(rng: Rng, problem: str, *, total: bool, metric: str) -> Known:
@@ -38,4 +40,23 @@ def honest_mean_of_shop(rng: Rng) -> Known:
     return Known(rows, random_test(rng), [], [["past"]])
 
 
-OF_OTHERS = (mean_of_others, sum_of_others, honest_mean_of_shop)
+def honest_businesses(rng: Rng) -> Known:
+    """Inspections of businesses, others in the test: a word that only some of them have there predicts by grouping."""
+    business = np.repeat(np.arange(300), 8)
+    level = rng.normal(size=300)
+    words = np.array(["deli", "grill", "bakery", "bar"])[rng.integers(0, 4, 300)]
+    test = np.arange(300) >= 210
+    words[rng.permutation(np.argsort(np.where(test, -9.0, level))[-40:])[:7]] = "pool"
+    rows = pd.DataFrame({"name": [f"{words[number]} no {number:03d}" for number in business]})
+    rows["f0"] = rng.normal(size=len(rows)).round(3)
+    rows["y"] = (level[business] + rng.normal(0, 0.3, len(rows)) + 0.5 * rows["f0"]).round(3)
+    return Known(rows.assign(id=rng.permutation(len(rows))), test[business], [], [["name"]], "rmse")
+
+
+def honest_strong(rng: Rng) -> Known:
+    """A column that predicts the test as well as the training rows makes no score too good to be true."""
+    rows, test = base(rng, "regression"), random_test(rng)
+    return Known(rows.assign(size=rows["y"] + rng.normal(0, 0.1, ROWS)), test, [], [["size"]], "rmse")
+
+
+OF_OTHERS = (mean_of_others, sum_of_others, honest_mean_of_shop, honest_businesses, honest_strong)

@@ -66,10 +66,21 @@ def other_cities(rng: Rng) -> Known:
     return Known(rows.assign(id=rng.permutation(len(rows))), test, right, {**right, "broken": ["sales"]}, "mae")
 
 
+def file_order(rng: Rng, turn: float = 0.5) -> Known:
+    """Rows in the order of time, as their ids show; a relation turned after this share of the training rows."""
+    table = base(rng, "regression", ROWS)
+    level, place = table["y"].rank(method="first").to_numpy() / ROWS, np.arange(ROWS)
+    table["f4"] = np.where(place < turn * 0.7 * ROWS, -1, 1) * (level - 0.5) + 0.1 * rng.standard_normal(ROWS)
+    right: dict[str, Any] = {"broken": [], "target": "target", "changes": "id"}
+    return Known(table.assign(id=place), place >= 0.7 * ROWS, right, {**right, "changes": None}, "rmse")
+
+
 KINDS: dict[str, Callable[[Rng], Known]] = {
     "sensor": partial(_known, kind="sensor"),
     "target": partial(_known, kind="target"),
     "turning": partial(_known, kind="turning", problem="regression"),
     "sizes": sizes,
     "other_cities": other_cities,
+    "file_order": file_order,
+    "turned_late": partial(file_order, turn=0.75),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 import tomllib
@@ -23,6 +24,9 @@ NOTEBOOK = ("nbclient", "ipykernel", "ipywidgets")
 PLACE = "/opt/agent"
 _USUAL = ("main.py", "solve.py", "run.py", "agent.py", "train.py", "__main__.py", "solve.ipynb", "main.ipynb", "run.sh")
 _SHELLS = ("sh", "bash", "dash", "zsh", "ksh")
+_SPLIT = re.compile(r"^(?:(-[iv]+)S|-S|--split-string[= ])")
+_WITH_VALUE = ("-u", "--unset", "-C", "--chdir", "-P", "-a", "--argv0")
+"""Options of `env` whose value is the next word."""
 _REQUIREMENTS = "requirements.txt"
 _BLOCK = re.compile(r"(?m)^# /// script\s*$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 """The regular expression for inline metadata from PEP 723."""
@@ -34,16 +38,27 @@ def is_script(path: Path) -> bool:
     return path.is_file() and (path.suffix in SUFFIXES or first_line(path) is not None)
 
 
-def first_line(path: Path) -> list[str] | None:
-    """Return the program and arguments in a script's first line; None if there are none."""
+def first_line(path: Path) -> tuple[list[str], list[str]] | None:
+    """Read a script's first line as the kernel and `env -S` do.
+
+    Source: GNU coreutils manual, "env invocation"; options need no `-S` before them here.
+
+    Returns:
+        The program and its arguments, and the arguments of `env` before it, such as `NAME=VALUE`; None if there is no
+        program.
+    """
     with path.open("rb") as file:
-        line = file.readline(1000).decode("utf-8", "replace")
-    if not line.startswith("#!"):
-        return None
-    words = line[2:].split()
-    if words and Path(words[0]).name == "env":
-        words = [word.removeprefix("-S") for word in words[1:] if word != "-S"]
-    return words or None
+        line = file.readline(1000).decode("utf-8-sig", "replace")
+    words = line[2:].split() if line.startswith("#!") else []
+    if not words or Path(words[0]).name != "env":
+        return (words, []) if words else None
+    text = _SPLIT.sub(r"\1 ", line[2:].split(maxsplit=1)[-1], count=1) if words[1:] else ""
+    with contextlib.suppress(ValueError):  # a quotation mark is missing
+        words = ["env", *shlex.split(text.replace(r"\_", " "))]
+    start = 1
+    while start < len(words) and (words[start].startswith("-") or "=" in words[start]):
+        start += 1 + (words[start] in _WITH_VALUE)
+    return (words[start:], words[1:start]) if words[start:] else None
 
 
 def find_script(folder: Path, shown: str) -> Path:
@@ -118,36 +133,55 @@ def _command(script: Path, arguments: str) -> tuple[str, ...]:
         MlereduxError: The script has line endings that shells can't read.
     """
     path = f'"$MLEREDUX_AGENT_DIR"/{shlex.quote(script.name)}'
-    programs, options = _interpreters(script)
-    if programs[0] == "python":
-        start = f"exec {shlex.join(['python', *options])} {path} {arguments}".rstrip()
-    else:
-        if programs[-1] in _SHELLS and b"\r\n" in script.read_bytes():
-            raise MlereduxError(
-                f"{script.name} has Windows line endings (CRLF), which shells can't read.",
-                hint=f"Convert it: `sed -i 's/\\r$//' {script.name}`.",
-            )
-        missing = f"{script.name} needs {programs[-1]}, which is not installed in its sandbox."
-        start = (
-            f'for run in {shlex.join(programs)}; do command -v "$run" >/dev/null && '
-            f'exec "$run" {shlex.join(options)} {path} {arguments}; done; echo {shlex.quote(missing)} >&2; exit 127'
-        )
+    programs, variables, options = _interpreters(script)
+    if programs[-1] in _SHELLS:
+        _refuse_unreadable(script)
+    missing = f"{script.name} needs {programs[-1]}, which is not installed in its sandbox."
+    start = (
+        f'for run in {shlex.join(programs)}; do run=$(command -v "$run") && '
+        f'exec {variables}"$run" {options} {path} {arguments}; done; echo {shlex.quote(missing)} >&2; exit 127'
+    )
     return ("sh", "-c", f"mkdir -p code && cp {path} code/; {start}")
 
 
-def _interpreters(script: Path) -> tuple[list[str], list[str]]:
-    """Return the programs that can run a script, preferred first, and their options.
+def _refuse_unreadable(script: Path) -> None:
+    """Refuse a shell script with bytes that shells can't read.
+
+    Raises:
+        MlereduxError: It has Windows line endings, or a byte order mark.
+    """
+    content = script.read_bytes()
+    for pattern, kind, command in (
+        (rb"\r\n", "Windows line endings (CRLF)", r"s/\r$//"),
+        (rb"\A\xEF\xBB\xBF", "a byte order mark", r"1s/^\xEF\xBB\xBF//"),
+    ):
+        if re.search(pattern, content):
+            raise MlereduxError(
+                f"{script.name} has {kind}, which shells can't read.",
+                hint=f"Convert it: `sed -i '{command}' {script.name}`.",
+            )
+
+
+def _interpreters(script: Path) -> tuple[list[str], str, str]:
+    """Return the programs that can run a script, preferred first, a prefix that sets variables, and their options.
 
     Python is always the environment's own, regardless of the first line.
     """
     if script.suffix == ".ipynb":
-        return ["python"], ["-c", notebook_runner()]
-    program, *options = first_line(script) or ["bash"]
-    if script.suffix == ".py" or Path(program).name.startswith("python"):
-        return ["python"], []
-    if first_line(script) is None:
-        return ["bash", "sh"], []
-    return list(dict.fromkeys((program, Path(program).name))), options
+        return ["python"], "", shlex.join(["-c", notebook_runner()])
+    [program, *options], variables = first_line(script) or (["python" if script.suffix == ".py" else "bash"], [])
+    is_python = Path(program).name.startswith("python")
+    programs = list(dict.fromkeys((program, Path(program).name)))
+    if script.suffix == ".py" or is_python:
+        programs, options = ["python"], options if is_python else []
+    elif first_line(script) is None:
+        programs = ["bash", "sh"]
+    return programs, _quoted("env", *variables) + " " if variables else "", _quoted(*options)
+
+
+def _quoted(*words: str) -> str:
+    """Quote words for a shell, except for references to variables such as `${HOME}`, which `env -S` replaces."""
+    return re.sub(r"\$\{(\w+)\}", r"""'"${\1}"'""", shlex.join(words))
 
 
 def _needed(script: Path) -> tuple[tuple[str, ...], str | None]:

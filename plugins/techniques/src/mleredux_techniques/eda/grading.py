@@ -84,10 +84,10 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         are = {name: facts[part] for name, facts in true.items() if name in closed and facts[part]}
         claims = {name: claim for name, item in stated.items() if (claim := getattr(item, part)) not in (None, "none")}
         claims = {name: claim for name, claim in claims.items() if name in closed or name not in true}
-        credit = sum(_worth(claims[name], are[name]) for name in right & set(claims) & set(are))
-        false, hits = set(claims) - set(are), len(set(claims) & set(are))
+        worths = [_worth(claims[name], are[name]) if name in right else 0.0 for name in set(claims) & set(are)]
+        credit, false = sum(worths) - worths.count(0.0), len(set(claims) - set(are))
         listed = listing(f"{name} ({_shown(value)})" for name, value in are.items())
-        score = informed(credit, len(false) + hits - credit, len(are), len(closed - set(are)) + hits)
+        score = informed(credit, false, len(are), len(closed - set(are)) + 1)
         sheet.mark(part, score, shortened(claims), shortened(are), of=(len(are), len(claims)), listed=listed)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mleredux_techniques._kit.data.association import ranks
+from mleredux_techniques._kit.data.association import spearman
 from mleredux_techniques._kit.data.columns import amounts, is_free_text
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Series
 from mleredux_techniques._kit.data.skill import Judge
@@ -67,16 +67,11 @@ def relation(judge: Judge, name: str) -> tuple[float, list[str], float | None]:
     by_output = judge.inside(in_bins("value", values, theirs.to_numpy(dtype=float)))[:outputs]
     known = ~np.isnan(values)
     skill, y, held = float(by_output.max()), judge.y[known, int(by_output.argmax())], values[known]
-    share = _by_order(held, y) / max(skill, 1e-9)
+    share = spearman(held, y) / max(skill, 1e-9)
     if share > STRAIGHT:
         return skill, ["monotone"], None
-    center = max(np.quantile(held, np.linspace(0.1, 0.9, 17)), key=lambda place: _by_order(np.abs(held - place), y))
+    center = max(np.quantile(held, np.linspace(0.1, 0.9, 17)), key=lambda place: spearman(np.abs(held - place), y))
     return skill, ["nonmonotone"] if share < BENT else ["monotone", "nonmonotone"], float(center)
-
-
-def _by_order(values: Array, y: Array) -> float:
-    ranked = ranks(values)
-    return abs(float(np.corrcoef(ranked, y)[0, 1])) if ranked.std() and y.std() else 0.0
 
 
 def correlations(dataset: Dataset, names: list[str]) -> Array:

@@ -30,8 +30,8 @@ _ORDINAL, _TARGET = encoders.OrdinalEncoder(name="OrdinalEncoder"), encoders.Tar
 _DATES = encoders.DatetimeEncoder(name="DatetimeEncoder")
 _WORDS = encoders.TfidfVectorizer(name="TfidfVectorizer", max_features=300)
 
-UNDECIDED = 0.25
-"""Weight of a feature whose type the rows can't decide."""
+UNDECIDED, COUNTED = 0.25, ("binary", "constant")
+"""Weight of a feature whose type the rows can't decide, or the number of its values decides."""
 FALSE = 2.0
 """Weight of a purely numeric feature that is claimed to have another type."""
 
@@ -65,7 +65,8 @@ def mark(sheet: Sheet, document: EncodingAnalysis, truth: dict[str, Any]) -> Non
     claimed, right = {name for name in named if name in needed or name not in right}, right & needed
     decided = {name for name in needed if "nominal" not in facts[name]["types"] or len(facts[name]["types"]) == 1}
     alike = Counter(facts[name]["types"][0] for name in needed)
-    worth = {name: (1 if name in decided else UNDECIDED) / alike[facts[name]["types"][0]] for name in needed}
+    judged = {name for name in decided if facts[name]["types"][0] not in COUNTED}
+    worth = {name: (1 if name in judged else UNDECIDED) / alike[facts[name]["types"][0]] for name in needed}
 
     hits = Counter(named[name].type for name in right & decided)
     misses = Counter(item.type for name, item in named.items() if name in facts and not _is_right(item, facts[name]))

@@ -29,6 +29,8 @@ SURE = 8
 """Minimum number of values for deciding that integers are names."""
 ONE = 1.1
 """Maximum mean number of values per group, for values that name the groups."""
+MANY, OFTEN = 20, 0.2
+"""Minimum number of values of a column that belongs to entities, and minimum share of the rows of repeated ones."""
 MOST_OFF = 2
 """Maximum number of values outside an order, such as `unknown`."""
 TELLING = 1e-4
@@ -77,7 +79,8 @@ def _of_text(values: Series, distinct: int, name: str, judge: Judge) -> dict[str
         return {"types": ["identifier", "text"]}
     if all(_VERSION.match(text.strip().lower()) for text in texts):
         return {"types": ["ordinal", "nominal"]}
-    names = ["nominal", "identifier", "text"] if distinct * REPEATED > len(values) else ["nominal"]
+    unique = distinct * REPEATED > len(values) or _names_entities(judge, name)
+    names = ["nominal", "identifier", "text"] if unique else ["nominal"]
     levels = _levels(judge, name)
     order, by_numbers = order_of(texts)
     shape = levels.shape(order) if levels and order else None
@@ -187,10 +190,11 @@ def _of_number(values: Series, distinct: int, name: str, judge: Judge) -> list[s
     if distinct > FEW_CODES and _are_moments(values):
         return ["datetime", "numeric"]
     years = ["datetime"] if values.between(1_700, 2_100).all() else []
-    if _names_groups(judge, name):
+    if _names_entities(judge, name):
         return ["nominal", "identifier", "numeric"]
     if distinct > max(FEW_CODES, len(values) // REPEATED):
-        return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else [])]
+        names = ["nominal", "identifier"] if _is_predictive_as_names(judge, name, distinct) else []
+        return ["numeric", *years, *(["identifier"] if distinct >= UNIQUE * len(values) else names)]
     levels = _levels(judge, name)
     shape = levels.shape(levels.names) if levels else None
     if shape == "rough" and distinct >= SURE and _is_predictive_as_names(judge, name, distinct):
@@ -206,12 +210,20 @@ def _is_predictive_as_names(judge: Judge, name: str, distinct: int) -> bool:
     return bool(names - ranges > max(MORE, 2 / len(values) ** 0.5))
 
 
-def _names_groups(judge: Judge, name: str) -> bool:
-    """Return whether a column is constant within each group of the split, and mostly differs between groups."""
-    if judge.groups is None:
-        return False
-    values = judge.dataset.train[name]
-    return bool(values.groupby(judge.groups).nunique().mean() <= ONE and values.nunique() > judge.groups.max() / 2)
+def _names_entities(judge: Judge, name: str) -> bool:
+    """Return whether a column is constant within each group of the split, and mostly differs between groups; or whether
+    rows with the same value, such as a license number, agree in another column with many values (for numbers, a text,
+    since numbers may follow from each other).
+    """
+    train, kinds = judge.dataset.train, judge.dataset.kinds
+    values, groups = train[name], judge.groups
+    if groups is not None and values.groupby(groups).nunique().mean() <= ONE and values.nunique() > groups.max() / 2:
+        return True
+    rows = train[values.duplicated(keep=False) & values.notna()]
+    others = (other for other in judge.dataset.features if other != name and "text" in (kinds[name], kinds[other]))
+    return len(rows) >= OFTEN * len(train) and any(
+        rows[other].nunique() >= MANY and rows.groupby(name)[other].nunique().mean() <= ONE for other in others
+    )
 
 
 def _are_numbered(values: Series) -> bool:

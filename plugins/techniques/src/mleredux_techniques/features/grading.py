@@ -16,13 +16,12 @@ from mleredux.models.formats import counted
 from scipy.special import ndtri
 
 from mleredux_techniques._kit.data.association import copies, ranks, skewness, strengths
-from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Series
+from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, Series, remembered
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, Split, sampled
 from mleredux_techniques._kit.data.views import in_bins
-from mleredux_techniques._kit.judging import plans
 from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
-from mleredux_techniques._kit.judging.plans import by_split, rows_of, split_losses
+from mleredux_techniques._kit.judging.plans import Plan, by_split, predicted, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import Model, predict
 from mleredux_techniques._kit.judging.study import OnRows
 from mleredux_techniques._kit.vocabulary.encoders import DropFeature
@@ -52,6 +51,8 @@ if the rows suffice to show the third."""
 BINS, MOST_CODES, ROWS_A_BIN, RARE = 6, 30, 12, 10
 SAME, UNSURE = 0.95, 0.01
 MOST_RANKED = 300
+SMALL = 400
+"""Maximum number of rows of tables whose matrices are kept in memory for several transforms."""
 KEY = "features"
 """The key of the planted facts."""
 
@@ -233,7 +234,7 @@ def mark(sheet: Sheet, document: FeaturesAnalysis, truth: dict[str, Any]) -> Non
         members = [name for name, what in tells.items() if what in kinds]
         credits = [CONFUSED.get((tells[name], named[name].tells), 0.0) for name in members if name in right]
         shares += [sum(credits) / len(members)] if members else []
-    score = sum(shares) - (len(shares) - 1)
+    score = 2 * sum(shares) / max(len(shares), 1) - 1
     sheet.mark("tells", score, dismissed, nothing, of=(len(tells), len(dismissed)), listed=listing(nothing))
     for name in ("pairs", "copies"):
         known, either = ({tuple(pair) for pair in truth[key]} for key in (name, f"open {name}"))
@@ -283,9 +284,7 @@ class Selections(OnRows[Choice]):
 
     def on(self, data: Pool, option: Choice, instance: Instance, models: Sequence[Model]) -> Array:
         plan, transform = dict.fromkeys(sorted(option[0]), _DROP), option[1]
-        if transform == "none":
-            return plans.losses(instance, data, plan, models)
-        if data.dataset.problem != "regression":
+        if transform != "none" and data.dataset.problem != "regression":
             raise ValueError("the target is a class, which is not transformed")
         find = partial(_loss, instance, data, plan, transform, models)
         return by_split(data, f"{models} {[*plan]} {transform}", find)
@@ -304,9 +303,13 @@ def reference(instance: Instance) -> dict[str, Any]:
 
 
 def _loss(
-    instance: Instance, data: Pool, plan: plans.Plan, transform: Transform, models: Sequence[Model], split: Split
+    instance: Instance, data: Pool, plan: Plan, transform: Transform, models: Sequence[Model], split: Split
 ) -> Array:
-    trained, judged = matrices(rows_of(data, split, plan))
+    find = partial(matrices, rows_of(data, split, plan))
+    key = f"matrices {len(data.frame)} {split.seed} {[*plan]}"  # the same for all transforms
+    trained, judged = remembered(data.dataset, key, find) if len(data.frame) <= SMALL else find()
+    if transform == "none":
+        return split_losses(instance, data, split, predicted(data, split, (trained, judged), models))
     known = data.codes[split.train]
     forth, back = changes(transform, known)
     y = forth(known)

@@ -35,6 +35,8 @@ SHARED, TWINS = 0.02, 0.5
 """Duplicates leak above this share of test rows, if the targets of equal rows have at least this correlation."""
 COLUMN_KINDS = ("copy", "noisy_copy", "target_encoding", "future_value")
 TOP = 5
+DOUBTED = 0.8
+"""Weight of a claim about a column that the data can't judge, as a share of that of a false claim."""
 GUESSED = 1 / 3
 """Risks keep this share of their score if column strengths are missing: a guess may be correct by chance."""
 
@@ -200,10 +202,11 @@ def _assess_risks(
     sheet: Sheet, document: LeakageAnalysis, true: list[dict[str, Any]], unjudged: set[str], measured: bool
 ) -> None:
     share, note = (1.0, "") if measured else (GUESSED, " Counts one third: too few column strengths are correct.")
-    credit, handled, met, count = 0.0, 0.0, set[int](), 0
+    credit, handled, met, count, doubted = 0.0, 0.0, set[int](), 0, 0
     claims = _claims(document.risks, true)
     for risk, columns, place in claims:
         if place is None and columns and set(columns) <= unjudged:
+            doubted += 1
             continue
         count += 1
         if place is None or place in met:
@@ -217,17 +220,19 @@ def _assess_risks(
             worth /= 2
         credit += worth
         handled += risk.mitigation.name == ("drop_duplicates" if risk.kind == "duplicate_rows" else "drop_columns")
-    wrong = count - len(met)
-    score = soft_f1(credit, count, len(true))
-    score = min(score, (credit - wrong / 2) / len(true)) if true else score
+    wrong = count - len(met) + DOUBTED * doubted
+    score = min(soft_f1(credit, len(met) + wrong, len(true)), (credit - wrong / 2) / len(true)) if true else 1 - wrong
     named = [f"{leak['kinds'][0]}({', '.join(leak['columns'])})" for leak in true]
     shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
     note_of = f" {'; '.join(shown[:5])}." if shown else ""
     open_ = f" Not judged: {listing(sorted(unjudged))}, which are equally predictive on test rows." if unjudged else ""
-    shown_claims, of = [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]], (len(true), count)
+    shown_claims, of = (
+        [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]],
+        (len(true), count + doubted),
+    )
     figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{note_of}{open_}"}
     sheet.mark("risks", share * score, shown_claims, named, of=of, **figures)
-    score = handled / max(len(true), count) if true else float(not count)
+    score = handled / max(len(true), count) if true else float(not (count or doubted))
     names = [risk.mitigation.name for risk in document.risks[:20]]
     sheet.mark("mitigations", share * score, names, len(true), of=of, note=note)
 

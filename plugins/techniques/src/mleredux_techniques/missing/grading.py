@@ -123,13 +123,13 @@ def _assess_mechanisms(sheet: Sheet, document: MissingAnalysis, truth: dict[str,
         "all": sum(map(len, credits.values())),
         "unjudged": sum(bool(fact.get("unjudged")) for fact in facts.values()),
     }
-    sheet.mark("mechanisms", score**2, shortened(said_of), shortened(true), decides=judged, **figures)
+    sheet.mark("mechanisms", 2 * score - 1, shortened(said_of), shortened(true), decides=judged, **figures)
     driven = {
         name: fact
         for name, fact in facts.items()
         if fact["mechanism"] == "MAR"
         and fact["depends_on"]
-        and not (name in right and stated[name].mechanism == "MNAR" and "MNAR" in fact.get("accepted", ()))
+        and not (name in right and stated[name].mechanism in {*fact.get("accepted", ())} - {"MAR"})
     }
     if driven:
         hits = sum(_hit(stated[name].depends_on, fact) for name, fact in driven.items() if name in right)

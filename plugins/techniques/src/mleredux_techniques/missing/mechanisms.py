@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Frame, Series
-from mleredux_techniques._kit.data.skill import FOLDS, correlations, cross_fitted
+from mleredux_techniques._kit.data.skill import FOLDS, correlations, cross_fitted, inflation
 from mleredux_techniques._kit.data.splits import assign_folds, group_codes, outputs
 from mleredux_techniques._kit.data.structure import in_time, looks_like_time
 from mleredux_techniques._kit.data.views import View, in_bins, of_values
@@ -53,7 +53,8 @@ def mechanisms(dataset: Dataset, columns: list[str]) -> dict[str, dict[str, Any]
 
     MAR: the gap can be predicted from other columns, including ids and the target: `depends_on` names the best of them,
     and all equally good ones. If the column's own value, predicted from all others, is as predictive as the best of
-    them, MNAR is also accepted. MCAR: nothing predicts the gap; the data can't rule out MNAR, which is then not judged.
+    them, MNAR is also accepted; if only columns that are missing in the same rows predict the gap, MCAR is. MCAR:
+    nothing predicts the gap; the data can't rule out MNAR, which is then not judged.
     """
     rows = np.linspace(0, len(dataset.train) - 1, min(len(dataset.train), ROWS)).astype(int)
     train = dataset.train.iloc[rows].reset_index(drop=True)
@@ -93,28 +94,31 @@ def _mechanism(dataset: Dataset, train: Frame, column: str, drivers: list[_Drive
     if gap.sum() < _FEW or (~gap).sum() < _FEW:
         return {**nothing, "open": True}
     usable = [driver for driver in drivers if min((gap & driver.known).sum(), (~gap & driver.known).sum()) >= _FEW]
+    alike = float(inflation(groups, gap[:, None].astype(float))[0])
     skills: dict[str, float] = {}
     company: dict[str, float] = {}
     for driver in usable:
-        if (skill := _skill(gap, groups, driver.view, driver.known)) >= max(LEAST, SURE / np.sqrt(driver.known.sum())):
+        least = max(LEAST, SURE * np.sqrt(alike / driver.known.sum()))
+        if (skill := _skill(gap, groups, driver.view, driver.known)) >= least:
             lacking = train[driver.name].isna().to_numpy()
             own = company if driver.gap and (gap & lacking).sum() >= TOGETHER * (gap | lacking).sum() else skills
             own[driver.name] = max(skill, own.get(driver.name, 0.0))
-    if not skills:
+    if joined := not skills:
         skills, company = company, {}
     best = max(skills.values(), default=0.0)
     together = _together(gap, groups, [driver for driver in usable if not driver.gap], skills)
-    least = SURE / np.sqrt(len(gap))
+    least = SURE * np.sqrt(alike / len(gap))
     skill, fit = (0.0, 0.0) if dataset.kinds[column] == "text" else _by_value(dataset, train, column, gap, groups)
     if together is None and not skills:
         refuted = fit >= PREDICTED and least <= REFUTED * fit and skill < max(LEAST, least)
         return {**nothing, "accepted": ["MCAR"], "unjudged": [] if refuted else ["MNAR"]}
-    error = (1 - best**2) / np.sqrt(len(gap))
+    error = (1 - best**2) * np.sqrt(alike / len(gap))
     near = sorted(
         (name for name in skills if skills[name] >= min(EQUAL * best, best - 2 * error)), key=lambda name: -skills[name]
     )
     top = best if together is None else together[0]
     accepted = ["MAR", *(["MNAR"] if dataset.kinds[column] != "text" and skill >= top - 0.01 else [])]
+    accepted += ["MCAR"] if joined and together is None else []
     pair = list(together[1]) if together else []
     return {
         "column": column,

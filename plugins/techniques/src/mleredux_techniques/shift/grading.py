@@ -25,8 +25,8 @@ from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Row
 from mleredux_techniques.shift.document import ShiftAnalysis
 
 ROWS, PARTS = 2_400, 20
-DRIFTS, RECENT, BINS = 0.1, 0.5, 16
-"""Features with a larger distance count as drifting; recent rows are this share of all, unless planted."""
+DRIFTS, RECENT, BINS = 0.1, (0.5, 0.25), 16
+"""Features with a larger distance count as drifting; recent rows are one of these shares of all, unless planted."""
 TELLING, DOUBT, LOST = 0.1, 2.0, 4.0
 """Minimum skill in training of a predictive feature; numbers of standard errors above which its loss on the test set is
 possible, and certain."""
@@ -95,7 +95,7 @@ def mark(sheet: Sheet, document: ShiftAnalysis, truth: dict[str, Any]) -> None:
     target = _expected(document)
     off = _apart(target, truth["target"], truth["spread"])
     shown = {"test": _shown(truth["target"]), "train": _shown(truth["train"])}
-    score = 1.0 if off <= bound else 0.5 if off <= 2 * bound else 0.0
+    score = 1.0 if off <= bound else 0.5 if truth["moved"] and off <= 2 * bound else 0.0
     sheet.mark("target", score, target, truth["target"], of=(int(truth["moved"]), int(off > bound)), **shown)
     changes, column, either = truth["changes"], document.changes, truth["open"]
     score, claimed = float(column == changes or column in either), column is not None and column not in either
@@ -151,7 +151,8 @@ class Adaptations(Study[Advice]):
         moment, target = truth["moment"], truth["target"]
         drifting = sorted(name for name, far in truth["distances"].items() if far > DRIFTS and name != moment)
         drops = dict.fromkeys([(), tuple(truth["broken"]), tuple(drifting)])
-        recents = sorted({1.0, dataset.planted.get(KEY, {}).get("recent", RECENT)}, reverse=True) if moment else [1.0]
+        planted = dataset.planted.get(KEY)
+        recents = sorted({1.0, *((planted["recent"],) if planted else RECENT if moment else ())}, reverse=True)
         return [
             Advice(drop, "none", recent, moment, target)
             for drop in drops
@@ -217,13 +218,15 @@ def _measured(instance: Instance) -> dict[str, Any]:
         return STUDY.by_part(instance, Advice(drop, recent=recent, by=dataset.time))
 
     facts: dict[str, Any] = {"changes": None, "open": []}
+    recent = 1.0
     if dataset.time is not None:
-        every, new = (min((without(names, share) for names in (set(), sure)), key=np.mean) for share in (1.0, RECENT))
-        gain = difference(every, new, 0.0).ratio
+        best = {share: min((without(names, share) for names in (set(), sure)), key=np.mean) for share in (1.0, *RECENT)}
+        newest = min(RECENT, key=lambda share: float(best[share].mean()))
+        gain = difference(best[1.0], best[newest], 0.0).ratio
         facts["changes"] = dataset.time if gain > CHANGE else None
         facts["open"] = [dataset.time, None] if CHANCE < gain <= CHANGE else []
-    # if only old rows are misleading, the feature itself is not at fault
-    recent = RECENT if facts["changes"] else 1.0
+        # if only old rows are misleading, the feature itself is not at fault
+        recent = newest if facts["changes"] else 1.0
     gains = {name: difference(without(sure - {name}, recent), without(sure | {name}, recent), 0.0) for name in lost}
     broken = [name for name, gain in gains.items() if gain.ratio > HARM and name in sure]
     unsure = [name for name, gain in gains.items() if gain.upper >= 0 and (name in sure or gain.ratio >= CHANCE)]
@@ -249,7 +252,7 @@ def _losses(instance: Instance, advice: Advice) -> Array:
     rows = rows_of(data, data.splits[0], dict.fromkeys(advice.drop, _DROP))
     places = np.arange(len(rows.train))
     if advice.recent != 1:
-        if by not in rows.columns:
+        if by not in (*rows.columns, instance.dataset.time):  # ids may give the order
             raise ValueError(f"there is no feature {by!r} to determine recent rows")
         passed = moments(instance.dataset, rows.train) if by == instance.dataset.time else in_time(rows.train[by])
         order = np.argsort(passed.to_numpy(dtype=float), kind="stable")

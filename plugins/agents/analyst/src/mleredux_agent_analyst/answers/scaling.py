@@ -13,12 +13,15 @@ OUTLYING = 0.05
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
-    """Return the document: logarithms for long right tails, ranks for outliers, otherwise standardization."""
+    """Return the document: logarithms for long right tails, ranks for outliers, otherwise standardization.
+
+    A thorough analysis recommends ranks for all long tails, since a logarithm leaves some of them long.
+    """
     features = []
     for name in tables.of_kind("number"):
         values = tables.train[name].dropna().to_numpy(dtype=float)
         if len(np.unique(values)) > 2:
-            features.append(_describe(name, values))
+            features.append(_describe(name, values, tables.thorough))
     deviations = [feature["std"] for feature in features] or [1.0]
     return {
         "features": features,
@@ -27,15 +30,15 @@ def analyse(tables: Tables) -> dict[str, Any]:
     }
 
 
-def _describe(name: str, values: Array) -> dict[str, Any]:
+def _describe(name: str, values: Array, thorough: bool) -> dict[str, Any]:
     mean, std = float(values.mean()), float(values.std())
     skewness = float((((values - mean) / std) ** 3).mean()) if std else 0.0
     low, high = np.quantile(values, [0.25, 0.75])
     reach = 1.5 * (high - low)
     outlying = float(((values < low - reach) | (values > high + reach)).mean())
-    if skewness > SKEWED and values.min() >= 0:
+    if skewness > SKEWED and values.min() >= 0 and not thorough:
         scaler: dict[str, Any] = {"name": "log1p"}
-    elif outlying > OUTLYING:
+    elif outlying > OUTLYING or (thorough and abs(skewness) > SKEWED):
         scaler = {"name": "QuantileTransformer", "output_distribution": "normal"}
     else:
         scaler = {"name": "StandardScaler"}

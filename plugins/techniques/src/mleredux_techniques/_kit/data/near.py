@@ -65,7 +65,7 @@ def _plain(dataset: Dataset, frame: Frame) -> Series:
     import pandas as pd
 
     features = list(dataset.features)
-    plain = frame[features].astype(dataset.train[features].dtypes)
+    plain = frame[features].astype({name: object if dataset.kinds[name] == "text" else float for name in features})
     for name in features:
         if dataset.kinds[name] == "text" and is_free_text(dataset.train[name]):
             words = plain[name].str.lower().str.replace(r"[\W_]+", " ", regex=True).str.strip()

@@ -36,7 +36,7 @@ class Skill:
         inside: Cross-validated skill in the training table, with folds like the split, and weighted to the test's
             values.
         outside: Skill on the test set of predictions fitted to the training table.
-        error: Standard error of `inside - outside`, bootstrapped over the test rows (or groups);
+        error: Standard error of `inside - outside`, bootstrapped over the test rows (or the groups of both tables);
             infinite if less than `NOTABLE` is lost.
     """
 
@@ -68,18 +68,8 @@ class Judge:
 
     @cached_property
     def inflation(self) -> Array:
-        """The factor by which the similarity of rows within groups inflates the variance of each output's mean (L.
-        Kish, "Survey Sampling", 1965: the design effect, 1 + (rows per group - 1) · intraclass correlation).
-        """
-        if self.groups is None:
-            return np.ones(self.y.shape[1])
-        sizes = np.bincount(self.groups).astype(float)
-        means = np.stack([np.bincount(self.groups, column) for column in self.y.T], axis=1) / sizes[:, None]
-        within = ((self.y - means[self.groups]) ** 2).sum(axis=0) / max(len(self.y) - len(sizes), 1)
-        between = (sizes[:, None] * (means - self.prior) ** 2).sum(axis=0) / max(len(sizes) - 1, 1)
-        size = (sizes**2).sum() / sizes.sum()
-        alike = (between - within) / np.maximum(between + (size - 1) * within, 1e-12)
-        return np.asarray(1 + (size - 1) * np.clip(alike, 0, 1))
+        """The result of `inflation` for each output."""
+        return inflation(self.groups, self.y)
 
     def folds_of(self, groups: Array | None) -> Array:
         """Return folds that keep groups together; consecutive ones if the test rows are later."""
@@ -92,12 +82,15 @@ class Judge:
         strata = np.zeros(rows, dtype=int) if self.dataset.problem == "regression" else self.y.argmax(axis=1)
         return assign_folds(strata, groups, FOLDS, seed=0)
 
-    def inside(self, view: View, folds: Array | None = None, weights: Array | None = None) -> Array:
+    def inside(self, view: View, folds: Array | None = None) -> Array:
         """Return the cross-validated skill for each output, measured within folds."""
         folds = self.folds if folds is None else folds
-        fitted, usable = cross_fitted(view.train, self.y, folds, ahead=self.ahead), folds >= int(self.ahead)
-        held = np.ones(len(folds)) if weights is None else weights
-        return correlations(_within(fitted, folds, held)[usable], _within(self.y, folds, held)[usable], held[usable])
+        return self._inside(cross_fitted(view.train, self.y, folds, ahead=self.ahead), folds, np.ones(len(folds)))
+
+    def _inside(self, fitted: Array, folds: Array, weights: Array) -> Array:
+        ours, theirs = (_within(values, folds, weights) for values in (fitted, self.y))
+        usable = folds >= int(self.ahead)
+        return correlations(ours[usable], theirs[usable], weights[usable])
 
     def outside(self, view: View) -> Array:
         """Return predictions of the test rows; codes absent from the training rows get the mean."""
@@ -115,13 +108,12 @@ class Judge:
             seen: The test rows to judge; None for all.
             shifted: Whether training rows are weighted to the test's values, so that drift alone loses nothing.
         """
-        raw = self.inside(view, folds)
-        predicted = self.outside(view)
-        rows = np.ones(len(predicted), dtype=bool) if seen is None else seen
-        weights = _shift(view, rows) if shifted else None
-        inside = raw if weights is None else np.minimum(raw, self.inside(view, folds, weights))
-        count = len(self.y) if weights is None else weights.sum() ** 2 / (weights**2).sum()
-        return self._lost(view, inside, predicted, rows, count)
+        folds = self.folds if folds is None else folds
+        fitted, predicted = cross_fitted(view.train, self.y, folds, ahead=self.ahead), self.outside(view)
+        every, rows = np.ones(len(self.y)), np.ones(len(predicted), dtype=bool) if seen is None else seen
+        weights = _shift(view, rows) if shifted else every
+        inside = np.minimum(*(self._inside(fitted, folds, each) for each in (every, weights)))
+        return self._lost(view, inside, fitted, predicted, rows, weights)
 
     def skill_of_prose(self, train: Any, test: Any) -> Skill:
         """Compare the skill of all words together: the mean of their out-of-fold smoothed target means.
@@ -143,22 +135,20 @@ class Judge:
         fitted = np.zeros(self.y.shape)
         for fold in range(first, FOLDS):
             fitted[folds == fold] = means(folds < fold if self.ahead else folds != fold, ours[folds == fold])
-        weights, usable = np.ones(len(folds)), folds >= first
-        inside = correlations(
-            _within(fitted, folds, weights)[usable], _within(self.y, folds, weights)[usable], weights[usable]
-        )
-        everyone = np.ones(len(self.y), dtype=bool)
-        nothing = View("all words", folds[:0], folds[:0], 0, flat=False)
-        return self._lost(nothing, inside, means(everyone, theirs), np.ones(len(self.truth), dtype=bool), len(self.y))
+        ours_all, theirs_all = (np.ones(len(rows), dtype=bool) for rows in (self.y, self.truth))
+        nothing, weights = View("all words", folds[:0], folds[:0], 0, flat=False), np.ones(len(folds))
+        inside, predicted = self._inside(fitted, folds, weights), means(ours_all, theirs)
+        return self._lost(nothing, inside, fitted, predicted, theirs_all, weights)
 
-    def _lost(self, view: View, inside: Array, predicted: Array, rows: Array, count: float) -> Skill:
+    def _lost(self, view: View, inside: Array, fitted: Array, predicted: Array, rows: Array, weights: Array) -> Skill:
         """Return the skill for the output that loses the most on the test set.
 
         Args:
             inside: Cross-validated skill for each output.
+            fitted: Cross-validated predictions of the training rows.
             predicted: Predictions of the test rows.
             rows: The test rows to judge.
-            count: The effective number of training rows.
+            weights: The weights of the training rows.
         """
         groups = group_codes(self.dataset, self.dataset.test)[rows]
         held = self.weights[rows]
@@ -169,10 +159,28 @@ class Judge:
         if inside[worst] - outside[worst] < NOTABLE:
             return Skill(view, float(inside[worst]), float(outside[worst]), np.inf)
         error = _error(predicted[rows, worst], self.truth[rows, worst], held[:, worst], groups)
-        # for a rare output, resamples are too similar
-        error = max(error, float((1 - outside[worst] ** 2) / np.sqrt(max(rows.sum(), 2))))
-        error = float(np.hypot(error, (1 - inside[worst] ** 2) / np.sqrt(max(count, 2))))
-        return Skill(view, float(inside[worst]), float(outside[worst]), error)
+        # for a rare output, resamples are too similar; a few groups of similar rows may predict others by chance
+        alike, count = self.inflation[worst], weights.sum() ** 2 / (weights**2).sum()
+        error = max(error, float((1 - outside[worst] ** 2) / np.sqrt(max(rows.sum() / alike, 2))))
+        within = float((1 - inside[worst] ** 2) / np.sqrt(max(count / alike, 2)))
+        if self.groups is not None:
+            within = max(within, _error(fitted[:, worst], self.y[:, worst], weights, self.groups))
+        return Skill(view, float(inside[worst]), float(outside[worst]), float(np.hypot(error, within)))
+
+
+def inflation(groups: Array | None, y: Array) -> Array:
+    """Return the factor by which the similarity of rows within groups inflates the variance of each output's mean (L.
+    Kish, "Survey Sampling", 1965: the design effect, 1 + (rows per group - 1) · intraclass correlation).
+    """
+    if groups is None:
+        return np.ones(y.shape[1])
+    sizes = np.bincount(groups).astype(float)
+    means = np.stack([np.bincount(groups, column) for column in y.T], axis=1) / sizes[:, None]
+    within = ((y - means[groups]) ** 2).sum(axis=0) / max(len(y) - len(sizes), 1)
+    between = (sizes[:, None] * (means - y.mean(axis=0)) ** 2).sum(axis=0) / max(len(sizes) - 1, 1)
+    size = (sizes**2).sum() / sizes.sum()
+    alike = (between - within) / np.maximum(between + (size - 1) * within, 1e-12)
+    return np.asarray(1 + (size - 1) * np.clip(alike, 0, 1))
 
 
 def cross_fitted(codes: Array, y: Array, folds: Array, *, ahead: bool = False) -> Array:
@@ -192,7 +200,7 @@ def cross_fitted(codes: Array, y: Array, folds: Array, *, ahead: bool = False) -
 def overlap(view: View) -> float:
     """Return the effective share of the training rows whose values occur in the test set."""
     weights = _shift(view, np.ones(len(view.test), dtype=bool))
-    return 1.0 if weights is None else float(weights.sum() ** 2 / (weights**2).sum() / len(weights))
+    return float(weights.sum() ** 2 / (weights**2).sum() / len(weights))
 
 
 def outputs(dataset: Dataset) -> tuple[Array, Array]:
@@ -232,13 +240,13 @@ def _shift_of_target(ours: Array, theirs: Array) -> Array:
     return weights
 
 
-def _shift(view: View, rows: Array) -> Array | None:
+def _shift(view: View, rows: Array) -> Array:
     """Return training row weights that give codes the same frequencies as in the test set.
 
-    None if nearly all test rows have the same value: the column is then unknown there, which is not drift.
+    They are equal if nearly all test rows have the same value: the column is then unknown there, which is not drift.
     """
     if view.flat:
-        return None
+        return np.ones(len(view.train))
     ours = np.bincount(view.train, minlength=view.count + 1)[: view.count].astype(float)
     theirs = np.bincount(view.test[rows], minlength=view.count + 1)[: view.count].astype(float)
     ratio = ((theirs + 0.5) / (theirs.sum() + 0.5 * view.count)) / ((ours + 0.5) / (ours.sum() + 0.5 * view.count))

@@ -14,7 +14,8 @@ _LOCK = threading.RLock()
 def one_thread() -> Iterator[None]:
     """Limit linear algebra to one thread in a context that only one thread of the process can enter at a time."""
     import scipy.linalg  # noqa: F401 - the limit applies only to libraries that are already loaded
+    import sklearn
     from threadpoolctl import threadpool_limits
 
-    with _LOCK, threadpool_limits(1):
+    with _LOCK, threadpool_limits(1), sklearn.config_context(skip_parameter_validation=True):
         yield

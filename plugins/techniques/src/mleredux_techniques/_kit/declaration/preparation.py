@@ -80,8 +80,14 @@ def prepare(raw: Path, public: Path, private: Path, *, base: Task, technique: Te
         (public / name).parent.mkdir(exist_ok=True)
         (public / name).write_bytes(content)
     _write_question(dataset, source, public / QUESTION_FILE, technique.id)
-    (private / TRUTH_FILE).write_text(json.dumps(truth, indent=1) + "\n", encoding="utf-8")
+    steady = json.loads(json.dumps(truth), parse_float=_ten_digits)
+    (private / TRUTH_FILE).write_text(json.dumps(steady, indent=1) + "\n", encoding="utf-8")
     save(sampled(dataset), private)
+
+
+def _ten_digits(number: str) -> float:
+    """Return a JSON number with ten digits, since the last bits of sums depend on the version of NumPy."""
+    return float(f"{float(number):.10g}")
 
 
 def _decided(

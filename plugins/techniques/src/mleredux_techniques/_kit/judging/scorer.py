@@ -66,6 +66,7 @@ class Scorer:
     substitute: bool
     single: bool = False
     _texts: dict[tuple[str, ...], Any] = field(default_factory=dict, compare=False, repr=False)
+    _truths: dict[bytes, tuple[dict[str, Any], Table | None]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def asked(self) -> Form:
@@ -111,10 +112,15 @@ class Scorer:
             MlereduxError: The metric can't be computed.
         """
         wanted, options = self.task.submission.target_columns, self.task.metric.options
-        needed = [name for name in frame.columns if name in wanted or name in repr(options)]
-        true, submitted = self._true(truth), self._submitted(predicted)
+        text = repr(options)
+        needed = [name for name in frame.columns if name in wanted or name in text]
+        key = truth.tobytes()
+        if key not in self._truths:
+            true = self._true(truth)
+            self._truths[key] = true, self._read(true)
+        (true, theirs), submitted = self._truths[key], self._submitted(predicted)
         if self._grader.score_tables is not None and set(needed) <= {self.task.submission.id_columns[0], *true}:
-            mine, theirs = self._read(submitted), self._read(true)
+            mine = self._read(submitted)
             if mine is not None and theirs is not None:
                 return _value(self._grader.score_tables(mine, theirs, self.task, options))
         with tempfile.TemporaryDirectory(prefix="mleredux-scorer-") as folder:
@@ -134,7 +140,7 @@ class Scorer:
         import pandas as pd
 
         row, size = self.task.submission.id_columns[0], len(next(iter(columns.values())))
-        columns_read: dict[str, Any] = {row: np.arange(size, dtype=np.int64)}
+        columns_read = {row: pd.Series(np.arange(size, dtype=np.int64), copy=False)}
         for name, values in columns.items():
             if values.dtype.kind == "O":
                 codes, texts = pd.factorize(values)
@@ -144,12 +150,12 @@ class Scorer:
                 read = self._texts[key]
                 if len(read) != len(texts):
                     return None
-                columns_read[name] = read.take(codes)
+                columns_read[name] = pd.Series(read.take(codes), copy=False)
             elif values.dtype in (np.float64, np.int64):
-                columns_read[name] = values
+                columns_read[name] = pd.Series(values, copy=False)
             else:
                 return None
-        return Table(pd.DataFrame(columns_read))
+        return Table(columns_read)
 
     @cached_property
     def _grader(self) -> Grader:

@@ -51,7 +51,7 @@ def encoded(
         seed: Seed of the folds in TargetEncoder.
         most: Maximum number of columns.
     """
-    tables: Any = ours.to_frame(), theirs.to_frame()
+    tables: Any = [values.to_numpy(dtype=object)[:, None] for values in (ours, theirs)]
     tool: Any = None
     if isinstance(encoding, encoders.OneHotEncoder):
         options = {"min_frequency": encoding.min_frequency, "handle_unknown": "ignore", "sparse_output": False}
