@@ -8,6 +8,7 @@ import pytest
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
+from mleredux.errors import NotFound
 from mleredux_support.toy import TOY
 from mleredux_testing.toys import TOY_PLUGIN
 
@@ -70,3 +71,11 @@ def test_a_replay_that_is_refused_says_what_to_name_instead(toy: Any, words: tup
     ended = CliRunner().invoke(root, [*LOAD, "run", *words, "--replay", run.id, *folders])
     assert ended.exit_code == 2 and said in ended.output.replace("\n", " "), ended.output
     assert list(toy.store.ids()) == [run.id], "nothing was created"
+
+
+@pytest.mark.parametrize("option", ["--replay", "--resume"])
+def test_an_empty_name_of_a_run_is_never_taken_for_none(option: str, toy: Any) -> None:
+    folders = ("--runs-dir", str(toy.store.path), "--data-dir", str(toy.data.path))
+    ended = CliRunner().invoke(root, [*LOAD, "run", "toy", "--agent", "copy", option, "", *folders])
+    assert ended.exit_code in (1, 2) and isinstance(ended.exception, SystemExit | NotFound)
+    assert not list(toy.store.ids()), "nothing was created"

@@ -12,6 +12,7 @@ from mleredux.errors import MlereduxError, NotGranted
 from mleredux.models import Agent, Grants
 from mleredux.models.request import Arm, Request
 from mleredux.plugin.experiment import plan
+from mleredux.plugin.host import provide_secrets
 from mleredux_support.plans import plan_of
 
 NAMES = st.lists(st.sampled_from("abcde"), min_size=1, max_size=5)
@@ -89,3 +90,26 @@ def test_an_invalid_request_is_refused_in_one_sentence(fields: dict[str, Any], s
 def test_tools_at_paths_are_of_the_user_s_own_machine(toy: Any) -> None:
     with pytest.raises(NotGranted, match="is a path on another machine"):
         plan_of(toy.catalogue, "toy", "copy", sandbox="process", grants=Grants(tools=("./skill",)))
+
+
+@pytest.mark.parametrize("field", ["pass_env", "secrets", "grants"])
+def test_variables_that_are_not_set_are_refused_before_a_run_is_created(
+    toy: Any, field: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("B_TOKEN", "A_TOKEN", "SET_BY_AGENT"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PRESENT", "")
+    names = ("PRESENT", "B_TOKEN", "A_TOKEN", "SET_BY_AGENT", "MLEREDUX_RUNS_DIR")
+    agent = toy.catalogue.agent("copy").model_copy(update={"env": {"SET_BY_AGENT": "1"}})
+    grants = Grants(variables=names[:-1]) if field == "grants" else Grants()
+    if field != "grants":
+        agent = agent.model_copy(update={field: names})
+    monkeypatch.setattr(toy.catalogue, "agent", lambda *_: agent)
+    request = Request(tasks=("toy",), arms={"arm": Arm(agent="copy", sandbox="process", grants=grants)})
+    assert plan(request, toy.catalogue), "a server has its own secrets"
+    with pytest.raises(MlereduxError, match="needs variables that are not set: A_TOKEN, B_TOKEN") as refused:
+        plan(request, toy.catalogue, own_machine=True)
+    assert "export A_TOKEN=" in str(refused.value.hint)
+    with provide_secrets({"A_TOKEN": "x"}):
+        monkeypatch.setenv("B_TOKEN", "y")
+        assert plan(request, toy.catalogue, own_machine=True)

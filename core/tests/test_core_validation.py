@@ -241,3 +241,15 @@ def test_a_file_and_a_task_in_the_wrong_order_are_told(command: str, tmp_path: P
         ended = CliRunner().invoke(root, [command, "digits", file], prog_name="mleredux")
         assert ended.exit_code == 2
         assert f"The file comes first: `{shlex.join(('mleredux', command, file, 'digits'))}`." in ended.output
+
+
+@pytest.mark.parametrize("other", ["Y", " y", "y\t", "y\u00a0", "\u200by", '"y "', "ID"])
+def test_a_column_that_occurs_again_in_another_spelling_is_refused(
+    schema: SubmissionSchema, tmp_path: Path, other: str
+) -> None:
+    wide = schema.model_copy(update={"extra_columns": True})
+    for name, valid in ((other, False), ("another", True)):
+        rows = "".join(f"{row},0.5\n" for row in ROWS)
+        (tmp_path / "submission.csv").write_text(f"{HEADER.strip()},{name}\n{rows}")
+        verdict = validate(wide, tmp_path / "submission.csv")
+        assert verdict.valid is valid and ("keep one of them" in verdict.message) is not valid, verdict

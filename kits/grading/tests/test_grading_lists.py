@@ -97,3 +97,16 @@ def test_a_file_that_does_not_exist_is_named(toy: Any, tmp_path: Path, name: str
         "competition_reports"
     ]
     assert (report["message"], report["submission_exists"]) == (f"{tmp_path / name} does not exist.", False)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    "path", [b"a\\u0000b", b"\\ud800", b"\xe9.csv", b"\xff", "a\u2028b\x85c".encode(), b"", b"x" * 5000]
+)
+def test_no_path_costs_another_line(toy: Any, tmp_path: Path, path: bytes, end: str) -> None:
+    _, _, good = toy.copy_of_sample("toy", tmp_path)
+    paths = [bytes(good), path, bytes(good)]
+    text = [b'{"competition_id": "toy", "submission_path": "%s"}' % each for each in paths]
+    (tmp_path / "listed.jsonl").write_bytes(end.encode().join([b"", *text, b"  ", b""]))
+    report, _ = grade_jsonl(tmp_path / "listed.jsonl", data_dir=toy.data.path)
+    assert [one["valid_submission"] for one in report["competition_reports"]] == [True, False, True]

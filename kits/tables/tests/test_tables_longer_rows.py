@@ -52,3 +52,13 @@ def test_long_cells_and_many_columns_are_read() -> None:
     assert read_table(io.BytesIO(b'id,a\n1,"' + _CELL + b'"\n2,3\n')).columns == ("id", "a")
     names = ",".join(f"c{number}" for number in range(5_000))
     assert len(read_table(io.BytesIO(f"{names}\n{names}\n".encode())).columns) == 5_000
+
+
+@pytest.mark.parametrize("other", ["A", " a", "a ", "a\t", "a\u00a0", "\u200ba", "\ufeffa", '"a "', '" A"'])
+@pytest.mark.parametrize("order", ["id,a,{other}", "{other},id,a", "id,{other},a"])
+def test_a_column_that_occurs_again_in_another_spelling_is_refused(other: str, order: str) -> None:
+    table = read_table(io.BytesIO(f"x,{order.format(other=other)}\n1,2,3,4\n".encode()))
+    with pytest.raises(InvalidSubmission, match="keep one of them"):
+        table.require(["id", "a"])
+    table.require(["id", "a", table.columns[1 + order.split(",").index("{other}")]])
+    read_table(io.BytesIO(b"x,id,a,ab,a_,b a\n1,2,3,4,5,6\n")).require(["id", "a"])

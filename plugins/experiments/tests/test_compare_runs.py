@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,10 @@ from mleredux_experiments.analysis.analysis import analyse
 from mleredux_experiments.analysis.leaderboard import leaderboard
 from mleredux_experiments.figures.tables import analysis_tables, leaderboard_tables, markdown
 from mleredux_experiments.inference.comparison import compare
+from mleredux_experiments.pages.compare import lines
 from mleredux_experiments.results import uniformity
 from mleredux_experiments.results.measures import measure
+from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.sources import load, runs_below
 from mleredux_experiments.results.table import Results, Row, source
 from mleredux_experiments.sdk import analysed
@@ -201,3 +204,39 @@ def test_raw_scores_of_different_metrics_are_not_averaged(add_run: AddRun, tmp_p
     with pytest.raises(MlereduxError, match="2 different metrics can't be averaged"):
         leaderboard(results, ("score",), "score")
     assert compare(results.where(["task=a"]), "x", "y", "score").difference == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("name", ["run.json", "report.json", "events.jsonl"])
+@pytest.mark.parametrize("number", ["9" * 400, "-" + "9" * 400, "1e999", "NaN"])
+def test_numbers_that_no_float_holds_cost_their_run_and_no_more(
+    add_run: AddRun, tmp_path: Path, name: str, number: str
+) -> None:
+    damaged, _ = add_run("a", "x", 0, score=0.9) / name, add_run("a", "y", 0, score=0.8)
+    text = re.sub(r"(?<=: )-?[0-9.]+(?=[,\n}])", number, damaged.read_text())
+    assert text != damaged.read_text() or name != "run.json"
+    damaged.write_text(text)
+    assert "y" in {row.arm for row in load(tmp_path / "runs").rows}
+
+
+def test_a_report_of_another_run_is_left_out(add_run: AddRun, tmp_path: Path) -> None:
+    runs = [add_run("a", agent, 0, score=score) for agent, score in (("x", 0.9), ("y", 0.1))]
+    report = json.loads((runs[0] / "report.json").read_text())
+    (runs[1] / "report.json").write_text(json.dumps({**report, "run": runs[0].name}))
+    found = load(tmp_path / "runs")
+    assert [row.arm for row in found.rows] == ["x"] and runs[1].name in str(found.remarks())
+
+
+@pytest.mark.parametrize("lower", [False, True])
+def test_arms_are_listed_from_the_best_by_the_measure(add_run: AddRun, tmp_path: Path, lower: bool) -> None:
+    for seed in range(2):
+        for arm, score in (("a", 0.5), ("b", 0.9), ("c", 0.7)):
+            rank = 100 * (1 - score if lower else score)
+            add_run("t", arm, seed, score=score, graded={"is_lower_better": lower, "percentile": rank})
+    best = ["a", "c", "b"] if lower else ["b", "c", "a"]
+    for name in ("percentile", "score"):
+        found = analyse(load(tmp_path / "runs"), name)
+        listed = list(lines(found, task_scores(found.results.arms)))
+        assert [line.arm for line in listed] == best and [line.leads for line in listed] == [True, False, False]
+    tables = analysis_tables(analyse(load(tmp_path / "runs"), "percentile"))
+    [ranked] = [table for table in tables if "tasks like these" in table.title]
+    assert [row[0] for row in ranked.rows] == best

@@ -186,6 +186,8 @@ class Report(Model):
     submission_path: str
     """The path of the graded file."""
 
+    run: str | None = None
+    """The id of the run; None outside a run."""
     message: Annotated[str | None, Shown("message")] = None
     """One sentence about why there is no score."""
     note: Annotated[str | None, Shown("note", brief=True)] = None
@@ -219,6 +221,16 @@ class Report(Model):
             withheld = {name: value for name, value in earned.items() if value != _EARNED[name]}
             verdict, earned = verdict.model_copy(update={"withheld": withheld}), _EARNED
         return self.model_copy(update={**earned, "verdict": verdict})
+
+    def of_run(self, run: str) -> Report:
+        """Return the report of a run.
+
+        Raises:
+            ValueError: It is the report of another run.
+        """
+        if self.run not in (None, run):
+            raise ValueError(f"it is the report of run {self.run}")
+        return self
 
     def medal_of(self, score: float | None) -> str | None:
         """Return the medal for another score of the same run, using this report's thresholds and verdict."""

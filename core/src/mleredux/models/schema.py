@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -63,3 +64,21 @@ class Verdict(Model):
     """One fixed sentence, which may name columns and row numbers of the submission, but never values of the answers."""
     seconds: float = 0.0
     """CPU seconds spent on executing the submission, if it is a program."""
+
+
+def refuse_alike(header: Iterable[str], names: Collection[str]) -> None:
+    """Check that no other column is named like a required one but for case, spaces and invisible characters.
+
+    Raises:
+        InvalidSubmission: A column is, so it is not clear which of the two is the submission.
+    """
+    from mleredux.errors import InvalidSubmission
+
+    required = {_bare(name): name for name in names}
+    for column in header:
+        if (name := required.get(_bare(column), column)) != column and column not in names:
+            raise InvalidSubmission(f"The submission has the columns {name!r} and {column!r}; keep one of them.")
+
+
+def _bare(name: str) -> str:
+    return "".join(char for char in name.casefold() if char.isprintable() and char != " ")

@@ -64,9 +64,9 @@ def read_jsonl(path: Path, *, lenient: bool = False) -> list[Listed]:
         MlereduxError: The file can't be read, or a line is malformed.
     """
     with file_errors(MlereduxError, f"{path} can't be read"):
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        text = path.read_text(encoding="utf-8-sig", errors="replace" if lenient else "strict")
     listed = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip() or line.lstrip().startswith(("#", "//")):
             continue
         try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 from mleredux.errors import InvalidSubmission
+from mleredux.models.schema import refuse_alike
 from mleredux.plugin.files import open_regular
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ class Table:
             some = ", ".join(repr(name) for name in missing[:5]) + (", …" if len(missing) > 5 else "")
             noun = "column" if len(missing) == 1 else "columns"
             raise InvalidSubmission(f"The submission lacks the {noun} {some}; name the columns as the sample does.")
+        refuse_alike(self.columns, names)
 
 
 def read_table(source: Path | BinaryIO) -> Table:

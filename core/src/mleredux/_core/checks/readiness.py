@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -47,7 +46,6 @@ def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str |
     name = f"{agent} on {task}"
     try:
         [planned] = plan(Request.single(task, agent, sandbox=sandbox), catalogue, own_machine=True)
-        declared = catalogue.agent(planned.agent, planned.options)
         needs = catalogue.task(task).resources
     except MlereduxError as error:
         return [Diagnosis("agent", Finding(name, False, error.message, error.hint), required=True)]
@@ -56,10 +54,6 @@ def diagnose_pair(catalogue: Catalogue, task: str, agent: str, *, sandbox: str |
     [findings] = checked([chosen], lambda name: catalogue.sandbox(name).check())
     works = any(finding.ok for finding in findings)
     diagnoses += [Diagnosis("sandbox", finding, required=not works) for finding in findings]
-    lacking = [key for key in (*declared.secrets, *declared.pass_env) if key not in os.environ]
-    if lacking:
-        message = f"{agent} needs {', '.join(lacking)}, which {'is' if len(lacking) == 1 else 'are'} not set."
-        diagnoses.append(Diagnosis("keys", Finding("variables", False, message, f"`export {lacking[0]}=…`.")))
     diagnoses += [Diagnosis("keys", finding) for finding in catalogue.network_findings(planned)]
     limits = planned.limits
     for what, least, has in (("memory", needs.memory_mb, limits.memory_mb), ("gpus", needs.gpus, limits.gpus)):

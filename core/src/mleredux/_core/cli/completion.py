@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from glob import escape, glob
 
 import click
 from click import shell_completion as shells
@@ -25,11 +26,16 @@ _KINDS = {
     "executor": "executors",
     "experiment": "experiment",
     "FORMAT": "formats",
+    "options": "options",
     "sets": "sets",
     "technique": "techniques",
     "status": "status",
 }
 """What completes parameters with these names or placeholders; a placeholder takes precedence."""
+
+
+_PATHS = (".", "/", "~")
+"""How paths begin."""
 
 
 class _Name(click.types.StringParamType):
@@ -42,7 +48,7 @@ class _Name(click.types.StringParamType):
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[shells.CompletionItem]:
         """Return names that begin as typed, or request the shell's own completion of paths."""
-        if self.kind == "files" or (self.kind in ("agents", "runs") and incomplete.startswith((".", "/", "~"))):
+        if self.kind == "files" or (self.kind in ("agents", "runs") and incomplete.startswith(_PATHS)):
             return [shells.CompletionItem(incomplete, type="file")]
         names = sorted(set(self._names(ctx, incomplete)))
         return [shells.CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -57,6 +63,13 @@ class _Name(click.types.StringParamType):
             return ("all", *sets, *(f"{TECHNIQUES}@{task}" for task in tasks if typed.startswith(TECHNIQUES[0])))
         if self.kind == "status":
             return (*map(str, State), "interrupted")
+        if self.kind == "options":
+            installed = catalogue(ctx)
+            agents = installed.entries("agents").keys() & set(ctx.params.get("agents") or ())
+            return (f"{key}={value}" for name in agents for key, value in installed.agent(name).options.items())
+        scheme, colon, path = typed.partition(":")
+        if self.kind == "agents" and colon and path.startswith(_PATHS[:2]) and not path.startswith("//"):
+            return (f"{scheme}:{name}" for name in glob(f"{escape(path)}*"))  # noqa: PTH207 (keeps the path as typed)
         if self.kind not in ("runs", "arms", "experiment"):
             return catalogue(ctx).entries(self.kind)
         from mleredux._core.store import RunStore
@@ -82,7 +95,7 @@ def _task_names(installed: Catalogue, typed: str) -> Iterator[str]:
             yield from (f"{start if at else technique}@{row['id'].partition('@')[2]}" for row in derived)
     base = typed.rpartition("+")[0]
     if known := tasks.get(base.rpartition("@")[2]):
-        yield from (f"{base}+{variant}" for variant in ("dev", *known.ref.summary["variants"]))
+        yield from (f"{base}+{variant}" for variant in ("dev", "debug-200", *known.ref.summary["variants"]))
 
 
 class _Words(shells.ShellComplete):

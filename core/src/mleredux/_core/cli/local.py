@@ -116,7 +116,7 @@ class LocalBackend:
         data = DataStore(self._data_dir)
         how: dict[str, Any] = {"jobs": request.jobs, "base_image": request.base_image, "smoke": not request.watch}
         pipeline = self._pipeline(data, request.executor, request.store, **how)
-        plans = self._repeated(request) if request.replay else self._plan(request.runs)
+        plans = self._repeated(request) if request.replay is not None else self._plan(request.runs)
         plans = failed_last(plans, self.store.rows()) if request.last_failed else plans
         plans = self._applicable(request.runs, data, plans)
         self._have_data(request, data, plans)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from mleredux.models.units import megabytes, seconds
 
@@ -234,6 +235,10 @@ class Pair(click.ParamType[str]):
         click.Choice(self.names()).convert(name, param, ctx)
         self.kind.convert(rest, param, ctx)
         return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Return the names allowed, each with the value 1."""
+        return [CompletionItem(f"{name}=1") for name in self.names() if name.startswith(incomplete)]
 
 
 def check_values(command: click.Command) -> None:

@@ -14,7 +14,9 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from mleredux._core.loans import caller_variables
 from mleredux._core.plugins.capabilities import all_of
+from mleredux._core.sandboxes.egress import Rule
 from mleredux._core.sandboxes.tools import is_path
 from mleredux._core.sandboxes.variables import is_foreign, is_protected
 from mleredux.errors import MlereduxError, NotGranted
@@ -67,6 +69,18 @@ def check_grants(
         )
 
 
+def check_variables(agent: Agent, names: Iterable[str], protected: Iterable[str]) -> None:
+    """Check that the caller's environment has the variables of an agent, except protected ones, which it never gets.
+
+    Raises:
+        MlereduxError: Some variables are not set; the message names them.
+    """
+    unknown = {*names} - {*agent.env, *caller_variables()}
+    if lacking := sorted(name for name in unknown if not is_protected(name, protected)):
+        message = f"Agent {agent.id} needs variables that are not set: {', '.join(lacking)}."
+        raise MlereduxError(message, hint=f"Set them, e.g. `export {lacking[0]}=…`.")
+
+
 def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: str) -> None:
     """Check that an agent can use its tools.
 
@@ -82,13 +96,10 @@ def check_tools(agent: Agent, tools: Iterable[Tool], grants: Grants, network: st
             )
         if tool.url is None or network == "open":
             continue
-        from mleredux._core.sandboxes.egress import Rule
-
         parts = urlsplit(tool.url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         if not any(Rule.read(granted).allows(parts.hostname or "", port) for granted in grants.hosts):
-            usual = port in (80, 443)
-            host = f"{parts.hostname}" if usual else f"{parts.hostname}:{port}"
+            host = f"{parts.hostname}" if port in (80, 443) else f"{parts.hostname}:{port}"
             raise NotGranted(f"{tool.id} uses {host}, which was not granted.", hint=f"Add `--allow-host {host}`.")
 
 
@@ -119,8 +130,7 @@ def missing_grants(
 
 def with_all(agent: Agent, grants: Grants, protected: Iterable[str]) -> Grants:
     """Return the grants extended by everything else that an agent requests, except protected variables."""
-    requests = requests_of(agent)
-    both = merge_grants(grants, requests)
+    both = merge_grants(grants, requests_of(agent))
     variables = tuple(name for name in both.variables if not is_protected(name, protected))
     return both.model_copy(update={"variables": variables})
 
@@ -173,24 +183,16 @@ def read_grants(**fields: Iterable[str]) -> Grants:
         raise MlereduxError(f"{first_problem(error).message}.", hint="See `mleredux run --help`.") from None
 
 
-def _covers(granted: Iterable[str], name: str) -> bool:
-    """Return whether granted hosts, perhaps with an address, cover the requested ones."""
-    from mleredux._core.sandboxes.egress import Rule
-
-    wanted = Rule.read(name)
+def _covers(granted: Collection[str], name: str, *, on_all_ports: bool = False) -> bool:
+    """Return whether granted hosts, perhaps with an address, cover the requested ones on any or all of their ports."""
+    wanted, enough = Rule.read(name), all if on_all_ports else any
     ports = (wanted.port,) if wanted.port else (80, 443)
-    return any(host == name or any(Rule.read(host).allows(wanted.host, port) for port in ports) for host in granted)
+    rules = map(Rule.read, granted)
+    return name in granted or any(enough(rule.allows(wanted.host, port) for port in ports) for rule in rules)
 
 
-def _reaches(allowed: Iterable[str], name: str) -> bool:
-    """Return whether a host is allowed on all its ports."""
-    from mleredux._core.sandboxes.egress import Rule
-
-    wanted = Rule.read(name)
-    ports = (wanted.port,) if wanted.port else (80, 443)
-    if name in allowed or wanted.address is not None:
-        return name in allowed
-    return any(all(Rule.read(host).allows(wanted.host, port) for port in ports) for host in allowed)
+def _reaches(allowed: Collection[str], name: str) -> bool:
+    return name in allowed or (Rule.read(name).address is None and _covers(allowed, name, on_all_ports=True))
 
 
 def _named(patterns: Iterable[str], name: str) -> bool:

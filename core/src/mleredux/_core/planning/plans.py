@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mleredux._core.planning.grants import check_grants, check_tools, requests_of
+from mleredux._core.planning.grants import check_grants, check_tools, check_variables, requests_of
 from mleredux._core.planning.names import agent_reference, check_metric, imported, resolved
 from mleredux._core.plugins import Catalogue
 from mleredux._core.plugins.calls import PRESET, without_preset
@@ -142,7 +142,10 @@ class _Planner:
         elif paths := [name for name in grants.tools if is_path(name)]:
             raise NotGranted(f"{paths[0]} is a path on another machine.", hint="Use tools that are installed there.")
         variables = (*grants.variables, *requests_of(agent).variables)
-        check_grants(agent, grants, arm.network, protected_variables(self._catalogue) if variables else ())
+        protected = protected_variables(self._catalogue) if variables else ()
+        check_grants(agent, grants, arm.network, protected)
+        if self._own_machine:
+            check_variables(agent, variables, protected)
         if arm.network is None and not is_foreign(agent):
             grants = grants.model_copy(update={"hosts": tuple(dict.fromkeys((*agent.hosts, *grants.hosts)))})
         check_tools(agent, find_tools(self._catalogue, grants.tools), grants, network)

@@ -24,17 +24,14 @@ def select_names(names: Iterable[str], expression: str) -> tuple[str, ...]:
     words, known = re.findall(r"[()]|[^\s()]+", expression), list(names)
     code = " ".join(_OPERATORS.get(word, f"w{at}") for at, word in enumerate(words))
     try:  # the code has no names except those words
-        matching = tuple(name for name in known if eval(code, _values(words, name)))
+        truths = ({f"w{at}": word.lower() in name.lower() for at, word in enumerate(words)} for name in known)
+        matching = tuple(name for name, truth in zip(known, truths, strict=True) if eval(code, truth))
     except (SyntaxError, TypeError, RecursionError, MemoryError):
         hint = "Combine parts of names with `and`, `or`, `not` and parentheses."
         raise WrongUsage(f"The expression {expression!r} can't be parsed.", hint=hint) from None
     if not matching:
         raise MlereduxError(f"No task matches {expression!r}.", hint=f"The tasks are: {', '.join(known)}.")
     return matching
-
-
-def _values(words: Sequence[str], name: str) -> dict[str, Any]:
-    return {f"w{at}": word.lower() in name.lower() for at, word in enumerate(words)}
 
 
 def failed_last(plans: Sequence[RunPlan], rows: Sequence[dict[str, Any]]) -> list[RunPlan]:

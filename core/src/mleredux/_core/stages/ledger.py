@@ -83,13 +83,11 @@ def exposures(run: Run, private: Path, submission: str = "submission.csv", *, is
             equal the answers.
         isolated: Whether the sandbox hid the answers from the agent; if so, perfection alone proves nothing.
     """
+    wanted, evidence = b"", list[Evidence]()
     try:
         wanted = canary(run.spec.task).encode()
     except MlereduxError as error:  # without a salt there is no canary; everything else is still checked
-        wanted = b""
-        evidence = [Evidence(kind="canary", level="suspicious", why=f"The search for the canary failed: {error}")]
-    else:
-        evidence = []
+        evidence += [Evidence(kind="canary", level="suspicious", why=f"The search for the canary failed: {error}")]
     files = list(_agent_files(run))
     secret = private_files(private, {size for _, _, size in files})
     for shown, path, size in files:

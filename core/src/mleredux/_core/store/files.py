@@ -62,7 +62,7 @@ def open_regular(path: str | bytes | Path, folder: int | None = None) -> Buffere
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last for NUL and surrogates in the path
         raise FileNotFoundError("does not exist") from None
     except OSError as error:
         if error.errno == errno.ELOOP:

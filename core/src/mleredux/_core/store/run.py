@@ -231,7 +231,7 @@ class Run:
     @property
     def report(self) -> Report | None:
         """The report, once the run is graded."""
-        return self._read("report.json", Report.model_validate)
+        return self._read("report.json", lambda content: Report.model_validate(content).of_run(self.id))
 
     @property
     def score(self) -> float | None:
@@ -246,6 +246,7 @@ class Run:
     def write_report(self, report: Report) -> None:
         """Store the report with its verdict; the medals of all versions of the submission are updated to match."""
         self.log.check()
+        report = report.model_copy(update={"run": self.id})
         write_atomically(self.path / "report.json", report.model_dump_json(indent=1) + "\n")
         if scores := self.scores:
             self.write_scores([score.model_copy(update={"medal": report.medal_of(score.score)}) for score in scores])

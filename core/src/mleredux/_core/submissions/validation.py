@@ -18,6 +18,7 @@ from mleredux._core.submissions.files import MAX_BYTES, open_below, open_regular
 from mleredux.errors import InvalidSubmission, NotFound
 from mleredux.models import Column, FormInput, Grader, SubmissionSchema, Task, Verdict
 from mleredux.models.formats import counted
+from mleredux.models.schema import refuse_alike
 
 MAX_ROW = 1 << 24
 CHECK_SECONDS = 120.0
@@ -29,7 +30,7 @@ _BOOLEAN = frozenset({"true", "false", "0", "1", "0.0", "1.0"})
 _MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "<na>", "#n/a"})
 
 
-class _Malformed(Exception):
+class _Malformed(InvalidSubmission):
     """Carries an error message."""
 
     seconds = 0.0
@@ -73,10 +74,8 @@ def _verdict(schema: SubmissionSchema, opener: Callable[[], BinaryIO], task: Tas
                 check(schema, file, task)
     except OSError as error:
         return Verdict(valid=False, message=f"{schema.file} {error.strerror or error}.")
-    except _Malformed as error:
-        return Verdict(valid=False, message=str(error), seconds=error.seconds)
     except InvalidSubmission as error:
-        return Verdict(valid=False, message=str(error))
+        return Verdict(valid=False, message=str(error), seconds=getattr(error, "seconds", 0.0))
     return Verdict(valid=True, message=f"{schema.file} is well-formed.", seconds=spent)
 
 
@@ -151,13 +150,6 @@ def check(schema: SubmissionSchema, file: BinaryIO, task: Task | None = None) ->
     if grader is not None and grader.check is not None and schema.reference is not None and task is not None:
         grader.check(FormInput(file, schema.reference, task))
         return
-    try:
-        _check(schema, file, _expected_ids(schema))
-    except _Malformed as error:
-        raise InvalidSubmission(str(error)) from None
-
-
-def _check(schema: SubmissionSchema, file: BinaryIO, expected: Mapping[tuple[str, ...], int] | None) -> None:
     start = file.read(4096)
     file.seek(0)
     if not start.strip():
@@ -171,7 +163,7 @@ def _check(schema: SubmissionSchema, file: BinaryIO, expected: Mapping[tuple[str
     csv.field_size_limit(MAX_ROW)
     lines = _Lines(io.TextIOWrapper(file, encoding="utf-8-sig", newline=""), schema.file)
     try:
-        _check_table(schema, lines.rows(), expected)
+        _check_table(schema, lines.rows(), _expected_ids(schema))
     except UnicodeDecodeError:
         raise _Malformed(f"{schema.file} is not UTF-8 text.") from None
     except csv.Error as error:
@@ -211,6 +203,7 @@ def _check_table(
         raise _Malformed(f"Missing columns: {_some(missing)}; expected columns: {_some(names)}.")
     if len(set(header)) != len(header):
         raise _Malformed("A column name occurs twice.")
+    refuse_alike(header, names)
     extra = [name for name in header if name not in names]
     if extra and not schema.extra_columns:
         raise _Malformed(f"Unexpected columns: {_some(extra)}.")
@@ -252,22 +245,16 @@ def _cells_are_fine(block: list[list[str]], width: int, positions: list[tuple[Co
     """
     if any(len(row) != width for row in block):
         return False
-    for column, position in positions:
-        cells = [row[position] for row in block]
-        if column.type == "boolean":
-            fine = _BOOLEAN.issuperset(cell.strip().lower() for cell in cells)
-        elif column.type == "string":
-            fine = True
-        elif column.role == "id":
-            fine = _MISSING.isdisjoint(cell.strip().lower() for cell in cells)
-        else:
-            fine = _are_numbers(cells, whole=column.type == "integer")
-        if not fine:
-            return False
-    return True
+    return all(_is_fine(column, [row[position] for row in block]) for column, position in positions)
 
 
-def _are_numbers(cells: list[str], *, whole: bool) -> bool:
+def _is_fine(column: Column, cells: list[str]) -> bool:
+    if column.type == "boolean":
+        return _BOOLEAN.issuperset(cell.strip().lower() for cell in cells)
+    if column.type == "string":
+        return True
+    if column.role == "id":
+        return _MISSING.isdisjoint(cell.strip().lower() for cell in cells)
     together = "".join(cells)
     if "_" in together or not together.isascii():
         return False
@@ -275,7 +262,7 @@ def _are_numbers(cells: list[str], *, whole: bool) -> bool:
         values = list(map(float, cells))
     except ValueError:
         return False
-    return all(map(math.isfinite, values)) and (not whole or all(value.is_integer() for value in values))
+    return all(map(math.isfinite, values)) and (column.type != "integer" or all(map(float.is_integer, values)))
 
 
 def _check_cell(column: Column, cell: str, number: int) -> None:
@@ -317,11 +304,7 @@ def _expected_ids(schema: SubmissionSchema) -> Counter[tuple[str, ...]] | None:
 
 def _key(cells: Iterable[str]) -> tuple[str, ...]:
     """Return an id in normalized form: `7`, `7.0` and ` 7` are the same."""
-    return tuple(_plain(cell.strip()) for cell in cells)
-
-
-def _plain(cell: str) -> str:
-    return cell[:-2] if cell.endswith(".0") and cell[:-2].isdigit() else cell
+    return tuple(cell[:-2] if cell.endswith(".0") and cell[:-2].isdigit() else cell for cell in map(str.strip, cells))
 
 
 def _some(names: list[str]) -> str:

@@ -278,6 +278,7 @@ def analysis_tables(analysis: Analysis) -> list[Table]:
             intervals.append((arm.name, mean.mean, mean.low, mean.high, *sizes))
     heads = ("arm", "mean", "low", "high", "SE by task", "SE by source", "tasks", "runs", *_BOUNDS)
     optional = ("SE by source", "SE by task", "runs", "tasks")
+    intervals.sort(key=lambda row: row[1] if measure(analysis.measure).lower else -row[1])
     caption = f"{title.capitalize()}, tasks like these: {level(analysis.alpha)} interval"
     tables.append(_without_bounds(Table(caption, heads, tuple(intervals), optional)))
     for kind in ("splits", "categories"):

@@ -85,10 +85,10 @@ def compare(visit: Visit) -> dict[str, Any]:
         visit.rows(len(chosen), id=chosen)  # reads them at once
         paths = [visit.open(run).path for run in chosen]
     elif record is not None:
-        paths = readable(visit, visit.rows(MOST_RUNS, "", **wanted))
+        paths = list(readable(visit, visit.rows(MOST_RUNS, "", **wanted)))
     elif wanted or visit.text("q") or visit.text("all"):
         rows = list(visit.rows(MOST_FILTERED + 1, visit.text("q")[:500], **wanted))
-        paths = readable(visit, rows[:MOST_FILTERED])
+        paths = list(readable(visit, rows[:MOST_FILTERED]))
         left = f"Only the newest {MOST_FILTERED} of these runs are compared." if len(rows) > MOST_FILTERED else ""
     else:
         raise MlereduxError("No runs are selected.", hint="Select runs of two agents in the list of runs.")
@@ -114,11 +114,11 @@ def compare(visit: Visit) -> dict[str, Any]:
 
 
 def lines(analysis: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
-    """Yield the arms, in the order of the analysis."""
+    """Yield the arms, the best by the measure first; those without it follow in the order of the analysis."""
     differing = differing_limits(analysis.results)
-    leader = _leader(analysis, scores)
-    for arm, rows in analysis.results.arms.items():
-        estimates = analysis.arm(arm).estimates
+    ranked = _ranked(analysis, scores)
+    for arm in dict.fromkeys((*ranked, *analysis.results.arms)):
+        rows, estimates = analysis.results.arms[arm], analysis.arm(arm).estimates
         rank, medals = estimates.get("percentile"), estimates.get("any_medal")
         limits = [f"{key.removeprefix('limits.')} {limit_text(key, own[arm])}" for key, own in differing.items()]
         own = [cell for task in scores for cell in task.arms if cell.arm == arm]
@@ -129,19 +129,28 @@ def lines(analysis: Analysis, scores: Sequence[TaskScores]) -> Iterator[Line]:
             percentile=f"{rank.mean:.1f}" if rank else "–",
             medals=f"{medals.mean:.0f}" if medals else "–",
             limits=", ".join(limits),
-            leads=arm == leader,
+            leads=arm == _leader(analysis, scores, ranked),
         )
 
 
-def _leader(analysis: Analysis, scores: Sequence[TaskScores]) -> str | None:
-    """Return the arm with the best mean by the measure; None if several are equally good."""
+def _ranked(analysis: Analysis, scores: Sequence[TaskScores]) -> dict[str, float]:
+    """Return the means of arms by the measure, the best first, with the sign that makes smaller values better.
+
+    Scores, which are not averaged over tasks, are ranked if there is only one task.
+    """
     what = measure(analysis.measure)
-    if not what.averaged:
+    lower, means = what.lower, {arm.name: own.mean for arm in analysis.arms if (own := arm.estimates.get(what.name))}
+    if not what.averaged and len(scores) == 1:
+        lower, means = scores[0].lower_is_better, {own.arm: own.mean for own in scores[0].arms if own.mean is not None}
+    return dict(sorted(((arm, mean if lower else -mean) for arm, mean in means.items()), key=lambda pair: pair[1]))
+
+
+def _leader(analysis: Analysis, scores: Sequence[TaskScores], ranked: Mapping[str, float]) -> str | None:
+    """Return the arm with the best mean by the measure; None if several are equally good."""
+    if not measure(analysis.measure).averaged:
         return scores[0].better if len(scores) == 1 else None
-    sign = 1 if what.lower else -1
-    means = sorted((sign * own.mean, arm.name) for arm in analysis.arms if (own := arm.estimates.get(analysis.measure)))
-    tied = len(means) > 1 and math.isclose(means[0][0], means[1][0], rel_tol=1e-12)
-    return means[0][1] if means and not tied else None
+    best = list(ranked.values())[:2]
+    return None if len(best) > 1 and math.isclose(*best, rel_tol=1e-12) else next(iter(ranked), None)
 
 
 def shown(analysis: Analysis, whole: bool = True) -> dict[str, Any]:
@@ -157,23 +166,20 @@ def shown(analysis: Analysis, whole: bool = True) -> dict[str, Any]:
 
 def pairs(analysis: Analysis) -> Iterator[Pair]:
     """Yield the runs by task and seed."""
-    arms = [item.name for item in analysis.arms]
     cells: dict[tuple[str, int], dict[str, Row]] = {}
     for row in analysis.results.rows:
         cells.setdefault((row.task, row.seed), {}).setdefault(row.arm, row)
     for (task, seed), by_arm in sorted(cells.items()):
-        runs = tuple(by_arm.get(arm) for arm in arms)
+        runs = tuple(by_arm.get(arm.name) for arm in analysis.arms)
         medals = {bool(run.medal) for run in runs if run is not None and run.counts}
         yield Pair(task, seed, runs, len(medals) > 1)
 
 
-def readable(visit: Visit, rows: Iterable[Mapping[str, Any]]) -> list[Path]:
-    """Return the directories of runs, except those that cannot be read yet."""
-    paths = []
+def readable(visit: Visit, rows: Iterable[Mapping[str, Any]]) -> Iterator[Path]:
+    """Yield the directories of runs, except those that cannot be read yet."""
     for row in rows:
         with suppress(MlereduxError):
-            paths.append(visit.open(row["id"]).path)
-    return paths
+            yield visit.open(row["id"]).path
 
 
 def record_of(visit: Visit, name: str) -> Record | None:
@@ -197,7 +203,7 @@ def record_from(stored: StoredExperiment) -> Record:
 
 
 def analysis_of(
-    folders: Sequence[Path], record: Record | None, chosen: str | None = None, whole: bool = True
+    folders: Iterable[Path], record: Record | None, chosen: str | None = None, whole: bool = True
 ) -> Analysis:
     """Analyze runs; the analysis is cached until their files change.
 
@@ -213,7 +219,7 @@ def analysis_of(
         return _analysis(stamps_of(folders), plan, changes, chosen, whole)
 
 
-def stamps_of(folders: Sequence[Path]) -> Stamps:
+def stamps_of(folders: Iterable[Path]) -> Stamps:
     """Return the folders of runs, each with a stamp that changes when the run does."""
     return tuple((path, *(_stamp(path / name) for name in _STAMPED)) for path in sorted(folders))
 
@@ -238,15 +244,12 @@ def _pictures(analysis: Analysis) -> list[Shown]:
     """Return the plots of an analysis; those of the latest analyses are cached."""
     with _lock:  # Matplotlib's settings are global
         if id(analysis) not in _drawn:
-            drawn = [Shown(plot.question, plot.answer, _image(plot.svg())) for plot in pictures(analysis)]
+            images = ((plot, base64.b64encode(plot.svg().encode()).decode()) for plot in pictures(analysis))
+            drawn = [Shown(own.question, own.answer, f"data:image/svg+xml;base64,{data}") for own, data in images]
             _drawn[id(analysis)] = analysis, drawn
             if len(_drawn) > _KEPT:
                 del _drawn[next(iter(_drawn))]
         return _drawn[id(analysis)][1]
-
-
-def _image(svg: str) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -36,7 +36,7 @@ class Standing(NamedTuple):
 
 def agents(visit: Visit, task: Task) -> dict[str, Any] | None:
     """Return the agents with runs on the task, the best first."""
-    records = readable(visit, visit.rows(_MOST_RUNS, task=[task.id]))
+    records = list(readable(visit, visit.rows(_MOST_RUNS, task=[task.id])))
     if not records:
         return None
     results = results_of(stamps_of(records))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
+import sys
 import threading
 import tomllib
 from collections import Counter
@@ -24,7 +24,7 @@ from mleredux.plugin.command import current
 from mleredux_experiments.results.rollouts import content, read_rollout, with_rollout
 from mleredux_experiments.results.table import MEDALS, UNTRUSTED, Facts, Left, Results, Row, Version
 
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError)
+UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 """Exceptions raised when a damaged run is read."""
 _MANY = 2_000
 """The minimum number of runs for which starting a second process to read them is worthwhile."""
@@ -156,7 +156,7 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     record = _object(place + "run.json")
     ending = _ending(place + "events.jsonl")
     try:
-        report = read(Report, _object(place + "report.json")).model_dump()
+        report = read(Report, _object(place + "report.json")).of_run(record["spec"]["id"]).model_dump()
     except FileNotFoundError:
         if ending.status == "done":
             raise
@@ -248,7 +248,7 @@ def _tool(name: str, digest: str, spec: Mapping[str, Any]) -> str:
 
 
 def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    return float(value) if isinstance(value, int | float) and abs(value) <= sys.float_info.max else None
 
 
 class Ending(NamedTuple):

@@ -71,9 +71,7 @@ def command(ctx: click.Context, /, agents: tuple[str, ...], sandbox: str | None,
         click.echo(f"  {click.style(mark, fg=colour)} {finding.name}: {safe(finding.message)}")
         if not finding.ok and finding.remedy:
             click.echo(f"    → {safe(finding.remedy)}")
-    warnings = sum(diagnosis.level == "warning" for diagnosis in diagnoses)
-    errors = sum(diagnosis.level == "error" for diagnosis in diagnoses)
-    able = "can" if works else "cannot"
+    counts = [counted(sum(item.level == level for item in diagnoses), level) for level in ("error", "warning")]
     what = f"{', '.join(agents) or 'agents'}{' on these tasks' if chosen else ''}{' with GPUs' if gpu else ''}"
-    click.echo(f"\nThis machine {able} run {what}: {counted(errors, 'error')}, {counted(warnings, 'warning')}.")
+    click.echo(f"\nThis machine {'can' if works else 'cannot'} run {what}: {', '.join(counts)}.")
     ctx.exit(0 if works else 3)

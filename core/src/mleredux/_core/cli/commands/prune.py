@@ -29,29 +29,25 @@ def command(ctx: click.Context, unused_since: datetime, dry_run: bool, as_json: 
 
     They are built again when an agent needs them. Runs, data and base images are kept.
     """
-    from mleredux._core.disuse import remove
-    from mleredux._core.disuse import unused_since as find
+    from mleredux._core import disuse
     from mleredux._core.planning.plans import problem_of
 
     plugins = catalogue(ctx)
     known = plugins.entries("sandboxes")
-    unused = find(unused_since.timestamp())
+    unused = disuse.unused_since(unused_since.timestamp())
     broken = {item.sandbox for item in unused if item.sandbox not in known or problem_of(plugins, item.sandbox)}
     kept = [item for item in unused if item.sandbox in broken]
     unused = [item for item in unused if item.sandbox not in broken]
     if not dry_run:
         for item in unused:
-            remove(plugins, item)
+            disuse.remove(plugins, item)
     rows = [asdict(item) | {"last_used": datetime.fromtimestamp(item.last_used, UTC).isoformat()} for item in unused]
     if as_json:
         print_json({"dry_run": dry_run, "removed": rows})
         return
     if rows:
-        print_table(
-            [row | {"last_used": row["last_used"][:10]} for row in rows],
-            ("sandbox", "name", "last_used"),
-            give_way=("name",),
-        )
+        shown = [row | {"last_used": row["last_used"][:10]} for row in rows]
+        print_table(shown, ("sandbox", "name", "last_used"), give_way=("name",))
     what = "image or environment" if len(rows) == 1 else "images and environments"
     click.echo(f"{'Would remove' if dry_run else 'Removed'} {len(rows)} {what}.")
     if kept:

@@ -113,7 +113,7 @@ def command(ctx: click.Context, /, **parameters: Any) -> None:
     if parameters["watch"] and (parameters["as_json"] or parameters["resume"]):
         raise click.UsageError("--watch shows runs until Ctrl-C; it excludes --json and --resume.")
     there = backend(ctx, runs_dir=parameters["runs_dir"], data_dir=parameters["data_dir"])
-    if parameters["resume"]:
+    if parameters["resume"] is not None:
         if parameters["tasks"] or parameters["sets"]:
             raise click.UsageError("--resume continues one run; omit the tasks.")
         how = (parameters[name] for name in ("resume", "base_image", "executor", "store"))
@@ -165,7 +165,7 @@ def _request(ctx: click.Context, parameters: dict[str, Any]) -> RunRequest:
             **{name: parameters[name] for name in _ARM},
             limits={
                 **{name: parameters[name] for name in _LIMITS if parameters[name] is not None},
-                **({"retries": read_labels(parameters["retries"], "--retry")} if parameters["retries"] else {}),
+                **({"retries": read_labels(parameters["retries"])} if parameters["retries"] else {}),
             },
             options=read_options(parameters["options"]),
             grants=granted(**{name: parameters[name] for name in OPTIONS}),
@@ -225,7 +225,7 @@ def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
 
     options: dict[str, Any] = {}
     for pair in pairs:
-        key, value = _split(pair, option="--option")
+        key, _, value = pair.partition("=")
         try:
             options[key] = read_json(value)
         except FieldTwice as error:
@@ -235,13 +235,6 @@ def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
     return options
 
 
-def read_labels(pairs: tuple[str, ...], option: str = "--label") -> dict[str, str]:
+def read_labels(pairs: tuple[str, ...]) -> dict[str, str]:
     """Parse `key=value` pairs."""
-    return dict(_split(pair, option=option) for pair in pairs)
-
-
-def _split(pair: str, *, option: str) -> tuple[str, str]:
-    key, equals, value = pair.partition("=")
-    if not equals or not key:
-        raise click.BadParameter(f"{pair!r} is not of the form KEY=VALUE.", param_hint=option)
-    return key, value
+    return {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}

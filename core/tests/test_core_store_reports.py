@@ -1,0 +1,41 @@
+"""The report of a run names it, so that no other run has its result."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mleredux._core.store import RunStore
+from mleredux.errors import MlereduxError
+from mleredux.models import Limits, Report, RunPlan
+
+PLAN = RunPlan(task="toy", agent="copy", sandbox="process", seed=0, limits=Limits())
+NOWHERE = "/nowhere"
+
+
+def test_a_report_of_another_run_is_never_the_result_of_this_one(tmp_path: Path) -> None:
+    store = RunStore(tmp_path)
+    run, other = store.create(PLAN, NOWHERE), store.create(PLAN, NOWHERE)
+    facts: dict[str, Any] = {
+        "submission_exists": True,
+        "valid_submission": True,
+        "is_lower_better": False,
+        "submission_path": "x.csv",
+    }
+    graded = Report(
+        competition_id="toy", score=1.0, created_at=datetime.now(UTC), task_version="1", metric="m", **facts
+    )
+    run.write_report(graded)
+    shutil.copyfile(run.path / "report.json", other.path / "report.json")
+    assert run.report == graded.model_copy(update={"run": run.id})
+    with pytest.raises(MlereduxError, match=r"report\.json is damaged"):
+        assert store.get(other.id).report
+    store.rebuild()
+    assert {row["id"]: row["score"] for row in store.rows()} == {run.id: 1.0, other.id: None}
+    old = json.loads((run.path / "report.json").read_text())
+    (other.path / "report.json").write_text(json.dumps({key: value for key, value in old.items() if key != "run"}))
+    assert other.score == 1.0, "reports of earlier versions name no run"
