@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import os
+import shutil
 import site
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 from mleredux_programs import confined, run_confined
@@ -160,6 +164,46 @@ def test_walking_the_environment_finds_what_is_there() -> None:
     found = list(hidden_paths([sys.prefix], KnownFiles([DIGITS]), (), site.getsitepackages()))
     assert any(path.endswith("sklearn/datasets/data") for path in found)
     assert not any(path.endswith("-packages") for path in found)
+
+
+CHANGES: tuple[Callable[[Path], object], ...] = (
+    lambda folder: _write(folder, "digits.csv"),
+    lambda folder: _write(folder, "notes.txt"),
+    lambda folder: _write(folder, "run/events.jsonl"),
+    lambda folder: _write(folder, "site-packages/sklearn/datasets/data/a.bin"),
+    lambda folder: _write(folder, "x/prepared/private/answers.csv"),
+    lambda folder: (folder / "digits.csv").rename(folder / "renamed.csv"),
+    lambda folder: (folder / "notes.txt").rename(folder / "digits.tsv"),
+    lambda folder: (folder / "run").rename(folder / ".making-run"),
+    lambda folder: shutil.rmtree(folder / "x"),
+    lambda folder: (folder / "digits.csv").unlink(),
+    lambda folder: (folder / "notes.txt").replace(folder / "digits.csv"),
+    lambda folder: (folder / "link").symlink_to(folder / "run"),
+)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_folders_are_listed_again_after_each_change(seed: int, bound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if a folder's time of modification is set back."""
+    folders, random = [bound / "a", bound / "a/b", bound / "c"], Random(seed)
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def hidden(settled: float) -> list[str]:
+        monkeypatch.setattr(confined, "_SETTLED_SECONDS", settled)
+        return sorted(hidden_paths([str(bound)], KnownFiles([DIGITS]), (), ()))
+
+    known, results = confined._listed.cache_info(), set()
+    for _ in range(40):
+        folder = random.choice(folders)
+        times = folder.stat()
+        with suppress(OSError):
+            random.choice(CHANGES)(folder)
+        os.utime(folder, ns=(times.st_atime_ns, times.st_mtime_ns))
+        time.sleep(0.02)
+        assert hidden(0.01) == hidden(math.inf)
+        results.add(tuple(hidden(0.01)))
+    assert len(results) > 10 and confined._listed.cache_info().hits > known.hits + 100
 
 
 @contextmanager

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import json
 import os
 import site
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -223,6 +225,9 @@ def _readable() -> list[str]:
 
 _RUN, _RUNS, _MAKING, _PRIVATE = "events.jsonl", "index.sqlite", ".making-", "prepared/private"
 _PACKAGES = ("site-packages", "dist-packages")
+_MOST_FOLDERS = 50_000
+_SETTLED_SECONDS = 2.0
+"""A folder may change again within a tick of its file system's clock: it is remembered only some time later."""
 
 
 def hidden_paths(
@@ -240,38 +245,46 @@ def hidden_paths(
         packages: Package folders to keep visible.
     """
     kept = {os.path.realpath(path) for path in packages}
-    secret: dict[int, list[os.stat_result]] = {}
+    secret = set()
     for folder in private:
         with contextlib.suppress(OSError):
             facts = folder.stat()
-            secret.setdefault(facts.st_ino, []).append(facts)
+            secret.add((facts.st_dev, facts.st_ino))
+    beside = tuple(f"/{folder}" for folder in known.folders)
     pending = [root for root in roots if not Path(root).is_symlink()]
     tops = frozenset(pending)
     while pending:
         path = pending.pop()
-        try:
-            with os.scandir(path) as listed:
-                entries = {entry.name: entry for entry in listed if not entry.is_symlink()}
-        except OSError:
-            continue
-        if path not in tops and (
-            not entries.keys().isdisjoint((_RUN, _RUNS)) or ("prepared" in entries and Path(path, _PRIVATE).is_dir())
-        ):
-            yield path
-            continue
-        for entry in entries.values():
-            if not entry.is_dir(follow_symlinks=False):
-                if known.has(entry.path):
-                    yield entry.path
-            elif (
-                entry.name.startswith(_MAKING)
-                or (entry.name in _PACKAGES and not _is_part(os.path.realpath(entry.path), kept))
-                or entry.path.endswith(tuple(f"/{folder}" for folder in known.folders))
-                or any(os.path.samestat(entry.stat(), facts) for facts in secret.get(entry.inode(), ()))
+        with contextlib.suppress(OSError):
+            facts, name = os.lstat(path), path.rpartition("/")[2]
+            if path not in tops and (
+                name.startswith(_MAKING)
+                or (name in _PACKAGES and not _is_part(os.path.realpath(path), kept))
+                or path.endswith(beside)
+                or (facts.st_dev, facts.st_ino) in secret
             ):
-                yield entry.path
-            else:
-                pending.append(entry.path)
+                yield path
+                continue
+            listed = _listed if time.time() - facts.st_ctime > _SETTLED_SECONDS else _listed.__wrapped__
+            files, folders, is_run = listed(path, facts.st_dev, facts.st_ino, facts.st_ctime_ns)
+            if path not in tops and (is_run or (f"{path}/prepared" in folders and Path(path, _PRIVATE).is_dir())):
+                yield path
+                continue
+            yield from known.among(path, files)
+            pending += folders
+
+
+@functools.lru_cache(_MOST_FOLDERS)
+def _listed(path: str, *_state: int) -> tuple[str, tuple[str, ...], bool]:
+    """Return names of a folder's files, separated by `\\0`, paths of its folders, and whether it is a run or has runs.
+
+    Links are omitted. The state says when the folder has changed, so that a process lists it again only then.
+    """
+    with os.scandir(path) as entries:
+        kinds = {entry: entry.is_dir(follow_symlinks=False) for entry in entries if not entry.is_symlink()}
+    files = "\0".join(entry.name for entry, is_folder in kinds.items() if not is_folder)
+    folders = tuple(entry.path for entry, is_folder in kinds.items() if is_folder)
+    return files, folders, any(entry.name in (_RUN, _RUNS) for entry in kinds)
 
 
 def _is_part(path: str, kept: Iterable[str]) -> bool:

@@ -38,21 +38,31 @@ class KnownFiles:
         tops = {module.partition(".")[0] for module, _, _ in named}
         self._archives = tuple(f"{name}_" for top in tops for name in {top, _DISTRIBUTIONS.get(top, top)})
         self._downloads = _DOWNLOADS if named else "\0"
-        words = [name.strip("_").replace("_", "[^a-z0-9]+") for name in (*self._stems, *self._archives)]
-        self._perhaps = re.compile("|".join(words) or "(?!)", re.IGNORECASE)
+        self._words = frozenset(name.strip("_").partition("_")[0] for name in (*self._stems, *self._archives))
 
     def has(self, path: str) -> bool:
         """Return whether a file with this path may hold the answers."""
         name = path.rpartition("/")[2]
         if self._downloads in path:
             return True
-        if not self._perhaps.search(name):
-            return False
         lower = name.lower()
+        if not any(word in lower for word in self._words):
+            return False
         plain = f"_{re.sub('[^a-z0-9]+', '_', lower)}_"
         if "." in lower.strip(".") and not _OTHER.search(lower) and any(stem in plain for stem in self._stems):
             return True
         return bool(_ARCHIVE.search(lower)) and re.sub(r"^_(python\d?_)?", "", plain).startswith(self._archives)
+
+    def among(self, folder: str, names: str) -> Iterator[str]:
+        """Yield the paths of a folder's files that may hold the answers.
+
+        Args:
+            folder: The folder's path.
+            names: The files' names, separated by `\\0`. Most folders are excluded by these as a whole.
+        """
+        lower = names.lower()
+        if names and (self._downloads in f"{folder}/" or any(word in lower for word in self._words)):
+            yield from filter(self.has, (f"{folder}/{name}" for name in names.split("\0")))
 
     def within(self, paths: Iterable[str]) -> list[str]:
         """Return the files that hold the answers, including all files of data folders without a known file."""
