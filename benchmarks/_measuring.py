@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -11,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+_PR_SET_CHILD_SUBREAPER = 36
 sys.path.append(str(Path(__file__).parents[1] / "tests" / "_support"))  # servers and clusters
 
 
@@ -29,15 +32,32 @@ def machine() -> str:
     )
 
 
-def seconds_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> tuple[float, float]:
-    """Return wall and CPU seconds of one run of a command, which must succeed."""
-    before, began = os.times(), time.perf_counter()
+def cpu_of_ended() -> float:
+    """Wait until no descendants are left; return the CPU seconds of all that ended, also of those that outlived their
+    parents.
+    """
+    while True:
+        try:
+            os.wait()
+        except ChildProcessError:
+            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+            return ended.ru_utime + ended.ru_stime
+
+
+def seconds_of(
+    command: Sequence[str], environment: Mapping[str, str] | None = None, code: int = 0
+) -> tuple[float, float]:
+    """Return wall seconds of a command, which must exit with `code`, and CPU seconds of all processes that it started.
+
+    The caller must have no other processes.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    before, began = cpu_of_ended(), time.perf_counter()
     finished = subprocess.run(command, env=dict(environment or os.environ), capture_output=True)
-    wall, after = time.perf_counter() - began, os.times()
-    if finished.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{finished.stderr.decode(errors='replace')}")
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return wall, cpu
+    wall = time.perf_counter() - began
+    if finished.returncode != code:
+        sys.exit(f"{' '.join(command)} exited with {finished.returncode}:\n{finished.stderr.decode(errors='replace')}")
+    return wall, cpu_of_ended() - before
 
 
 def alternate(count: int, **measured: Callable[[], tuple[float, float]]) -> dict[str, tuple[float, float]]:

@@ -185,8 +185,10 @@ from mleredux.errors import InvalidSubmission
 for line in map(json.loads, open(sys.argv[1])):
     task = current().task(line["competition_id"])
     path, private = Path(line["submission_path"]), Path(sys.argv[2], task.id, "prepared", "private")
+    grader = task.metric.grader
     try:
-        current().grader(task.metric.grader).score(GradingInput(path, private, task, task.metric.options))
+        grader = current().grader(grader) if isinstance(grader, str) else grader
+        grader.score(GradingInput(path, private, task, task.metric.options))
     except InvalidSubmission:
         pass
 """
@@ -196,8 +198,9 @@ def batch(count: int) -> list[tuple[str, ...]]:
     """Measure `mleredux grade --jsonl`, and one process that imports everything once and grades all submissions."""
     with tempfile.TemporaryDirectory() as folder:
         listed, data = Path(folder) / "submission.jsonl", Path(folder) / "data"
-        names = [row["id"] for row in tasks(plugin="starter")]
-        samples = [prepare(name, data_dir=data).public / "sample_submission.csv" for name in names]
+        paths = {row["id"]: prepare(row["id"], data_dir=data).public for row in tasks(plugin="starter")}
+        tables = {name: path / "sample_submission.csv" for name, path in paths.items()}
+        names, samples = zip(*((name, path) for name, path in tables.items() if path.is_file()), strict=True)
         empty = Path(folder) / "empty.csv"
         empty.write_text("id,nothing\n")
         lines = []
@@ -208,7 +211,7 @@ def batch(count: int) -> list[tuple[str, ...]]:
         listed.write_text("\n".join(lines) + "\n")
         program = [sys.executable, "-m", "mleredux", "grade", "--jsonl", str(listed), "--data-dir", str(data)]
         floor = [sys.executable, "-c", FLOOR, str(listed), str(data)]
-        taken = alternate(REPEATS, ours=lambda: seconds_of(program), floor=lambda: seconds_of(floor))
+        taken = alternate(REPEATS, ours=lambda: seconds_of(program, code=3), floor=lambda: seconds_of(floor))
     (_, ours), (_, least) = taken["ours"], taken["floor"]
     head = ("submissions", "tasks", "`grade --jsonl`, s", "one bare process, s", "ours : bare")
     return [head, (str(count), str(len(names)), f"{ours:.2f}", f"{least:.2f}", f"{ours / least:.2f}×")]

@@ -7,9 +7,7 @@ reachable; the base image is MLEREDUX_BASE_IMAGE. `--runs N` is the number of ru
 from __future__ import annotations
 
 import argparse
-import ctypes
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -19,13 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import psutil
-from _measuring import machine, table
+from _measuring import cpu_of_ended, machine, seconds_of, table
 from mleredux_client import Client
 from mleredux_support.server import ServerProcess
 from service import PLUGIN, RUN, client, cpu_of, serving, wait_for_all
 
 ROUNDS = 7
-_PR_SET_CHILD_SUBREAPER = 36
 
 
 def image() -> str | None:
@@ -36,26 +33,6 @@ def image() -> str | None:
     except (OSError, subprocess.SubprocessError):
         answers = False
     return named if answers else None
-
-
-def used() -> float:
-    """Wait until no descendants are left; return the CPU seconds of all that ended."""
-    while True:
-        try:
-            os.wait()
-        except ChildProcessError:
-            ended = resource.getrusage(resource.RUSAGE_CHILDREN)
-            return ended.ru_utime + ended.ru_stime
-
-
-def cost(command: Sequence[str]) -> tuple[float, float]:
-    """Return wall seconds of a command, and CPU seconds of all processes that it started."""
-    before, began = used(), time.perf_counter()
-    finished = subprocess.run(command, capture_output=True)
-    wall = time.perf_counter() - began
-    if finished.returncode != 0:
-        sys.exit(f"{' '.join(command)} failed:\n{finished.stderr.decode(errors='replace')}")
-    return wall, used() - before
 
 
 def commands(home: Path) -> list[Sequence[str]]:
@@ -78,7 +55,7 @@ def commands(home: Path) -> list[Sequence[str]]:
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in measured}
     for number in range(ROUNDS + 1):
         for name, command in measured.items():
-            one = cost(command)
+            one = seconds_of(command)
             if number:  # the first round prepares data and builds images
                 taken[name].append(one)
     least = {name: tuple(map(min, zip(*rounds, strict=True))) for name, rounds in taken.items()}
@@ -90,7 +67,7 @@ def server(home: Path, runs: int) -> list[Sequence[str]]:
     """Measure runs on a server with 8 workers, without the cost of the server itself."""
     spent = {}
     for number in (0, runs):
-        before = used()
+        before = cpu_of_ended()
         place = home / str(number)
         place.mkdir(parents=True)
         with serving(place, "--workers", "8") as (process, _), client(process) as http:
@@ -100,7 +77,7 @@ def server(home: Path, runs: int) -> list[Sequence[str]]:
                 http, [http.post("/v1/runs", json={**RUN, "seed": seed}).json()["id"] for seed in range(number)]
             )
             wall = time.perf_counter() - began
-        spent[number] = used() - before
+        spent[number] = cpu_of_ended() - before
     return [
         (f"{runs} no-op runs, 8 workers: until all were done, s", f"{wall:.1f}"),
         ("CPU of all processes per run, s", f"{(spent[runs] - spent[0]) / runs:.2f}"),
@@ -146,7 +123,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200)
     options = parser.parse_args()
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with tempfile.TemporaryDirectory() as folder:
         print(machine() + f"\nLeast of {ROUNDS} alternating rounds.\n")
         print(table(("command", "wall, s", "CPU, s", "relative to `import pandas`"), *commands(Path(folder))))
