@@ -100,7 +100,7 @@ def looks_as_approved(page: Any, name: str) -> None:
             kept = taken(page).resize((SHOWN, round(SHOWN * height / width)), Image.Resampling.LANCZOS)
             path.parent.mkdir(exist_ok=True)
             kept.quantize(COLORS).save(path, optimize=True)
-        approved, end = blocks(Image.open(path)), time.monotonic() + 20
+        approved, end = blocks(Image.open(path)), time.monotonic() + 60
         while (difference := np.abs(approved - blocks(taken(page))).max()) >= TOLERANCE:  # it may still be drawn
             assert time.monotonic() < end, f"{path.name} differs by {difference:.1f} of 255 in a block"
             time.sleep(0.5)
