@@ -32,19 +32,27 @@ class RayCluster:
         memory_mb: Memory of each.
         gpus: GPUs of each; Ray only counts them.
         durable: Whether the controller stores its state, and can be restarted.
+        port: The controller's port; 0: any.
 
     Attributes:
         env: The variables of programs that use it.
     """
 
     def __init__(
-        self, nodes: int = 3, *, cpus: int = 2, memory_mb: int = 4000, gpus: int = 2, durable: bool = True
+        self,
+        nodes: int = 3,
+        *,
+        cpus: int = 2,
+        memory_mb: int = 4000,
+        gpus: int = 2,
+        durable: bool = True,
+        port: int = 0,
     ) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="mleredux-ray-"))
         self.nodes = tuple(f"n{number + 1}" for number in range(nodes))
         self.env: dict[str, str] = {}
         self._raylets: dict[str, int] = {}
-        self._words = {"cpus": cpus, "memory_mb": memory_mb, "gpus": gpus, "durable": durable}
+        self._words = {"cpus": cpus, "memory_mb": memory_mb, "gpus": gpus, "durable": durable, "port": port}
 
     def __enter__(self) -> RayCluster:
         python = ray_python()

@@ -24,13 +24,14 @@ _CONFIG = {
 class Nodes:
     """The nodes, by name."""
 
-    def __init__(self, folder: str, cpus: int, memory_mb: int, gpus: int, durable: bool) -> None:
+    def __init__(self, folder: str, cpus: int, memory_mb: int, gpus: int, durable: bool, port: int) -> None:
         self._cluster = Cluster(shutdown_at_exit=False)  # else a reaper kills its whole process group
         self._found: dict[str, Any] = {}
         self._has = {"num_cpus": cpus, "num_gpus": gpus, "memory": memory_mb * 2**20, "resources": {"scratch": 1}}
         stored = {"gcs_storage": "rocksdb", "gcs_storage_path": f"{folder}/gcs"} if durable else {}
         self._head = {
             "temp_dir": folder,
+            **({"gcs_server_port": port} if port else {}),
             "include_dashboard": False,
             "include_log_monitor": False,
             "no_monitor": True,
