@@ -180,8 +180,8 @@ def test_a_crash_of_postgresql_loses_no_committed_data(postgres_server: Postgres
 
 
 @contextmanager
-def faulty(fault: str, server: PostgresServer, database: Database) -> Iterator[None]:
-    """Let PostgreSQL have a fault that passes."""
+def faulty(fault: str, server: PostgresServer, url: str, release: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Let PostgreSQL have a fault that passes, after `release` has closed the service's connections."""
     import psycopg
 
     change, reload = "ALTER SYSTEM {} default_transaction_read_only{}", "SELECT pg_reload_conf()"
@@ -196,10 +196,9 @@ def faulty(fault: str, server: PostgresServer, database: Database) -> Iterator[N
                 stack.callback(writable.execute, statement.encode())
             wait_for(lambda: psycopg.connect(server.url()).execute("SHOW transaction_read_only").fetchone() == ("on",))
         elif fault == "locked":
-            shown = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
-            stack.enter_context(psycopg.connect(shown)).execute("LOCK TABLE jobs, runs IN ACCESS EXCLUSIVE MODE")
+            stack.enter_context(psycopg.connect(url)).execute("LOCK TABLE jobs, runs IN ACCESS EXCLUSIVE MODE")
         elif fault == "no free connection":
-            database.engine.dispose()
+            release()
             with suppress(psycopg.OperationalError):
                 while True:
                     stack.enter_context(psycopg.connect(server.url()))
@@ -214,11 +213,11 @@ def test_requests_are_refused_in_time_until_a_fault_of_postgresql_has_passed(
     postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
     monkeypatch.setattr("mleredux_server.database.engine.BUSY_SECONDS", 1.0)
-    place = LocalServer(tmp_path / "runs", database=postgres_server.new_database())
+    place = LocalServer(tmp_path / "runs", database=(url := postgres_server.new_database()))
     key = {"Idempotency-Key": "the-same"}
     with place.running() as local, client(local.url, local.token) as http:
         assert http.post("/v1/runs", json=RUN).status_code == 201
-        with faulty(fault, postgres_server, local.service.database):
+        with faulty(fault, postgres_server, url, local.service.database.engine.dispose):
             refused = http.post("/v1/runs", json=RUN, headers=key)
             assert (refused.status_code, refused.headers.get("Retry-After")) == (503, "1"), refused.text
             word = "read-only now" if fault == "read-only" else "not responding"
@@ -292,6 +291,29 @@ def test_nothing_is_lost_while_postgresql_is_down(postgres_server: PostgresServe
     said = "\n".join(server.log)
     assert postgres_server.password not in said + ready.text
     assert "Traceback" not in "".join(line for line in server.log if '"exception"' not in line)
+
+
+@pytest.mark.parametrize("fault", ["read-only", "locked", "no free connection"])
+def test_runs_that_end_and_wait_during_a_fault_of_postgresql_are_done_once(
+    postgres_server: PostgresServer, tmp_path: Path, fault: str
+) -> None:
+    env = {"MLEREDUX_PLUGINS": SLOW, "MLEREDUX_DATABASE": (url := postgres_server.new_database())}
+    runs = tmp_path / "runs"
+    with ServerProcess(runs, "--workers", "1", env=env) as server, client(server.url, server.token) as http:
+        asked = [{**RUN, "agent": "slow", "seed": seed} for seed in (30, 1)]
+        ids = [http.post("/v1/runs", json=run).json()["id"] for run in asked]
+        logs = [runs / run / "logs" / "agent.log" for run in ids]
+        wait_for(lambda: logs[0].is_file() and "begun" in logs[0].read_text())
+        with faulty(fault, postgres_server, url):
+            wait_for(lambda: "done" in logs[0].read_text())
+            time.sleep(2)
+        wait_for(lambda: http.get("/readyz").status_code == 200)
+        wait_for(lambda: {http.get(f"/v1/runs/{run}").json().get("status") for run in ids} == {"done"})
+        for run, log in zip(ids, logs, strict=True):
+            events = http.get(f"/v1/runs/{run}/events").json()["items"]
+            assert [event["seq"] for event in events] == list(range(events[0]["seq"], events[0]["seq"] + len(events)))
+            assert [event["data"]["state"] for event in events if event["type"] == "state"].count("running") == 1
+            assert log.read_text().count("begun") == 1
 
 
 def test_a_refused_database_connection_is_reported_without_the_password(
