@@ -87,5 +87,8 @@ from mleredux_rollout.texts import Kind as Kind
 from mleredux_rollout.texts import Text as Text
 from mleredux_rollout.texts import code_of as code_of
 from mleredux_rollout.texts import notebook_runner as notebook_runner
+from mleredux_rollout.texts import parse_python as parse_python
 from mleredux_rollout.texts import plain_code as plain_code
+from mleredux_rollout.texts import read_files as read_files
+from mleredux_rollout.texts import steps_of as steps_of
 from mleredux_rollout.texts import texts_of as texts_of

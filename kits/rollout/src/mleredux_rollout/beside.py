@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import fnmatch
 import os
 import re
@@ -13,7 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from mleredux_rollout.scopes import UNKNOWN, Scope
-from mleredux_rollout.texts import MAX_TEXT, code_cells
+from mleredux_rollout.texts import MAX_TEXT, code_cells, parse_python
 
 REQUIREMENTS = "requirements.txt"
 LEFT_OUT = frozenset({".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"})
@@ -139,16 +138,15 @@ def _names(needs: _Needs, beside: dict[str, Path]) -> tuple[set[str], set[str]]:
     """Return the names that belong to the programs, and patterns that match too many or too large files."""
     matches, omitted = {REQUIREMENTS} & beside.keys(), set()
     for name, path in beside.items():
-        module = name.partition(".")[0] if path.is_file() else name
         if path.is_dir():
             is_package = (path / "__init__.py").is_file()
-            wanted = module in needs.modules or (needs.unclear and is_package)
-            wanted = wanted and next(path.rglob("*.py"), None) is not None
+            wanted = (name in needs.modules or (needs.unclear and is_package)) and any(path.rglob("*.py"))
             # sys.path.append("src"), open("conf/settings.json")
-            named = needs.mentions(name) and (_has_modules(path) or _has_inputs(path, needs))
+            has_modules = any(path.glob("*.py")) or any(path.glob("*/*.py"))
+            named = needs.mentions(name) and (has_modules or _has_inputs(path, needs))
         else:
             is_program = path.suffix.lower() in _PROGRAMS
-            wanted = path.suffix in (".py", ".so") and (module in needs.modules or needs.unclear)
+            wanted = path.suffix in (".py", ".so") and (name.partition(".")[0] in needs.modules or needs.unclear)
             named = needs.mentions(name) and _is_input(path) and (is_program or path.stat().st_size <= MAX_NAMED)
         if wanted or named:
             matches.add(name)
@@ -177,11 +175,6 @@ def _has_inputs(folder: Path, needs: _Needs) -> bool:
     return is_named
 
 
-def _has_modules(folder: Path) -> bool:
-    """Return whether a folder has modules, or packages with modules."""
-    return any(next(folder.glob(pattern), None) is not None for pattern in ("*.py", "*/*.py"))
-
-
 def _needs_of(program: Path, depth: int) -> _Needs:
     """Return the needs of a program, or of a text that may name files.
 
@@ -201,7 +194,7 @@ def _needs_of(program: Path, depth: int) -> _Needs:
         parts = [_split(cell) for cell in cells]
         cells, needs = [code for code, _ in parts], _of_text("\n".join(magics for _, magics in parts))
     text = "\n".join(cells)
-    tree = _parse(text)
+    tree = parse_python(text)
     if tree is None:
         needs.add(replace(_of_text(text), modules=set(), unclear=True))
         return needs
@@ -236,15 +229,9 @@ def _needs_of(program: Path, depth: int) -> _Needs:
     return needs
 
 
-def _parse(text: str) -> ast.Module | None:
-    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        return ast.parse(text)
-    return None
-
-
 def _split(cell: str) -> tuple[str, str]:
     """Split a cell of a notebook into Python code and lines that only IPython understands."""
-    if _parse(cell):
+    if parse_python(cell):
         return cell, ""
     if _CELL_MAGIC.match(cell):
         return "", cell

@@ -74,10 +74,9 @@ def parse_native(data: bytes, name: str = "The log") -> Any:
 
 def read_object(output: Path, name: str) -> dict[str, Any]:
     """Return the object of a JSON file; empty if it can't be read."""
-    try:
+    with contextlib.suppress(InvalidRollout):
         return as_dict(read_native(output, name))
-    except InvalidRollout:
-        return {}
+    return {}
 
 
 def read_lines(output: Path, name: str, limit: int = MAX_LINES) -> list[dict[str, Any]]:
@@ -97,10 +96,9 @@ def read_lines(output: Path, name: str, limit: int = MAX_LINES) -> list[dict[str
 
 def read_log(output: Path, name: str) -> str:
     """Return a text file up to the size limit; empty if it can't be read."""
-    try:
+    with contextlib.suppress(InvalidRollout):
         return read_below(output, name, cut=True).decode("utf-8", "replace")
-    except InvalidRollout:
-        return ""
+    return ""
 
 
 def as_text(value: Any, limit: int = MAX_TEXT) -> str:
@@ -136,12 +134,11 @@ def as_string(value: Any, limit: int = MAX_TEXT) -> str:
 
 def as_arguments(value: Any) -> dict[str, Any]:
     """Return the arguments of an untrusted tool call, an object or its JSON; empty for anything else."""
-    try:
+    with contextlib.suppress(ValueError, RecursionError):
         arguments = json.loads(value) if isinstance(value, str) else value
         text = json.dumps(as_dict(arguments), ensure_ascii=False, default=str)
         return as_dict(json.loads(text.encode("utf-8", "replace")))
-    except (ValueError, RecursionError):
-        return {}
+    return {}
 
 
 def as_number(value: Any) -> float | None:
@@ -178,13 +175,12 @@ def as_objects(value: Any) -> list[dict[str, Any]]:
 
 def as_time(value: Any) -> str | None:
     """Return a step's timestamp from Unix time in seconds or a string in ISO 8601 format; None for anything else."""
-    try:
+    with contextlib.suppress(ValueError, OverflowError, OSError):
         if isinstance(value, str):
             return datetime.fromisoformat(value).isoformat()
         number = as_number(value)
         return None if number is None else datetime.fromtimestamp(number, UTC).isoformat(timespec="milliseconds")
-    except (ValueError, OverflowError, OSError):
-        return None
+    return None
 
 
 def usage_of(reported: Any, cost: Any = None) -> Metrics | None:

@@ -14,14 +14,11 @@ _MAX_VALUE = 1 << 20
 _DEEPEST = 60
 _JOINS = ("os.path.join", "posixpath.join", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath")
 _SAME = ("str", "os.fspath", "os.path.abspath", "os.path.realpath", "os.path.normpath", "os.path.expanduser")
-_DECODERS: dict[str, Callable[[bytes], bytes]] = {
-    "base64.b64decode": base64.b64decode,
-    "base64.standard_b64decode": base64.b64decode,
-    "base64.urlsafe_b64decode": base64.urlsafe_b64decode,
-    "base64.b32decode": base64.b32decode,
-    "base64.b85decode": base64.b85decode,
-    "binascii.unhexlify": binascii.unhexlify,
-    "binascii.a2b_base64": binascii.a2b_base64,
+_BASES = ("b64decode", "standard_b64decode", "urlsafe_b64decode", "b32decode", "b85decode")
+_DECODERS: dict[str, Callable[[str], bytes]] = {
+    **{f"base64.{name}": getattr(base64, name) for name in _BASES},
+    **{f"binascii.{name}": getattr(binascii, name) for name in ("unhexlify", "a2b_base64")},
+    "bytes.fromhex": bytes.fromhex,
 }
 _METHODS = ("lower", "upper", "strip", "lstrip", "rstrip", "title", "swapcase")
 _IMPORTS = ("importlib.import_module", "__import__", "importlib.__import__")
@@ -125,21 +122,15 @@ class Scope:
             return self.value(node.args[0], depth)
         if called == "os.path.dirname" and node.args:
             return _parent(self.value(node.args[0], depth))
-        if (
-            called == "chr"
-            and node.args
-            and isinstance(node.args[0], ast.Constant)
-            and isinstance(node.args[0].value, int)
-        ):
-            return chr(node.args[0].value) if 0 <= node.args[0].value < 0x110000 else None
         try:
-            if called in _DECODERS and node.args and (text := self.value(node.args[0], depth)):
-                return _DECODERS[called](text.encode("latin-1")).decode("utf-8", "replace")
-            if called == "bytes.fromhex" and node.args and (text := self.value(node.args[0], depth)):
-                return bytes.fromhex(text).decode("utf-8", "replace")
-            if called == "codecs.decode" and len(node.args) > 1 and "rot" in (self.value(node.args[1], depth) or ""):
-                return codecs.decode(self.value(node.args[0], depth) or "", "rot13")
-        except (ValueError, UnicodeError):
+            match called, node.args:
+                case "chr", [ast.Constant(value=int(code)), *_]:
+                    return chr(code)
+                case "codecs.decode", [coded, codec, *_] if "rot" in (self.value(codec, depth) or ""):
+                    return codecs.decode(self.value(coded, depth) or "", "rot13")
+                case _, [coded, *_] if called in _DECODERS and (text := self.value(coded, depth)):
+                    return _DECODERS[called](text).decode("utf-8", "replace")
+        except (ValueError, OverflowError):
             return None
         return self._method(node, depth)
 

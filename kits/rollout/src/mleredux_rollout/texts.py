@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import json
 import os
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -13,6 +16,8 @@ from typing import Any, Literal
 from mleredux import Run
 from mleredux.errors import MlereduxError
 from mleredux.plugin.files import IntakeLimits, open_below, readable_path, walk_files
+
+from mleredux_rollout.models import Step
 
 Kind = Literal["code", "action", "log"]
 """The kind of a text: the solution's code, an action of the rollout, or the log."""
@@ -58,18 +63,33 @@ def code_of(run: Run, folder: Path | None = None) -> list[Text]:
         run: The run.
         folder: The folder; None: the output folder of the run.
     """
-    texts, folder = [], folder or run.output_dir
-    for item in walk_files(folder, _LIMITS):
+    files = read_files(folder or run.output_dir, _LIMITS, _ENDINGS)
+    return [Text(f"output/{readable_path(os.fsencode(name))}", "code", plain_code(name, data)) for name, data in files]
+
+
+def read_files(folder: Path, limits: IntakeLimits, endings: tuple[str, ...] = ("",)) -> Iterator[tuple[str, bytes]]:
+    """Yield the path and content of each regular file in a folder of an agent that is within the limits.
+
+    Args:
+        folder: The folder; links in it are not followed.
+        limits: Limits on the files; the content of a file that grows is cut off at `limits.file_bytes`.
+        endings: Endings of the paths to read.
+    """
+    for item in walk_files(folder, limits):
         name = os.fsdecode(item.path)
-        if item.reason is not None or not name.endswith(_ENDINGS):
-            continue
-        try:
-            with open_below(folder, name) as file:
-                data = file.read(MAX_TEXT)
-        except OSError:
-            continue  # deleted, or replaced by a link
-        texts.append(Text(f"output/{readable_path(item.path)}", "code", plain_code(name, data)))
-    return texts
+        if item.reason is None and name.endswith(endings):
+            with contextlib.suppress(OSError):  # deleted, or replaced by a link
+                with open_below(folder, name) as file:
+                    data = file.read(limits.file_bytes)
+                yield name, data
+
+
+def parse_python(text: str) -> ast.Module | None:
+    """Return the syntax tree of a program; None if it can't be parsed. Warnings about its syntax are ignored."""
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+    return None
 
 
 def plain_code(name: str, data: bytes) -> str:
@@ -87,11 +107,10 @@ def code_cells(name: str, data: bytes) -> list[str]:
     content = data.decode("utf-8", "replace")
     if not name.endswith(".ipynb"):
         return [content]
-    try:
+    with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
         cells = json.loads(content)["cells"]
         return ["".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code"]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return [content]
+    return [content]
 
 
 def notebook_runner() -> str:
@@ -103,12 +122,15 @@ def notebook_runner() -> str:
     return resources.files(__package__).joinpath("notebook.py").read_text(encoding="utf-8")
 
 
+def steps_of(run: Run) -> Sequence[Step]:
+    """Return the steps of a run's rollout; none if there is none, or it can't be read."""
+    with contextlib.suppress(MlereduxError, ValueError):
+        return run.rollout.steps if run.rollout else ()
+    return ()
+
+
 def _actions(run: Run) -> Iterator[Text]:
-    try:
-        rollout = run.rollout
-    except (MlereduxError, ValueError):
-        return
-    for step in rollout.steps if rollout else ():
+    for step in steps_of(run):
         for call in step.tool_calls or ():
             content = "\n".join(_strings(call.arguments))
             if content.strip():

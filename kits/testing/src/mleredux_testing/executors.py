@@ -187,10 +187,9 @@ def _check_threads(bench: _Bench) -> None:
 
 
 def _is_alive(number: int) -> bool:
-    try:
+    with contextlib.suppress(psutil.Error):
         return psutil.Process(number).status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
+    return False
 
 
 def _stop_all(bench: _Bench) -> None:

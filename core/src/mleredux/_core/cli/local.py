@@ -380,10 +380,9 @@ def _view(run: Run) -> RunView:
 
 
 def _short(path: Path) -> str:
-    try:
+    with contextlib.suppress(ValueError, FileNotFoundError):  # different drives, or the current folder is deleted
         return str(path.resolve().relative_to(Path.cwd()))
-    except (ValueError, FileNotFoundError):  # different drives, or the current folder no longer exists
-        return str(path.resolve())
+    return str(path.resolve())
 
 
 def _copy_log(run: Run, progress: Progress, several: bool) -> None:

@@ -98,11 +98,10 @@ def _member(process: psutil.Process) -> Member | None:
 
 def family(pid: int) -> list[psutil.Process]:
     """Return a process, followed by all its live descendants; an empty list if it has ended."""
-    try:
+    with contextlib.suppress(psutil.Error):
         root = psutil.Process(pid)
         return [process for process in (root, *root.children(recursive=True)) if is_alive(process)]
-    except psutil.Error:
-        return []
+    return []
 
 
 def contained(pid: int) -> bool:
@@ -161,7 +160,6 @@ def end_family(members: Callable[[], Iterable[psutil.Process]], root: psutil.Pro
 
 def is_alive(process: psutil.Process) -> bool:
     """Return whether a process is running, and is not only waiting to be reaped."""
-    try:
+    with contextlib.suppress(psutil.Error):
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.Error:
-        return False
+    return False

@@ -262,7 +262,5 @@ def _limits(name: str) -> Iterator[str]:
     for folder in (place, *place.parents):
         if not folder.is_relative_to(_GROUPS):
             return
-        try:
+        with contextlib.suppress(OSError):
             yield (folder / name).read_text().strip()
-        except OSError:
-            continue

@@ -71,9 +71,8 @@ def read_timeline(source: Path | bytes) -> list[Sample]:
 def gpu_usage(gpu_ids: Sequence[str]) -> tuple[float | None, float | None]:
     """Return the mean utilization of devices in percent and their memory in MiB, from `nvidia-smi`; None if unknown."""
     query = ["--query-gpu=utilization.gpu,memory.used", "--format=csv,noheader,nounits", f"--id={','.join(gpu_ids)}"]
-    try:
+    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError, IndexError, ZeroDivisionError):
         result = subprocess.run(["nvidia-smi", *query], capture_output=True, text=True, timeout=_GPU_SECONDS)
         rows = [[float(cell) for cell in line.split(",")] for line in result.stdout.splitlines() if line.strip()]
         return sum(row[0] for row in rows) / len(rows), sum(row[1] for row in rows)
-    except (OSError, subprocess.SubprocessError, ValueError, IndexError, ZeroDivisionError):
-        return None, None
+    return None, None

@@ -75,9 +75,8 @@ class RunStore:
             obfuscated: Whether to omit the task, because the agent sees paths of the run directory.
         """
         now = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
-        return (
-            f"{now}-{OBFUSCATED if obfuscated else _task_part(task)}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
-        )
+        part = OBFUSCATED if obfuscated else _task_part(task)
+        return f"{now}-{part}-{_short(agent)}-{secrets.token_hex(digits // 2)}"
 
     def create(self, plan: RunPlan, data_dir: Path | str, run_id: str | None = None) -> Run:
         """Create a run in state `queued`.
@@ -306,10 +305,9 @@ class RunStore:
         return name.isprintable() and os.path.lexists(f"{self.path}/{name}/run.json")
 
     def _log_bytes(self, name: str) -> int:
-        try:
+        with contextlib.suppress(OSError):
             return os.stat(f"{self.path}/{name}/events.jsonl").st_size  # noqa: PTH116 – for ten thousand runs at once
-        except OSError:
-            return 0
+        return 0
 
     def _row(self, name: str, run: Run | None = None) -> tuple[Any, ...]:
         """Return the row of a run for the index; for a run that can't be read, the row states only that."""

@@ -108,11 +108,8 @@ def _problem(error: ErrorDetails) -> str:
 
 
 def _bare(text: str) -> str:
-    return text if text.isidentifier() and len(text) <= _SHOWN else _short(text)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
+    shown = text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return shown if shown.isidentifier() else repr(shown)
 
 
 def _plain(text: str) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from mleredux.plugin.files import open_below
-from mleredux_rollout import as_count, as_dict
+from mleredux_rollout import InvalidRollout, as_count, as_dict, read_below
 
 MAX_BYTES = 50_000_000
 _MAX_VERSIONS = 1000
@@ -40,11 +40,6 @@ def versions_of_nodes(facts: dict[str, Any], logs: Path, submissions: Path) -> d
 
 def _digest(folder: Path, name: Any) -> str | None:
     """Return the SHA-256 of a file that is not too large; links are not followed."""
-    if not isinstance(name, str):
-        return None
-    try:
-        with open_below(folder, name) as file:
-            data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError):
-        return None
-    return hashlib.sha256(data).hexdigest() if len(data) <= MAX_BYTES else None
+    with suppress(InvalidRollout, ValueError, TypeError):
+        return hashlib.sha256(read_below(folder, name, max_bytes=MAX_BYTES)).hexdigest()
+    return None

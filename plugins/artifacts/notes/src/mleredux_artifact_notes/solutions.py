@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +10,8 @@ from pathlib import Path
 from mleredux.errors import MlereduxError
 from mleredux.models.formats import plain
 from mleredux.plugin.artifact import Artifact, Run
-from mleredux.plugin.files import IntakeLimits, open_below, walk_files, write_atomically
-from mleredux_rollout import Step, step_extra
+from mleredux.plugin.files import IntakeLimits, write_atomically
+from mleredux_rollout import Step, read_files, step_extra, steps_of
 
 MAX_SOLUTIONS = 500
 MAX_CODE = 1 << 20
@@ -46,13 +45,9 @@ def solutions_of(run: Run) -> list[Solution]:
 
 
 def _of_rollout(run: Run) -> Iterator[Solution]:
-    try:
-        rollout = run.rollout
-    except (MlereduxError, ValueError):
-        return
     by_node: dict[str, int] = {}
     count = 0
-    for step in rollout.steps if rollout else ():
+    for step in steps_of(run):
         code = _code_of(step)
         if code is None:
             continue
@@ -92,19 +87,8 @@ def _of_versions(run: Run) -> Iterator[Solution]:
 
 def read_code(folder: Path) -> dict[str, str]:
     """Read text files written by an agent, by path, each of at most `MAX_CODE` bytes; links are not followed."""
-    files: dict[str, str] = {}
-    for source_file in walk_files(folder, _LIMITS):
-        if source_file.reason is not None:
-            continue
-        path = os.fsdecode(source_file.path)
-        try:
-            with open_below(folder, path) as file:
-                data = file.read(MAX_CODE + 1)
-        except OSError:
-            continue  # deleted in the meantime, or replaced by a link
-        if len(data) <= MAX_CODE and b"\0" not in data:
-            files[path] = data.decode("utf-8", "replace")
-    return files
+    files = read_files(folder, _LIMITS)
+    return {path: data.decode("utf-8", "replace") for path, data in files if b"\0" not in data}
 
 
 def final_code(run: Run) -> dict[str, str]:

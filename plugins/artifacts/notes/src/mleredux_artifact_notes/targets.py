@@ -215,10 +215,9 @@ def _agreement(before: Sequence[str], after: Sequence[str]) -> float:
 
 
 def _correlation(before: list[float], after: list[float]) -> float:
-    try:
+    with contextlib.suppress(StatisticsError):  # a constant column
         return correlation(before, after)
-    except StatisticsError:  # a constant column
-        return 0.0
+    return 0.0
 
 
 def is_constant(submission: Path, targets: Iterable[str]) -> bool:

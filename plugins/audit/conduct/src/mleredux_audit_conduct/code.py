@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import warnings
+import contextlib
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Literal, NamedTuple
 
-from mleredux_rollout import MAX_LINE, Scope, Text
+from mleredux_rollout import MAX_LINE, Scope, Text, parse_python
 
 _SHELL = ("os.system(", "os.popen(", "os.exec", "subprocess.", "asyncio.create_subprocess_")
 _EXECUTES = ("exec(", "eval(", "builtins.exec(", "builtins.eval(")
@@ -49,13 +49,10 @@ def _units_of(content: str, notebook: bool) -> Sequence[Unit] | None:
             if code.startswith(("!", "%")):
                 commands.append(Unit(number, "shell", code[1:MAX_LINE]))
                 lines[number - 1] = line[: len(line) - len(code)] + "pass"
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # do not report an agent's invalid escapes
-            tree = ast.parse("\n".join(lines) if commands else content)
-        return tuple(sorted([*commands, *_units(tree)]))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
+    tree = parse_python("\n".join(lines) if commands else content)
+    with contextlib.suppress(ValueError, RecursionError, MemoryError):
+        return tuple(sorted([*commands, *_units(tree)])) if tree else None
+    return None
 
 
 def _units(tree: ast.AST, depth: int = 0) -> Iterator[Unit]:
@@ -86,14 +83,9 @@ def _executed(call: ast.Call, scope: Scope, depth: int) -> Iterator[Unit]:
     if isinstance(inner, ast.Call) and scope.name(inner.func) in ("compile", "builtins.compile") and inner.args:
         inner = inner.args[0]
     program = scope.value(inner)
-    if program is None or depth >= _DEEPEST:
-        return
-    try:
-        tree = ast.parse(program)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for unit in _units(tree, depth + 1):
-        yield unit._replace(line=call.lineno)
+    if program is not None and depth < _DEEPEST and (tree := parse_python(program)):
+        for unit in _units(tree, depth + 1):
+            yield unit._replace(line=call.lineno)
 
 
 def _written(node: ast.expr, scope: Scope) -> str:

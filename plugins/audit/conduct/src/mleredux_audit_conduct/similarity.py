@@ -59,10 +59,8 @@ def _of_other_runs(run: Run, before: bool) -> list[Known]:
     known: list[Known] = []
     newest = islice(RunStore(run.path.parent).newest(run.spec.task), LOOKED_AT)
     for other in islice((other for other in newest if _is_other(other.spec, run.spec, before)), OTHER_RUNS):
-        try:
+        with contextlib.suppress(MlereduxError, OSError):  # deleted in the meantime
             known += [Known(f"{text.where} of run {other.id}", text.content) for text in code_of(other)]
-        except (MlereduxError, OSError):
-            continue  # deleted in the meantime
     return known
 
 
@@ -147,12 +145,11 @@ def _fingerprint(name: str, content: str, *, tokenised: bool = False) -> Any | N
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
+        with contextlib.suppress(ValueError, UnicodeError, IndexError):
             return copydetect.CodeFingerprint(
                 name, NOISE, GUARANTEE, fp=io.StringIO(content), language=_language(name), filter=not tokenised
             )
-        except (ValueError, UnicodeError, IndexError):
-            return None  # no distinguishing content
+        return None  # no distinguishing content
 
 
 def _language(name: str) -> str:

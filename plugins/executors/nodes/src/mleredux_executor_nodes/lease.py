@@ -32,10 +32,9 @@ _BUSY = 0.001
 
 def fence_of(folder: Path) -> int:
     """Return the number of the worker whose writes are accepted; 0 if no number was issued."""
-    try:
+    with contextlib.suppress(OSError, ValueError):
         return int((folder / FENCE_FILE).read_text())
-    except (OSError, ValueError):
-        return 0
+    return 0
 
 
 def new_fence(folder: Path) -> int:

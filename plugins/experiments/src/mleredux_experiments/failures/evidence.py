@@ -14,7 +14,8 @@ from typing import Any
 
 from mleredux.errors import MlereduxError
 from mleredux.plugin.command import current
-from mleredux.plugin.files import open_below
+from mleredux.plugin.files import IntakeLimits, open_below
+from mleredux_rollout import read_files
 
 from mleredux_experiments.failures.errors import FRAME, PATTERNS, WORDS, is_error, is_prose, measurements
 from mleredux_experiments.results.rollouts import is_number
@@ -24,6 +25,7 @@ _LOG_BYTES = 4 << 20
 _ANY_HOLES = 1 << 28
 """From this size on, a log ends where its first hole begins: reading holes only takes time."""
 _CODE_BYTES = 1 << 20
+_CODE = IntakeLimits(files=1_000, file_bytes=_CODE_BYTES, total_bytes=50 * _CODE_BYTES)
 _STEP_CHARS = 200_000
 _LINE_CHARS = 1_000
 _NOT_PRINTED = ("command", "code", "arguments", "input", "thought")
@@ -169,24 +171,17 @@ class Evidence:
     @cached_property
     def steps(self) -> list[Step]:
         """Return the steps of the rollout in which the agent acted."""
-        try:
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
             steps = enumerate(self.trace["steps"], start=1)
             return [_step(number, step) for number, step in steps if step.get("source") == "agent"]
-        except (ValueError, KeyError, TypeError, AttributeError):
-            return []
+        return []
 
     @cached_property
     def code(self) -> str:
         """Return the Python code among the output files."""
-        texts, output = [], self.folder / "output"
-        code = output / "code"
-        for path in sorted(code.rglob("*.py"))[:50] if code.is_dir() and not code.is_symlink() else []:
-            try:
-                with open_below(output, path.relative_to(output).as_posix()) as file:
-                    texts.append(file.read(_CODE_BYTES).decode(errors="replace"))
-            except (OSError, ValueError):
-                continue
-        return "\n".join(texts)
+        code = self.folder / "output" / "code"
+        files = read_files(code, _CODE, (".py",)) if not code.is_symlink() else ()
+        return "\n".join(data.decode(errors="replace") for _, data in files)
 
     @cached_property
     def measured(self) -> float | None:

@@ -27,7 +27,7 @@ class ControlGroup:
 
     def usage(self) -> Usage:
         """Return the resources used so far."""
-        try:
+        with suppress(OSError, KeyError, ValueError):
             memory, processes = self._parts["memory"], self._parts["pids"]
             first = "memory.current" if (memory / "memory.current").exists() else "memory.usage_in_bytes"
             # File pages that the kernel can reclaim don't count; the name differs in cgroup version 2.
@@ -38,8 +38,7 @@ class ControlGroup:
                 cpu_seconds=_cpu_seconds(self._parts["cpuacct"]),
                 processes=max(0, int((processes / "pids.current").read_text()) - OWN_PROCESSES),
             )
-        except (OSError, KeyError, ValueError):
-            return Usage()
+        return Usage()
 
 
 @contextmanager

@@ -119,10 +119,9 @@ class Heartbeat:
             self._write()
 
     def _read(self) -> str:
-        try:
+        with contextlib.suppress(OSError):
             return self._path.read_text(encoding="utf-8")
-        except OSError:
-            return ""
+        return ""
 
     def _write(self) -> None:
         with contextlib.suppress(OSError):  # a full disk

@@ -103,10 +103,9 @@ def _choose(source: Path, target: Path, columns: Sequence[str], key: bytes, numb
 
 def _plain(value: str) -> str:
     """Return the same text for each way in which a number may be written."""
-    try:
+    with suppress(ValueError):
         return repr(float(value))
-    except ValueError:
-        return value
+    return value
 
 
 def settle(row: Submission, result: dict[str, Any]) -> None:
