@@ -23,7 +23,7 @@ def mleredux(*arguments: str, **environment: str) -> subprocess.CompletedProcess
 
     return subprocess.run(
         [sys.executable, "-m", "mleredux", *arguments],
-        env={**os.environ, **environment},
+        env={**os.environ, "TOY_TOKEN": "set", **environment},
         capture_output=True,
         text=True,
         timeout=300,

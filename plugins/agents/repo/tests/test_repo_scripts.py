@@ -77,7 +77,10 @@ def test_a_notebook_runs_and_its_error_names_the_cell(tmp_path: Path, mleredux_h
     assert "Error in cell 3 of try.ipynb: NameError" in record["message"]
 
 
-def test_a_folder_with_a_manifest_runs_without_an_engine_and_says_so(write_agent: Any, mleredux_home: Path) -> None:
+def test_a_folder_with_a_manifest_runs_without_an_engine_and_says_so(
+    write_agent: Any, mleredux_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOY_TOKEN", "set")
     folder = write_agent("mine")
     (folder / "requirements.txt").write_text("pip\n")
     asked = ("run", "wine", "--agent", str(folder), "--pass-env", "TOY_TOKEN")
