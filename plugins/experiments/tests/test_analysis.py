@@ -332,14 +332,20 @@ def test_tasks_without_a_leaderboard_have_scores_but_no_summary(add_run: AddRun,
         graded |= {f"{name}_threshold": None for name in ("gold", "silver", "bronze", "median")}
         add_run(task, "x", 0, score=0.5, graded=graded)
         add_run(task, "y", 0, score=0.6, graded=graded)
-    refused, listed = CliRunner().invoke(root, compared), CliRunner().invoke(root, analysed)
-    assert refused.exit_code == 1 and "wins" not in refused.output, "medals that do not exist are not compared"
-    for done in (refused, listed):
+    shown, listed = CliRunner().invoke(root, compared), CliRunner().invoke(root, analysed)
+    assert shown.exit_code == 0 and "wins" not in shown.output, "medals that do not exist are not compared"
+    assert CliRunner().invoke(root, [*compared, "--ci"]).exit_code == 13
+    for done in (shown, listed):
         lines = [line.split()[:6] for line in done.output.splitlines() if line.startswith(("up", "down"))]
-        shown = [["down", "*", "0.50000", "(1)", "0.60000", "(1)"], ["up", "0.50000", "(1)", "*", "0.60000", "(1)"]]
-        assert lines == shown
+        assert lines == [
+            ["down", "*", "0.50000", "(1)", "0.60000", "(1)"],
+            ["up", "0.50000", "(1)", "*", "0.60000", "(1)"],
+        ]
     sentence = "These tasks have no leaderboard, and scores of different metrics can't be averaged."
-    assert str(refused.exception).startswith(sentence) and listed.output.startswith(sentence)
+    assert sentence in shown.output and listed.output.startswith(sentence)
+    record = json.loads(CliRunner().invoke(root, [*compared, "--json"]).output)
+    assert record["sentence"].startswith(sentence) and record["verdict"] == "cannot tell"
+    assert [(task["task"], task["better"]) for task in record["table"]] == [("down", "x"), ("up", "y")]
     assert "medal" not in listed.output.replace("percentile  medals", ""), "nor are they counted"
     alone = json.loads(CliRunner().invoke(root, [*compared, "--where", "task=up", "--json"]).output)
     assert (alone["measure"], alone["wins"]) == ("score", 1)

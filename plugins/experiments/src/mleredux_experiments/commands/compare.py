@@ -63,19 +63,23 @@ def command(
     plan = plan_of(ctx, selected["runs_dir"], selected["experiment"])
     options = as_planned(plan, results, measure=measure, alpha=alpha, margin=margin, equivalence=equivalence)
     note(results, a, b)
+    comparison: Comparison | None
     try:
         comparison = compare(results.under(plan), a, b, **options)
-    except Immeasurable:
-        if not as_json:
-            arms = {arm: results.arm(arm) for arm in (a, b)}
-            echo(score_table(task_scores(arms, pairing(arms.values()))))
-        raise
+        record = comparison.record()
+    except Immeasurable as error:
+        comparison, arms = None, {arm: results.arm(arm) for arm in (a, b)}
+        table = task_scores(arms, pairing(arms.values()))
+        record = {"sentence": str(error), "verdict": "cannot tell", "table": [asdict(task) for task in table]}
     if as_json:
-        print_json(comparison.record())
-    else:
+        print_json(record)
+    elif comparison:
         _show(comparison)
+    else:
+        echo(score_table(table))
+        click.echo(f"\n{record['sentence']}")
     if ci:
-        ctx.exit(EXIT_CODES[comparison.verdict])
+        ctx.exit(EXIT_CODES[record["verdict"]])
 
 
 def _show(shown: Comparison) -> None:
