@@ -73,11 +73,23 @@ def test_a_document_whose_values_would_fill_the_memory_is_refused_before_it_is_p
 ) -> None:
     run = store.create(PLAN, NOWHERE)
     (run.path / name).write_bytes(b"[" + b"{}," * 2_100_000 + b"0]\n")
-    with pytest.raises(MlereduxError, match=f"{re.escape(name)} is damaged") as error:
+    with pytest.raises(MlereduxError, match=f"{re.escape(name)} (is damaged|has too many events)") as error:
         reopened = store.get(run.id)
         for view in ("report", "rollout", "manifest", "scores", "state"):
             getattr(reopened, view)
-    assert str(error.value.__cause__) == "it has too many values"
+    assert str(error.value.__cause__) in ("it has too many values", "has too many events")
+
+
+@pytest.mark.attack
+def test_an_event_log_whose_events_would_fill_the_memory_is_refused(store: RunStore) -> None:
+    run = store.create(PLAN, NOWHERE)
+    line = b'{"seq":1,"time":"2026-01-01T00:00:00Z","type":"warning","data":{"message":"a"}}\n'
+    (run.path / "events.jsonl").write_bytes(line * 1_000)
+    assert len(store.get(run.id).events()) == 1_000
+    (run.path / "events.jsonl").write_bytes(line * 250_000)
+    with pytest.raises(MlereduxError, match=r"events\.jsonl has too many events\.") as error:
+        store.get(run.id).events()
+    assert error.value.hint == "Restore it, or delete the run."
 
 
 def test_a_long_record_of_resources_is_read_in_part(tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 """The regular expression that ids match."""
 MAX_MARKS = 4_000_000
 """Maximum of `count_marks` for a document that may come from another user: values take more memory than their text."""
+MAX_EVENT_MARKS = MAX_MARKS // 4
+"""Maximum of `count_marks` for an event log, whose events are checked one by one and take more memory than values."""
 
 
 class Model(BaseModel):

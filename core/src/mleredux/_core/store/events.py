@@ -12,7 +12,7 @@ from typing import Any
 from mleredux._core.store.files import damaged, read_bounded
 from mleredux._core.store.states import RunState, fold
 from mleredux.models import Event
-from mleredux.models.base import parse
+from mleredux.models.base import MAX_EVENT_MARKS, count_marks, parse
 from mleredux.models.events import Payload
 
 
@@ -112,6 +112,9 @@ class EventLog:
 
     def _content(self, begin: int, end: int) -> bytes:
         try:
-            return read_bounded(self.path, begin)[: max(0, end - begin)]
+            content = read_bounded(self.path, begin)[: max(0, end - begin)]
+            if count_marks(content) > MAX_EVENT_MARKS:
+                raise OSError("has too many events")
         except OSError as error:
             raise damaged(self.path, error) from error
+        return content

@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from io import FileIO
 from typing import Any, TypeGuard
 
 from mleredux.models.base import parse
+from mleredux.plugin.files import open_regular
 from mleredux_rollout import MAX_BYTES
 
 from mleredux_experiments.results.table import Version
 
-_PIECE = 1 << 16
 
+def content(path: str) -> bytes:
+    """Read a regular file of at most `MAX_BYTES` bytes.
 
-def content(path: str, most: int = 1 << 27) -> bytes:
-    """Read a file, with few system calls if it is small, and at most this many bytes."""
-    with FileIO(path, opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK)) as file:
-        data = file.read(_PIECE) or b""
-        if len(data) == _PIECE:
-            data += file.read(min(most, os.fstat(file.fileno()).st_size)) or b""
-        return data
+    Raises:
+        OSError: As for `open_regular`.
+        ValueError: It is larger.
+    """
+    with open_regular(path) as file:
+        if (size := os.fstat(file.fileno()).st_size) > MAX_BYTES:
+            raise ValueError(f"{path} is larger than {MAX_BYTES >> 20} MiB")
+        return file.read(size)
 
 
 def read_rollout(path: str) -> Any:
     """Return the content of a rollout; None if there is no readable one."""
-    try:
-        data = content(path, MAX_BYTES)
-        return parse(data) if len(data) <= MAX_BYTES else None
-    except (OSError, ValueError):
-        return None
+    with suppress(OSError, ValueError):
+        return parse(content(path))
+    return None
 
 
 def with_rollout(document: Any, versions: tuple[Version, ...]) -> tuple[tuple[Version, ...], float | None]:
@@ -90,7 +91,6 @@ def _time(text: Any) -> float:
 
 
 def _seconds(text: Any, start: float) -> float | None:
-    try:
+    with suppress(TypeError, ValueError):
         return _time(text) - start
-    except (TypeError, ValueError):
-        return None
+    return None

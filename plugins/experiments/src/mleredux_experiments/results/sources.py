@@ -15,11 +15,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mleredux.errors import NotFound
-from mleredux.models import Report
-from mleredux.models.base import parse, read
+from mleredux.models import Event, Report, State
+from mleredux.models.base import MAX_EVENT_MARKS, parse, read
+from mleredux.models.events import StateEntered
 from mleredux.models.formats import short_reference
 from mleredux.plugin.artifact import SCORES_FILE, default_runs_dir
 from mleredux.plugin.command import current
+from pydantic import TypeAdapter
 
 from mleredux_experiments.results.rollouts import content, read_rollout, with_rollout
 from mleredux_experiments.results.table import MEDALS, UNTRUSTED, Facts, Left, Results, Row, Version
@@ -263,32 +265,29 @@ class Ending(NamedTuple):
 
 
 def _ending(path: str) -> Ending:
+    """Read the end of a run from its event log, which is valid, incomplete or damaged as for `Run.log`.
+
+    Raises:
+        OSError: It is not a regular file, or too large.
+        ValueError: A complete line is not an event.
+    """
     try:
-        events = content(path)
+        lines = content(path).rpartition(b"\n")[0]
     except FileNotFoundError:
         return Ending()
-    state, running, used = (_last_event(events, mark) for mark in _MARKS)
-    outcome, llm = running.get("outcome") or {}, used.get("use")
+    events = _EVENTS.validate_python(parse(b"[%s]" % lines.replace(b"\n", b","), MAX_EVENT_MARKS))[::-1]
+    entered = (event.payload for event in events if event.type == "state")
+    state = next((change for change in entered if isinstance(change, StateEntered)), StateEntered(state=State.QUEUED))
+    stages = (event.data for event in events if event.type == "stage")
+    running = next((data for data in stages if data.get("stage") == State.RUNNING), {})
+    llm = next((event.data["use"] for event in events if event.type == "gateway" and event.data.get("use")), None)
+    outcome = running.get("outcome") or {}
     seconds = _number(outcome.get("seconds")) or _number(running.get("seconds"))
-    status = str(state.get("state", "queued"))
     llm = llm if isinstance(llm, dict) else None
-    return Ending(status, state.get("cause"), state.get("message"), seconds, outcome, llm)
+    return Ending(str(state.state), state.cause and str(state.cause), state.message, seconds, outcome, llm)
 
 
-def _last_event(events: bytes, mark: bytes) -> dict[str, Any]:
-    """Return the data of the last line with the mark near its start; empty if there is none."""
-    at = events.rfind(mark)
-    while at >= 0:
-        start = events.rfind(b"\n", 0, at) + 1
-        if at - start < 160:
-            end = events.find(b"\n", at)
-            data: dict[str, Any] = parse(events[start : end if end > 0 else None])["data"] or {}
-            return data
-        at = events.rfind(mark, 0, start)
-    return {}
-
-
-_MARKS = (b'"type":"state"', b'"data":{"stage":"running"', b'"type":"gateway"')
+_EVENTS = TypeAdapter(list[Event])
 
 
 def task_facts() -> dict[str, Facts]:
@@ -312,7 +311,6 @@ def from_records(records: Iterable[Mapping[str, Any]]) -> Results:
 
 def seconds_between(start: Any, end: Any) -> float | None:
     """Return the number of seconds between two ISO timestamps; None if one is missing."""
-    try:
+    with suppress(TypeError, ValueError):
         return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()
-    except (TypeError, ValueError):
-        return None
+    return None
