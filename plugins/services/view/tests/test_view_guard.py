@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from mleredux_view import downloads
 
 
 def ask(site: Any, path: str = "/", **options: Any) -> httpx.Response:
@@ -30,6 +31,21 @@ def test_the_address_works_once(site: Any) -> None:
     assert ask(site).status_code == 401
     assert ask(site, headers={"cookie": f"mleredux-{site.port}=guess"}).status_code == 401
     assert ask(site, headers=signed_in(site)).status_code == 200
+
+
+@pytest.mark.parametrize("size", [1, 300_000])
+def test_a_file_that_shrinks_while_it_is_sent_is_incomplete_and_no_error(
+    site: Any, size: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = site.runs / site.ids["done"] / "output"
+    (folder / "shrinks.bin").write_bytes(bytes(size))
+    address = f"/runs/{site.ids['done']}/raw?path=output/shrinks.bin"
+    known = signed_in(site)
+    assert len(ask(site, address, headers=known).content) == size
+    monkeypatch.setattr(downloads, "data_end", lambda _file: size + 1)
+    with pytest.raises(httpx.RemoteProtocolError):
+        ask(site, address, headers=known)
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1", "localhost.evil.example", ""])

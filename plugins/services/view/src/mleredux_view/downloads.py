@@ -7,6 +7,7 @@ from typing import Any, BinaryIO
 from urllib.parse import quote
 
 from starlette.responses import Response, StreamingResponse
+from starlette.types import Message, Send
 
 from mleredux_view.logfile import data_end
 
@@ -36,6 +37,18 @@ class SentFile(StreamingResponse):
     def __init__(self, pieces: Iterator[bytes], **kwargs: Any) -> None:
         super().__init__(pieces, **kwargs)
         self.pieces = pieces
+
+    async def stream_response(self, send: Send) -> None:
+        """Send the file. If it was truncated meanwhile, the response stays incomplete, so that the client notices."""
+        remaining = int(self.headers["content-length"])
+
+        async def send_part(message: Message) -> None:
+            nonlocal remaining
+            remaining -= len(message.get("body", b""))
+            if message.get("more_body", True) or remaining == 0:
+                await send(message)
+
+        await super().stream_response(send_part)
 
 
 def _pieces(file: BinaryIO, remaining: int) -> Iterator[bytes]:
