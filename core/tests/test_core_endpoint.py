@@ -126,6 +126,15 @@ def test_a_large_multipart_upload_is_not_held_in_memory(served: Served) -> None:
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
 
 
+@pytest.mark.parametrize("folder", ["x" * 150, "a\udcffb", "line\nbreak"])
+def test_the_path_of_a_socket_is_short_text_whatever_tmpdir_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
+) -> None:
+    monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path / folder))
+    path = module.socket_path("run", tmp_path)
+    assert path.is_relative_to("/tmp") and str(path).isprintable() and len(str(path)) < 100
+
+
 def test_curl_is_answered_on_the_unix_socket(served: Served, tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_bytes(GOOD)
     command = ["curl", "-sS", "--unix-socket", str(served.endpoint.socket), "-F", f"file=@{tmp_path / 'mine.csv'}"]
@@ -134,6 +143,13 @@ def test_curl_is_answered_on_the_unix_socket(served: Served, tmp_path: Path) -> 
     except FileNotFoundError:  # curl is not required of a machine; other tests ask the same without it
         pytest.skip("there is no curl here")
     assert json.loads(told.stdout)["valid"] is True, told
+
+
+@pytest.mark.attack
+def test_a_multipart_upload_of_too_many_parts_is_refused(served: Served) -> None:
+    assert served.post(*multipart(GOOD, before=part('name="note"', b"") * 999))[1]["valid"] is True
+    status, answer = served.post(*multipart(GOOD, before=part('name="note"', b"") * 1_001))
+    assert (status, answer["error"]) == (400, "The multipart upload has more than 1000 parts.")
 
 
 @pytest.mark.attack

@@ -99,7 +99,11 @@ def test_a_bad_table_gets_its_sentence(schema: SubmissionSchema, tmp_path: Path,
 
 
 BAD_BYTES = {
-    "utf-16": (GOOD.encode("utf-16"), "is UTF-16"),
+    **{
+        f"{family}{order}": (f"\ufeff{GOOD}".encode(f"{family}{order}"), f"is {family.upper()};")
+        for family in ("utf-16", "utf-32")
+        for order in ("-le", "-be")
+    },
     "utf-16 without mark": (GOOD.encode("utf-16-le"), "NUL bytes"),
     "latin-1": (changed(r4="4,1,True,caf\xe9").encode("latin-1"), "is not UTF-8 text"),
     "a zip": (b"PK\x03\x04" + bytes(50), "NUL bytes"),

@@ -125,7 +125,7 @@ def bad_files(frame: pd.DataFrame, targets: tuple[str, ...]) -> Iterator[tuple[s
     text = frame.to_csv(index=False)
     yield "empty", b""
     yield "header only", text.splitlines()[0].encode()
-    yield "utf-16", text.encode("utf-16")
+    yield from ((encoding, text.encode(encoding)) for encoding in ("utf-16", "utf-32"))
     yield "latin-1", text.replace("id", "\xe9").encode("latin-1")
     yield "binary", bytes(range(256)) * 40
     yield "unclosed quote", text.encode() + b'"'
@@ -147,6 +147,7 @@ def test_known_kinds_of_bad_files_are_refused(name: str, tmp_path: Path) -> None
         with pytest.raises(InvalidSubmission) as caught:
             pytest.fail(f"{kind}: scored {desk.grade_file(path)}")
         assert_sentence(caught.value)
+        assert not kind.startswith("utf") or f"encoded in {kind.upper()};" in str(caught.value)
 
 
 def test_what_is_no_regular_file_is_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from mleredux.models.base import Model
+from mleredux.models.formats import is_visible
 
 ColumnType = Literal["integer", "number", "boolean", "string"]
 
@@ -66,6 +67,14 @@ class Verdict(Model):
     """CPU seconds spent on executing the submission, if it is a program."""
 
 
+_MARKS = {b"\xff\xfe\0\0": "UTF-32", b"\0\0\xfe\xff": "UTF-32", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+def other_encoding(start: bytes) -> str | None:
+    """Return the encoding, other than UTF-8, that the byte order mark at the start of a file declares; else None."""
+    return next((name for mark, name in _MARKS.items() if start.startswith(mark)), None)
+
+
 def refuse_alike(header: Iterable[str], names: Collection[str]) -> None:
     """Check that no other column is named like a required one but for case, spaces and invisible characters.
 
@@ -81,4 +90,4 @@ def refuse_alike(header: Iterable[str], names: Collection[str]) -> None:
 
 
 def _bare(name: str) -> str:
-    return "".join(char for char in name.casefold() if char.isprintable() and char != " ")
+    return "".join(filter(is_visible, name.casefold()))

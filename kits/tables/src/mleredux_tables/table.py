@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 from mleredux.errors import InvalidSubmission
-from mleredux.models.schema import refuse_alike
+from mleredux.models.schema import other_encoding, refuse_alike
 from mleredux.plugin.files import open_regular
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _MAX_ROW = 1 << 24
 _MAX_COLUMNS = 1 << 14
 """Maximum number of columns; pandas would take hours to read a million of them."""
 _LONGER = "Rows have more cells than the header; name each column, and end no line with a comma."
-_UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _INTEGER = re.compile(r"\s*[+-]?[0-9]+\s*")
 
 
@@ -217,8 +216,8 @@ def _inspect(file: BinaryIO) -> bytes:
     file.seek(0)
     if not start:
         raise InvalidSubmission("The submission is empty; write a header line and a line per row.")
-    if start.startswith(_UTF16):
-        raise InvalidSubmission("The submission is encoded in UTF-16; write it as UTF-8 text.")
+    if encoding := other_encoding(start):
+        raise InvalidSubmission(f"The submission is encoded in {encoding}; write it as UTF-8 text.")
     if b"\0" in start:
         raise InvalidSubmission("The submission is a binary file; write a CSV as UTF-8 text.")
     _check_first_rows(start, rest)

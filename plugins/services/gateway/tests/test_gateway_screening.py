@@ -320,7 +320,10 @@ def test_any_json_is_judged(kind, body):
     assert refused(kind, {"model": "m", "unheard_of": 1, **body})
 
 
-BLANK = st.sampled_from([None, "", " ", "\t\n", [], {}, False, 0, [None], [[None]], [{}], {"env": None}, "\u2003"])
+INVISIBLE = st.text(
+    st.characters(categories=["Z", "C"]) | st.sampled_from("\u034f\u115f\u17b4\u180b\u2800\u3164\ufe0f\uffa0")
+)
+BLANK = st.sampled_from([None, False, 0, [], {}, [None], [[None]], [{}], {"env": None}]) | INVISIBLE
 ITEMS = {
     "message": ["role", "content", "phase"],
     "reasoning": ["encrypted_content", "summary", "content"],

@@ -43,6 +43,7 @@ _SLOT_SECONDS = 2
 _WAIT_SECONDS, _UPLOAD_SECONDS = 120, 600
 _DRAIN_BYTES = 64 << 20
 _HEAD_BYTES = 1 << 16
+_MAX_PARTS = 1_000
 _SHARE = 0.1
 _USED_UP = (
     "This run has used up its share of time for validations that execute the submission; "
@@ -56,11 +57,11 @@ def share_of(limits: Limits) -> float:
 
 
 def socket_path(run_id: str, output_dir: Path) -> Path:
-    """Return the path of a run's socket, alone in a folder; runs directories and TMPDIR may exceed the limit."""
+    """Return the path of a run's socket, alone in a folder; TMPDIR may be too long, or not UTF-8."""
     name = hashlib.sha256(f"{output_dir}\0{run_id}".encode()).hexdigest()[:16]
     path = f"mleredux-{os.getuid()}-{name}/validate.sock"
     usual = Path(tempfile.gettempdir(), path)
-    return usual if len(os.fsencode(usual)) <= _SOCKET_BYTES else Path("/tmp", path)
+    return usual if str(usual).isprintable() and len(os.fsencode(usual)) <= _SOCKET_BYTES else Path("/tmp", path)
 
 
 class ValidationEndpoint:
@@ -355,7 +356,9 @@ def _first_file(body: Path, content_type: str) -> Path:
     mark = b"--" + boundary.encode("latin-1", "replace")
     with body.open("r+b") as file, mmap.mmap(file.fileno(), 0) as data:
         chosen: tuple[int, int] | None = None
-        for (_, head), (end, _) in itertools.pairwise(_delimiters(data, mark)):
+        for number, ((_, head), (end, _)) in enumerate(itertools.pairwise(_delimiters(data, mark))):
+            if number == _MAX_PARTS:
+                raise _Broken(f"The multipart upload has more than {_MAX_PARTS} parts.")
             content = data.find(b"\r\n\r\n", head - 2, min(head + _HEAD_BYTES, end + 2)) + 4
             if content < 4:
                 break

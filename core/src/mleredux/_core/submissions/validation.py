@@ -11,6 +11,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,7 +19,7 @@ from mleredux._core.submissions.files import MAX_BYTES, open_below, open_regular
 from mleredux.errors import InvalidSubmission, NotFound
 from mleredux.models import Column, FormInput, Grader, SubmissionSchema, Task, Verdict
 from mleredux.models.formats import counted
-from mleredux.models.schema import refuse_alike
+from mleredux.models.schema import other_encoding, refuse_alike
 
 MAX_ROW = 1 << 24
 CHECK_SECONDS = 120.0
@@ -154,8 +155,8 @@ def check(schema: SubmissionSchema, file: BinaryIO, task: Task | None = None) ->
     file.seek(0)
     if not start.strip():
         raise _Malformed(f"{schema.file} is empty.")
-    if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise _Malformed(f"{schema.file} is UTF-16; write it as UTF-8.")
+    if encoding := other_encoding(start):
+        raise _Malformed(f"{schema.file} is {encoding}; write it as UTF-8.")
     if b"\0" in start:
         raise _Malformed(f"{schema.file} is not a CSV text file: it contains NUL bytes.")
     if not schema.columns:
@@ -285,12 +286,9 @@ def _check_cell(column: Column, cell: str, number: int) -> None:
 
 def as_number(text: str) -> float | None:
     """Return a cell as a number; None if CSV readers treat it as text, even though Python's `float` may accept it."""
-    if "_" in text or not text.isascii():
-        return None
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        return float(text) if "_" not in text and text.isascii() else None
+    return None
 
 
 def _expected_ids(schema: SubmissionSchema) -> Counter[tuple[str, ...]] | None:
@@ -317,7 +315,6 @@ def grader_of(task: Task) -> Grader | None:
     from mleredux._core.plugins import current
 
     grader = task.metric.grader
-    try:
+    with suppress(NotFound):
         return current().grader(grader) if isinstance(grader, str) else grader
-    except NotFound:
-        return None
+    return None

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
 
+from mleredux.models.formats import is_visible
 from mleredux_llm_protocols import Kind
 
 from mleredux_gateway.fields import COUNT, FIELDS, IMAGE, OWN, PICTURE, SCALAR, SCHEMA, Kept, Typed
@@ -202,10 +203,10 @@ def _is_reference(named: str, item: dict[str, Any]) -> bool:
 
 
 def _is_stated(value: Any) -> bool:
-    """Return whether a value contains text at any depth; empty parts do not count."""
+    """Return whether a value contains text at any depth; empty parts and invisible characters do not count."""
     parts = [value]
     for part in parts:  # the list grows by the content of each part
-        if isinstance(part, str) and part.strip():
+        if isinstance(part, str) and any(map(is_visible, part)):
             return True
         parts.extend(part.values() if isinstance(part, dict) else part if isinstance(part, list) else ())
     return False
