@@ -79,3 +79,14 @@ def test_an_empty_name_of_a_run_is_never_taken_for_none(option: str, toy: Any) -
     ended = CliRunner().invoke(root, [*LOAD, "run", "toy", "--agent", "copy", option, "", *folders])
     assert ended.exit_code in (1, 2) and isinstance(ended.exception, SystemExit | NotFound)
     assert not list(toy.store.ids()), "nothing was created"
+
+
+@pytest.mark.parametrize(("name", "letter"), [("run", "a"), ("runs", "t"), ("show", "j"), ("grade", "z")])
+def test_a_short_option_that_no_command_has_suggests_the_long_ones_with_its_letter(name: str, letter: str) -> None:
+    parameters = root.get_command(root.make_context("mleredux", [name]), name)
+    assert parameters is not None
+    long = {option for parameter in parameters.params for option in parameter.opts if option.startswith(f"--{letter}")}
+    ended = CliRunner().invoke(root, [name, f"-{letter}", "toy"])
+    assert (ended.exit_code, f"No such option '-{letter}'" in ended.output) == (2, True)
+    assert ("Did you mean" in ended.output) == bool(long) == (letter != "z")
+    assert all(option in ended.output for option in long)

@@ -32,8 +32,12 @@ def test_a_report_of_another_run_is_never_the_result_of_this_one(tmp_path: Path)
     run.write_report(graded)
     shutil.copyfile(run.path / "report.json", other.path / "report.json")
     assert run.report == graded.model_copy(update={"run": run.id})
-    with pytest.raises(MlereduxError, match=r"report\.json is damaged"):
+    with pytest.raises(MlereduxError, match=rf"report\.json is damaged \(it is the report of run {run.id}\)"):
         assert store.get(other.id).report
+    copy = shutil.copytree(run.path, tmp_path / "copy")
+    (copy / "run.json").write_text((copy / "run.json").read_text().replace(run.id, copy.name))
+    assert store.get(copy.name).score == 1.0, "its events name the same run as its report"
+    shutil.rmtree(copy)
     store.rebuild()
     assert {row["id"]: row["score"] for row in store.rows()} == {run.id: 1.0, other.id: None}
     old = json.loads((run.path / "report.json").read_text())

@@ -6,7 +6,7 @@ import contextlib
 import errno
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 _FOLDERS = re.compile(r"MLEREDUX_\w+_(?:CACHE|DIR|ROOT)|XDG_\w+_HOME|APPTAINER_CACHEDIR|TMPDIR")
@@ -128,11 +128,11 @@ def foreign_code(kind: type[MlereduxError], message: str, hint: str) -> Iterator
 
 
 @contextlib.contextmanager
-def file_errors(kind: type[MlereduxError], message: str, hint: str | None = None) -> Iterator[None]:
-    """Raise an error of this kind, with the reason added, if a file can't be used or is not UTF-8 text."""
+def file_errors(kind: Callable[..., Exception], message: str, hint: str | None = None) -> Iterator[None]:
+    """Raise an error of this kind, with the reason added, if a file or program can't be used, or is not UTF-8 text."""
     try:
         yield
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeError) as error:
         raise kind(f"{message}: {getattr(error, 'strerror', None) or error}.", hint=hint) from error
 
 

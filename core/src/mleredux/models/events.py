@@ -136,6 +136,8 @@ class Judged(Payload):
     """`verified`, `not reproducible`, `not checked`, `score given` or `tainted`."""
     message: str | None = None
     """Why, in a sentence."""
+    run: str | None = None
+    """The id of the run, which stays the same in copies under another id."""
 
 
 class Attempt(Payload):

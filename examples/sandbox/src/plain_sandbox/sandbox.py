@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import psutil
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, file_errors
 from mleredux.plugin.files import plain_path
 from mleredux.plugin.sandbox import BuildRequest, Built, Capabilities, Exit, Finding, Handle, Launch, Layout, Usage
 
@@ -54,14 +54,11 @@ class PlainSandbox:
         path = f"{plain_path(Path(sys.executable).parents[1])}/bin:/usr/local/bin:/usr/bin:/bin"
         env = {"PATH": path, "HOME": str(launch.scratch_dir), **launch.env, "plain_sandbox_run": _mark(launch)}
         command = ["sh", "-c", _RUN, str(launch.control_dir), str(launch.limits.disk_mb * 2048), *launch.command]
-        try:
-            with launch.log.open("ab") as log:
-                shell = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=launch.output_dir,
-                    start_new_session=True,
-                )  # fmt: skip
-        except OSError as error:
-            raise SandboxError(f"The agent can't be started: {error}.") from error
+        with file_errors(SandboxError, "The agent can't be started"), launch.log.open("ab") as log:
+            shell = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, cwd=launch.output_dir,
+                start_new_session=True,
+            )  # fmt: skip
         (launch.control_dir / "shell").write_text(str(shell.pid))
         return PlainHandle(launch, psutil.Process(shell.pid))
 

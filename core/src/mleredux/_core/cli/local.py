@@ -18,7 +18,7 @@ from mleredux._core.cli.interrupts import cancelling
 from mleredux._core.cli.output import echo, growing, write_log
 from mleredux._core.locations import default_data_dir, is_prepared
 from mleredux._core.records import agent_record, listed, task_record
-from mleredux.errors import DataError, MlereduxError, NotApplicable, NotFound, StoreError, TaskBroken
+from mleredux.errors import DataError, MlereduxError, NotApplicable, NotFound, StoreError, TaskBroken, file_errors
 from mleredux.models.formats import short_reference
 
 if TYPE_CHECKING:
@@ -297,12 +297,10 @@ class LocalBackend:
         for path in (artifact["path"] for artifact in artifacts):
             name = os.fsdecode(path_of(path) or path)
             target = folder / name
-            try:
+            with file_errors(MlereduxError, f"Artifact {path} can't be copied to {target}"):
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with open_regular(run.path / name) as source, target.open("wb") as copy:
                     shutil.copyfileobj(source, copy, 1 << 20)
-            except OSError as error:
-                raise MlereduxError(f"Artifact {path} can't be copied to {target}: it {error}.") from error
 
     def location(self, run_id: str) -> str:
         """Return the folder of a run."""

@@ -118,11 +118,19 @@ class Root(CommandGroup):
 
 
 def _misplaced(root_context: click.Context, error: click.NoSuchOption) -> Exception | None:
-    """Return an explanation for an option that the command lacks, but the program or the command's group has."""
+    """Return an explanation for an option that the command lacks, but the program or the command's group has.
+
+    For a short option that neither has, the long options of the command that begin with this letter are suggested.
+    """
     for above in filter(None, (error.ctx and error.ctx.parent, root_context)):
         if error.ctx is not above and any(error.option_name in param.opts for param in above.command.params):
             where = f"write it directly after `{above.command_path}`"
             return click.UsageError(f"{error.option_name} is not an option of this command; {where}.", error.ctx)
+    if error.ctx and len(error.option_name) == 2:
+        options = [param for param in error.ctx.command.params if param.get_help_record(error.ctx)]
+        names = {name for option in options for name in option.opts}
+        if longer := " or ".join(sorted(name for name in names if name.startswith(f"-{error.option_name}"))):
+            return click.UsageError(f"{error.message} Did you mean {longer}?", error.ctx)
     return None
 
 

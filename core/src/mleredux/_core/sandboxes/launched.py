@@ -19,7 +19,7 @@ import psutil
 from mleredux._core.protocols import Exit, Handle, Launch, Usage
 from mleredux._core.sandboxes.processes import birth, contained, end_family, family, is_alive, members, proportional
 from mleredux._core.store.files import read_record, write_atomically
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, file_errors
 
 _LAUNCHER = Path(__file__).parents[1] / "launcher.py"
 _FILE_SLACK = 8 << 20
@@ -56,18 +56,15 @@ def start_launcher(
     }
     (launch.control_dir / "launch.json").write_text(json.dumps(instructions), encoding="utf-8")
     started_at = time.time()
-    try:
-        with launch.log.open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-I", "-S", str(_LAUNCHER), str(launch.control_dir)],
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**environment, _OWNER_VARIABLE: launch.owner, _RUN_VARIABLE: launch.run_id},
-            )
-    except OSError as error:
-        raise SandboxError(f"The agent's process could not be started: {error}.") from error
+    with file_errors(SandboxError, "The agent's process could not be started"), launch.log.open("ab") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(_LAUNCHER), str(launch.control_dir)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**environment, _OWNER_VARIABLE: launch.owner, _RUN_VARIABLE: launch.run_id},
+        )
     born = birth(process.pid) or 0.0  # if it has ended, a value that no process has
     noted = {"pid": process.pid, "birth": born, "started_at": started_at, "contained": in_container}
     write_atomically(launch.control_dir / "process.json", json.dumps(noted))

@@ -91,14 +91,9 @@ def _refuse_copies(context: StageContext) -> None:
 def _built(context: StageContext) -> Built:
     log, limit = context.run.logs_dir / "build.log", context.agent.build.time_limit
     hosts = context.run.spec.grants.build_hosts if is_foreign(context.agent) else None
-    request = BuildRequest(
-        context.agent, log, context.say, context.base_image, limit, hosts, _recorder(context), context.cancelled
-    )
+    record: Callable[[HostUse], object] = lambda use: context.run.emit(events.NetworkUse(use=use))  # noqa: E731
+    request = BuildRequest(context.agent, log, context.say, context.base_image, limit, hosts, record, context.cancelled)
     return build_in(context.task, context.sandbox, request)
-
-
-def _recorder(context: StageContext) -> Callable[[HostUse], object]:
-    return lambda use: context.run.emit(events.NetworkUse(use=use))
 
 
 def _run_agent(context: StageContext) -> events.StageEnded:

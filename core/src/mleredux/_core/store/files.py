@@ -94,7 +94,8 @@ def read_bounded(path: Path, begin: int = 0) -> bytes:
 
 def damaged(path: Path, error: Exception, where: str = "") -> MlereduxError:
     """Return the error for a file of a run that can't be read or parsed."""
-    problem = error if isinstance(error, OSError) else f"is damaged{where} ({type(error).__name__})"
+    reason = error if type(error) is ValueError else type(error).__name__
+    problem = error if isinstance(error, OSError) else f"is damaged{where} ({reason})"
     return MlereduxError(f"{path} {problem}.", hint="Restore it, or delete the run.")
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -231,7 +231,8 @@ class Run:
     @property
     def report(self) -> Report | None:
         """The report, once the run is graded."""
-        return self._read("report.json", lambda content: Report.model_validate(content).of_run(self.id))
+        events = partial(read_bounded, self.path / "events.jsonl")
+        return self._read("report.json", lambda content: Report.model_validate(content).of_run(self.id, events))
 
     @property
     def score(self) -> float | None:
@@ -250,7 +251,7 @@ class Run:
         write_atomically(self.path / "report.json", report.model_dump_json(indent=1) + "\n")
         if scores := self.scores:
             self.write_scores([score.model_copy(update={"medal": report.medal_of(score.score)}) for score in scores])
-        self.emit(Judged(status=report.verdict.status, message=report.verdict.why))
+        self.emit(Judged(status=report.verdict.status, message=report.verdict.why, run=self.id))
 
     def write_scores(self, scores: Sequence[VersionScore]) -> None:
         """Store the scores over time."""

@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 
-from mleredux.errors import ExecutorError
+from mleredux.errors import ExecutorError, file_errors
 from mleredux.plugin.executor import JobSpec, JobStatus, Node, job_environment
 from mleredux.plugin.host import machine_slots as machine
 from mleredux.plugin.host import process_birth as birth
@@ -38,12 +38,10 @@ class LocalExecutor:
         """Start processes in their own sessions."""
         jobs, null = [], subprocess.DEVNULL
         for spec in specs:
-            try:
+            with file_errors(ExecutorError, f"The process of run {spec.run_id} can't be started"):
                 process = subprocess.Popen(
                     spec.command, env=job_environment(), stdin=null, stdout=null, stderr=null, start_new_session=True
                 )
-            except OSError as error:
-                raise ExecutorError(f"The process of run {spec.run_id} can't be started: {error}.") from error
             job = f"{process.pid}-{birth(process.pid)!r}"
             self._started[job] = process
             jobs.append(job)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from mleredux.errors import SandboxError
+from mleredux.errors import SandboxError, file_errors
 from mleredux.plugin.sandbox import BuildRequest, Built, Finding, Handle, Launch, Layout
 from mleredux_containers import (
     CAPABILITIES,
@@ -117,11 +117,10 @@ def _run(command: list[str], folder: Path, log: Path) -> None:
         offset = os.fstat(file.fileno()).st_size
         reading, writing = os.pipe()
         try:
-            writer = subprocess.Popen(["sh", "-c", _WRITER], stdin=reading, stdout=file, start_new_session=True)
-            env, null = engine.getenv(), subprocess.DEVNULL
-            started = subprocess.run(command, cwd=folder, stdin=null, stdout=writing, stderr=writing, env=env)
-        except OSError as error:
-            raise SandboxError(f"The container can't be started ({error}).") from error
+            with file_errors(SandboxError, "The container can't be started"):
+                writer = subprocess.Popen(["sh", "-c", _WRITER], stdin=reading, stdout=file, start_new_session=True)
+                env, null = engine.getenv(), subprocess.DEVNULL
+                started = subprocess.run(command, cwd=folder, stdin=null, stdout=writing, stderr=writing, env=env)
         finally:
             os.close(reading)
             os.close(writing)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from mleredux.errors import file_errors
+
 from mleredux_client.errors import UsageError
 
 if TYPE_CHECKING:
@@ -104,11 +106,9 @@ def packed(local: LocalAgent) -> Iterator[Package]:
             tarfile.open(fileobj=zipped, mode="w|") as tar,
         ):
             for name in sorted(files_of(local)):
-                try:
-                    followed = local.script is not None and "/" not in name
+                followed = local.script is not None and "/" not in name
+                with file_errors(UsageError, f"{name!r} can't be packed", "Add it to .gitignore."):
                     lines.append(_add(tar, local.folder / name, name, followed=followed))
-                except (OSError, UnicodeError) as error:
-                    raise UsageError(f"{name!r} can't be packed: {error}.", hint="Add it to .gitignore.") from error
         if not lines:
             raise UsageError(f"{local.folder} has only ignored files.", hint="See its .gitignore.")
         yield Package(archive, hashlib.sha256("".join(sorted(lines)).encode()).hexdigest())
