@@ -12,13 +12,16 @@ from typing import Any
 import numpy as np
 import pytest
 from mleredux.errors import MlereduxError
+from mleredux.plugin.command import current
 from mleredux.plugin.experiment import Plan
 from mleredux_experiments.analysis.analysis import analyse
+from mleredux_experiments.analysis.curves import _BAND_MEANS
 from mleredux_experiments.analysis.leaderboard import leaderboard
 from mleredux_experiments.figures.tables import analysis_tables, leaderboard_tables, markdown
 from mleredux_experiments.inference.comparison import compare
-from mleredux_experiments.pages.compare import lines
-from mleredux_experiments.results import uniformity
+from mleredux_experiments.inference.errors import bounded_limits
+from mleredux_experiments.pages.compare import analysis_of, lines
+from mleredux_experiments.results import sources, uniformity
 from mleredux_experiments.results.measures import measure
 from mleredux_experiments.results.scores import task_scores
 from mleredux_experiments.results.sources import load, runs_below
@@ -224,6 +227,13 @@ def test_a_report_of_another_run_is_left_out(add_run: AddRun, tmp_path: Path) ->
     (runs[1] / "report.json").write_text(json.dumps({**report, "run": runs[0].name}))
     found = load(tmp_path / "runs")
     assert [row.arm for row in found.rows] == ["x"] and runs[1].name in str(found.remarks())
+    assert f"which can't be read (it is the report of run {runs[0].name})" in str(found.remarks())
+    events = runs[1] / "events.jsonl"
+    verdict = json.dumps(
+        {"type": "verdict", "data": {"status": "verified", "run": runs[0].name}}, separators=(",", ":")
+    )
+    events.write_text(f"{events.read_text()}{verdict}\n")
+    assert [row.arm for row in load(tmp_path / "runs").rows] == ["x", "y"], "a copy with a new id"
 
 
 @pytest.mark.parametrize("lower", [False, True])
@@ -240,3 +250,34 @@ def test_arms_are_listed_from_the_best_by_the_measure(add_run: AddRun, tmp_path:
     tables = analysis_tables(analyse(load(tmp_path / "runs"), "percentile"))
     [ranked] = [table for table in tables if "tasks like these" in table.title]
     assert [row[0] for row in ranked.rows] == best
+
+
+@pytest.mark.parametrize("name", ["run.json", "report.json", "events.jsonl", "scores.json", "technique_use.json"])
+def test_rows_of_pages_are_read_again_once_a_file_of_the_run_changes(
+    add_run: AddRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    runs = [add_run("a", arm, 0, score=0.9) for arm in "xy"]
+    read = []
+    original = sources.read_run
+    monkeypatch.setattr(sources, "read_run", lambda folder, rollouts: read.append(folder) or original(folder, rollouts))
+    first = analysis_of(runs, None)
+    assert read == runs and first is analysis_of(runs, None)
+    (runs[1] / name).write_text((runs[1] / name).read_text() + " " if (runs[1] / name).exists() else "[]")
+    analysis_of(runs, None)
+    assert read == [*runs, runs[1]], "the other run is not read again"
+
+
+def test_pages_never_fetch_the_repository_of_an_agent(
+    add_run: AddRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reference = f"repo:{tmp_path}/missing"
+    runs = [add_run("a", agent, 0, cause="time_limit", status="timed_out") for agent in (reference, "dummy")]
+    monkeypatch.setattr(type(current()), "_find_agent", lambda _, name: pytest.fail(f"{name} is resolved"))
+    assert {row.agent for row in analysis_of(runs, None).results.rows} == {reference, "dummy"}
+
+
+def test_bands_of_curves_from_fewer_means_agree_with_those_of_decisions() -> None:
+    for seed, tasks in enumerate((2, 5, 22, 75)):
+        table = np.random.default_rng(seed).choice([0.0, 50.0, 100.0], size=(tasks, 4))
+        few, many = (bounded_limits(table, (0.0, 100.0), most=most) for most in (_BAND_MEANS, None))
+        assert np.abs(np.stack(few) - np.stack(many)).max() < 2

@@ -58,7 +58,7 @@ class ArmAnalysis:
     failures: tuple[FailureCount, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Analysis:
     """The results of an analysis.
 

@@ -16,6 +16,8 @@ from mleredux_experiments.results.measures import Measure, cells
 from mleredux_experiments.results.table import Row, Version, grouped
 
 _POINTS = 60
+_BAND_MEANS = 2048
+"""Number of means from which the bands of curves are estimated; decisions use more."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,7 @@ def _curve(rows: Sequence[Row], end: float, place: Callable[[Version], float]) -
         index = np.searchsorted([place(version) for version in row.versions], x, side="right")
         by_task.setdefault(row.task, []).append(100 * medals[index])
     table = np.array([np.mean(values, axis=0) for values in by_task.values()])
-    low, high = bounded_limits(table, (0.0, 100.0))
+    low, high = bounded_limits(table, (0.0, 100.0), most=_BAND_MEANS)
     mean = table.mean(axis=0)
     area = float(np.trapezoid(mean, x) / end) if end else 0.0
     xs, ys, lows, highs = (tuple(float(value) for value in values) for values in (x, mean, low, high))

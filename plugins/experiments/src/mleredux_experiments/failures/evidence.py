@@ -100,8 +100,8 @@ class Evidence:
     @property
     def searches(self) -> bool:
         """Return whether the agent could have continued: it called language models, or recorded its steps."""
-        with suppress(MlereduxError):
-            if "no-llm" in current().agent(self.row.agent).tags:
+        with suppress(MlereduxError):  # references, which may have to be fetched, are never resolved for this
+            if ":" not in self.row.agent and "no-llm" in current().agent(self.row.agent).tags:
                 return False
         try:
             reconstructed = self.trace["extra"]["mleredux"]["made_from"] == "events"

@@ -23,8 +23,8 @@ from mleredux_experiments.figures.tables import analysis_tables, cell
 from mleredux_experiments.pages.curves import score_charts
 from mleredux_experiments.results.measures import MEASURES, measure
 from mleredux_experiments.results.scores import TaskScores, task_scores
-from mleredux_experiments.results.sources import load_runs
-from mleredux_experiments.results.table import Results, Row
+from mleredux_experiments.results.sources import Stamps, load_stamped, stamps_of
+from mleredux_experiments.results.table import Row
 from mleredux_experiments.results.uniformity import ABOUT_LIMITS, differing_limits, limit_text
 
 MOST_RUNS = 5_000
@@ -32,10 +32,8 @@ MOST_FILTERED = 200
 """Maximum number of runs selected by filters, the newest first, so that a page renders quickly regardless of their
 total."""
 _FILTERS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "experiment", "arm")
-_STAMPED = ("events.jsonl", "report.json", "rollout.json")
 _KEPT = 8
 _lock = threading.Lock()
-Stamps = tuple[tuple[Any, ...], ...]
 
 
 class Shown(NamedTuple):
@@ -44,9 +42,6 @@ class Shown(NamedTuple):
     question: str
     answer: str
     source: str
-
-
-_drawn: dict[int, tuple[Analysis, list[Shown]]] = {}
 
 
 @dataclass(frozen=True)
@@ -219,41 +214,19 @@ def analysis_of(
         return _analysis(stamps_of(folders), plan, changes, chosen, whole)
 
 
-def stamps_of(folders: Iterable[Path]) -> Stamps:
-    """Return the folders of runs, each with a stamp that changes when the run does."""
-    return tuple((path, *(_stamp(path / name) for name in _STAMPED)) for path in sorted(folders))
-
-
 @lru_cache(maxsize=_KEPT)
 def _analysis(stamps: Stamps, plan: str, changes: tuple[str, ...], chosen: str | None, whole: bool) -> Analysis:
     from mleredux_experiments.sdk import analysed
 
-    results = load_runs((path for path, *_ in stamps), rollouts=whole)
+    results = load_stamped(stamps, rollouts=whole)
     if not results.rows:
         raise MlereduxError("There are no runs to compare.", hint="Select runs of two agents in the list of runs.")
     return analysed(results, Plan.model_validate_json(plan) if plan else None, chosen, changes=changes, whole=whole)
 
 
-@lru_cache(maxsize=16)
-def results_of(stamps: Stamps) -> Results:
-    """Return the table of runs, which is cached until their files change."""
-    return load_runs(path for path, *_ in stamps)
-
-
+@lru_cache(maxsize=_KEPT)
 def _pictures(analysis: Analysis) -> list[Shown]:
     """Return the plots of an analysis; those of the latest analyses are cached."""
     with _lock:  # Matplotlib's settings are global
-        if id(analysis) not in _drawn:
-            images = ((plot, base64.b64encode(plot.svg().encode()).decode()) for plot in pictures(analysis))
-            drawn = [Shown(own.question, own.answer, f"data:image/svg+xml;base64,{data}") for own, data in images]
-            _drawn[id(analysis)] = analysis, drawn
-            if len(_drawn) > _KEPT:
-                del _drawn[next(iter(_drawn))]
-        return _drawn[id(analysis)][1]
-
-
-def _stamp(path: Path) -> tuple[int, int] | None:
-    with suppress(OSError):
-        status = path.stat()
-        return status.st_size, status.st_mtime_ns
-    return None
+        images = ((plot, base64.b64encode(plot.svg().encode()).decode()) for plot in pictures(analysis))
+        return [Shown(own.question, own.answer, f"data:image/svg+xml;base64,{data}") for own, data in images]

@@ -20,10 +20,9 @@ from mleredux_experiments.pages.compare import (
     readable,
     record_from,
     record_of,
-    results_of,
     shown,
-    stamps_of,
 )
+from mleredux_experiments.results.sources import load_stamped, stamps_of
 
 _MOST_PAST = 1_000
 
@@ -119,4 +118,4 @@ def _opened(visit: Visit, name: str) -> tuple[str, Execution]:
 def _estimate(visit: Visit, execution: Execution) -> Estimate:
     agents = {run.agent for _, run in execution.planned}
     past = readable(visit, visit.rows(_MOST_PAST, agent=agents, status=("done", "failed", "timed_out")))
-    return estimate(execution.record.plan, execution.planned, results_of(stamps_of(past)))
+    return estimate(execution.record.plan, execution.planned, load_stamped(stamps_of(past)))

@@ -10,8 +10,9 @@ from mleredux.plugin.task import Task
 
 from mleredux_experiments.figures.tables import cell
 from mleredux_experiments.inference.errors import Array, mean_interval
-from mleredux_experiments.pages.compare import readable, results_of, stamps_of
+from mleredux_experiments.pages.compare import readable
 from mleredux_experiments.results.measures import MEASURES, Measure, cells, deterministic
+from mleredux_experiments.results.sources import load_stamped, stamps_of
 from mleredux_experiments.results.table import Results, Row
 
 _MOST_RUNS = 2_000
@@ -39,7 +40,7 @@ def agents(visit: Visit, task: Task) -> dict[str, Any] | None:
     records = list(readable(visit, visit.rows(_MOST_RUNS, task=[task.id])))
     if not records:
         return None
-    results = results_of(stamps_of(records))
+    results = load_stamped(stamps_of(records))
     measures = [MEASURES[name] for name in ("score", "percentile", "any_medal") if task.kind == "competition"]
     measures = measures or [MEASURES["reward"]]
     sign = -1 if task.direction == "minimize" and measures[0].name == "score" else 1

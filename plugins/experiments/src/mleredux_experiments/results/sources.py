@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,8 @@ UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, Recursio
 _MANY = 2_000
 """The minimum number of runs for which starting a second process to read them is worthwhile."""
 TECHNIQUE_USE = "technique_use.json"
+Stamps = tuple[tuple[Any, ...], ...]
+_STAMPED = ("events.jsonl", "report.json", "rollout.json", "run.json", SCORES_FILE, TECHNIQUE_USE)
 """The file in a run's directory that `mleredux runs techniques` writes."""
 
 
@@ -77,28 +80,53 @@ def load_runs(folders: Iterable[Path], *, rollouts: bool = False) -> Results:
         half = len(own) // 2  # reading is CPU-bound, so a second process halves the time
         with ProcessPoolExecutor(1, get_context("fork")) as other:
             rest = other.submit(_read_all, own[half:], rollouts)
-            rows_read = [*_read_all(own[:half], rollouts), *rest.result()]
-    else:
-        rows_read = _read_all(own, rollouts)
+            return _results([*_read_all(own[:half], rollouts), *rest.result()])
+    return _results(_read_all(own, rollouts))
+
+
+def _results(rows_read: Sequence[Row | Left]) -> Results:
     rows, left = [row for row in rows_read if isinstance(row, Row)], [row for row in rows_read if isinstance(row, Left)]
     return Results(tuple(_short_arms(rows)), task_facts(), left=tuple(left))
 
 
+def load_stamped(stamps: Stamps, *, rollouts: bool = False) -> Results:
+    """Load the results of runs with the stamps of their files; what was read is cached until a stamp changes."""
+    return _results([_read_stamped(stamp, rollouts) for stamp in stamps])
+
+
+def stamps_of(folders: Iterable[Path]) -> Stamps:
+    """Return the folders of runs, each with stamps that change when the run does."""
+    return tuple((folder, *(_stamp(folder / name) for name in _STAMPED)) for folder in sorted(folders))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    with suppress(OSError):
+        status = path.stat()
+        return status.st_size, status.st_mtime_ns
+    return None
+
+
+@lru_cache(maxsize=5_000)
+def _read_stamped(stamp: tuple[Any, ...], rollouts: bool) -> Row | Left:
+    return _read(stamp[0], rollouts)
+
+
 def _read_all(folders: Sequence[Path], rollouts: bool) -> list[Row | Left]:
-    """Return the row of each run, or a note with the reason why it is left out."""
-    read: list[Row | Left] = []
-    for folder in folders:
-        try:
-            row = read_run(folder, rollouts)
-            if row.run != folder.name:
-                read.append(Left(folder.name, "a copy of another run, or renamed", row))
-            elif row.verdict in UNTRUSTED and _is_oracle(folder):
-                read.append(Left(folder.name, f"which submitted the answers themselves ({row.agent})", row))
-            else:
-                read.append(row)
-        except UNREADABLE as error:
-            read.append(Left(folder.name, f"which can't be read ({type(error).__name__})"))
-    return read
+    return [_read(folder, rollouts) for folder in folders]
+
+
+def _read(folder: Path, rollouts: bool) -> Row | Left:
+    """Return the row of a run, or a note with the reason why it is left out."""
+    try:
+        row = read_run(folder, rollouts)
+        if row.run != folder.name:
+            return Left(folder.name, "a copy of another run, or renamed", row)
+        if row.verdict in UNTRUSTED and _is_oracle(folder):
+            return Left(folder.name, f"which submitted the answers themselves ({row.agent})", row)
+        return row
+    except UNREADABLE as error:
+        reason = error if type(error) is ValueError else type(error).__name__
+        return Left(folder.name, f"which can't be read ({reason})")
 
 
 def _short_arms(rows: list[Row]) -> Iterable[Row]:
@@ -158,7 +186,8 @@ def read_run(folder: Path, rollouts: bool) -> Row:
     record = _object(place + "run.json")
     ending = _ending(place + "events.jsonl")
     try:
-        report = read(Report, _object(place + "report.json")).of_run(record["spec"]["id"]).model_dump()
+        graded = read(Report, _object(place + "report.json"))
+        report = graded.of_run(record["spec"]["id"], partial(content, place + "events.jsonl")).model_dump()
     except FileNotFoundError:
         if ending.status == "done":
             raise
