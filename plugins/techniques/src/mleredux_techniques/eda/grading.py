@@ -16,7 +16,7 @@ from mleredux_techniques._kit.data.columns import amounts
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import Pool, sampled
-from mleredux_techniques._kit.judging.marks import Sheet, informed, listing, shortened
+from mleredux_techniques._kit.judging.marks import Sheet, informed, listing
 from mleredux_techniques._kit.judging.plans import by_split, loss
 from mleredux_techniques._kit.judging.reference import Model
 from mleredux_techniques._kit.judging.study import OnRows
@@ -88,7 +88,9 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         credit, false = sum(worths) - worths.count(0.0), len(set(claims) - set(are))
         listed = listing(f"{name} ({_shown(value)})" for name, value in are.items())
         score = informed(credit, false, len(are), len(closed - set(are)) + 1)
-        sheet.mark(part, score, shortened(claims), shortened(are), of=(len(are), len(claims)), listed=listed)
+        # if all columns belong, naming all shows nothing
+        decides = bool(are or claims) and (len(closed) > len(are) or score < 1)
+        sheet.mark(part, score, claims, are, of=(len(are), len(claims)), listed=listed, decides=decides)
 
 
 def _worth(claim: Any, true: Any) -> float:

@@ -85,28 +85,29 @@ def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, b
 
     The p-value of a distance is that of the two-sample Kolmogorov-Smirnov test (N. Smirnov, "Table for Estimating the
     Goodness of Fit of Empirical Distributions", 1948), or of a difference of two shares (with Bonferroni correction);
-    rows of a group count once.
+    rows of a group count once. If only that makes a difference small, it is undecided: the column may follow from the
+    group, such as a period.
     """
     from scipy.stats import ks_2samp, kstwobign, norm
 
     frames = dataset.train, dataset.test
-    sizes = [len(np.unique(group_codes(dataset, frame))) for frame in frames]
-    count = sizes[0] * sizes[1] / sum(sizes)
+    sizes = [[len(np.unique(group_codes(dataset, frame))) for frame in frames], [*map(len, frames)]]
+    counts = np.array([a * b / (a + b) for a, b in sizes])
     if kind in ("number", "date", "text"):
         columns = [frame[name].dropna() for frame in frames]
         columns = [values.astype(str).str.len() if kind == "text" else in_time(values).dropna() for values in columns]
         if not all(map(len, columns)):
             return 0.0, False, True
         distance = float(ks_2samp(*columns, method="asymp").statistic)
-        chance = float(kstwobign.sf(distance * np.sqrt(count)))
+        chance, of_rows = kstwobign.sf(distance * np.sqrt(counts))
     else:
         mine, other = (frame[name].fillna("").astype(str).value_counts(normalize=True) for frame in frames)
         if other[~other.index.isin(mine.index)].sum() > 0.5 and kind != "constant":
             return 0.0, False, True  # names, such as those of groups
         both, apart = mine.add(other, fill_value=0.0) / 2, mine.sub(other, fill_value=0.0).abs()
-        error = np.sqrt((both * (1 - both)).clip(lower=1e-9) / count)
+        errors = float((apart / np.sqrt((both * (1 - both)).clip(lower=1e-9))).max()) * np.sqrt(counts)
         distance = float(apart.max())
-        chance = float(2 * norm.sf(float((apart / error).max()))) * len(apart)
-    differs = distance > sum(DRIFTS) / 2 and chance < CHANCE
-    certain = distance < DRIFTS[0] or chance > CHANCE or (distance > DRIFTS[1] and chance < CHANCE_SURE)
+        chance, of_rows = 2 * norm.sf(errors) * len(apart)
+    differs = bool(distance > sum(DRIFTS) / 2 and chance < CHANCE)
+    certain = distance < DRIFTS[0] or of_rows > CHANCE or (distance > DRIFTS[1] and chance < CHANCE_SURE)
     return round(distance, 4), differs, not certain

@@ -15,7 +15,7 @@ from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
 from mleredux_techniques._kit.data.splits import sampled
 from mleredux_techniques._kit.data.structure import looks_like_time
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary import encoders
 from mleredux_techniques.encoding.document import EncodedFeature, EncodingAnalysis
@@ -86,15 +86,12 @@ def mark(sheet: Sheet, document: EncodingAnalysis, truth: dict[str, Any]) -> Non
     stated, known = {name: named[name] for name in sorted(claimed)}, {name: facts[name] for name in sorted(needed)}
     score = 2 * sum(map(credit, right)) / (sum_of(claimed) + sum(worth.values())) if claimed | needed else 1.0
     wrong = listing(sorted((needed | claimed) - right))
-    shown = (
-        shortened({n: item.type for n, item in stated.items()}),
-        shortened({n: f["types"] for n, f in known.items()}),
-    )
+    shown = {n: item.type for n, item in stated.items()}, {n: f["types"] for n, f in known.items()}
     sheet.mark("types", score, *shown, decides=bool(decided | (claimed - needed)), listed=types, wrong=wrong)
     score = sum(exact[name] * credit(name) for name in right) / sum_of(needed | claimed) if claimed | needed else 1.0
     figures = {"listed": distinct, "right": sum(exact[name] for name in right), "all": len(needed)}
     counts = {n: item.cardinality for n, item in stated.items()}, {n: f["cardinality"] for n, f in known.items()}
-    sheet.mark("cardinalities", score, *map(shortened, counts), **figures)
+    sheet.mark("cardinalities", score, *counts, **figures)
 
 
 def _is_right(feature: EncodedFeature, fact: dict[str, Any]) -> bool:

@@ -88,7 +88,7 @@ def _lines(lesson: Lesson) -> Iterator[str]:
 def _effect(choice: Mapping[str, Any]) -> str:
     efficacy, error = choice["efficacy"], choice["uncertainty"]
     if efficacy is None:
-        return "effect not significant on this data"
+        return "effect not scored"
     half = 1.96 * (error or 0.0)
     return f"effect {efficacy:.2f}, 95 % {efficacy - half:.2f} to {efficacy + half:.2f}"
 

@@ -23,7 +23,7 @@ from mleredux_techniques._kit.data.columns import class_name
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, need_classes, refusal, remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, assign_folds, pool
 from mleredux_techniques._kit.judging.comparison import Difference, difference
-from mleredux_techniques._kit.judging.marks import Efficacy, Sheet, close, listing, shortened
+from mleredux_techniques._kit.judging.marks import Efficacy, Sheet, close, listing
 from mleredux_techniques._kit.judging.plans import by_split, choosing_pool, rows_of, split_losses
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
 from mleredux_techniques._kit.judging.scorer import scorer
@@ -80,7 +80,7 @@ def mark(sheet: Sheet, document: forms.ImbalanceAnalysis, truth: dict[str, Any])
     right = sum(close(named[name], count) for name, count in counts.items() if name in named)
     listed, score = listing(f"{name} {count:,}" for name, count in counts.items()), right / max(len(counts), len(named))
     shown = {"listed": listed, "right": right, "all": len(counts)}
-    sheet.mark("class counts", score, shortened(named), shortened(counts), **shown)
+    sheet.mark("class counts", score, named, counts, **shown)
     sheet.number("imbalance ratio", document.imbalance_ratio, truth["ratio"])
     for name, edge in (("majority", max(counts.values())), ("minority", min(counts.values()))):
         claim = class_name(getattr(document, f"{name}_class"))

@@ -195,7 +195,7 @@ def _assess_strengths(sheet: Sheet, document: LeakageAnalysis, strengths_of: dic
     ]
     best, score = shortened(strengths_of, wanted), soft_f1(min(len(right), wanted), len(entries), wanted)
     listed = listing(f"{name} {value:.3f}" for name, value in best.items())
-    return sheet.mark("feature strengths", score, shortened(entries, 20), best, listed=listed, right=len(right)) > 0.5
+    return sheet.mark("feature strengths", score, entries, best, listed=listed, right=len(right)) > 0.5
 
 
 def _assess_risks(
@@ -227,13 +227,13 @@ def _assess_risks(
     note_of = f" {'; '.join(shown[:5])}." if shown else ""
     open_ = f" Not judged: {listing(sorted(unjudged))}, which are equally predictive on test rows." if unjudged else ""
     shown_claims, of = (
-        [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims[:20]],
+        [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims],
         (len(true), count + doubted),
     )
     figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{note_of}{open_}"}
     sheet.mark("risks", share * score, shown_claims, named, of=of, **figures)
     score = handled / max(len(true), count) if true else float(not (count or doubted))
-    names = [risk.mitigation.name for risk in document.risks[:20]]
+    names = [risk.mitigation.name for risk in document.risks]
     sheet.mark("mitigations", share * score, names, len(true), of=of, note=note)
 
 

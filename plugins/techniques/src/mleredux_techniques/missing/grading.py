@@ -7,17 +7,18 @@ within the training table, all of which make missing texts a separate category.
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Dataset, Instance, refusal
-from mleredux_techniques._kit.judging.marks import Sheet, close, listing, shortened, soft_f1
+from mleredux_techniques._kit.judging.marks import Sheet, close, listing, soft_f1
 from mleredux_techniques._kit.judging.study import OfColumns, Treatments
 from mleredux_techniques._kit.vocabulary import imputers
 from mleredux_techniques.missing.document import MissingAnalysis
-from mleredux_techniques.missing.mechanisms import TOGETHER, mechanisms
+from mleredux_techniques.missing.mechanisms import FEWEST, TOGETHER, mechanisms
 
 _FREQUENT = imputers.SimpleImputer(name="SimpleImputer", strategy="most_frequent")
 _CATEGORY = imputers.SimpleImputer(name="SimpleImputer", strategy="constant")
@@ -31,8 +32,9 @@ IMPUTERS: tuple[imputers.Imputation, ...] = tuple(
 JUDGED_COLUMNS = 60
 MECHANISMS = 0.55
 """The weight of the mechanisms, if any can be judged."""
-GUESSED, OPEN = 0.2, 0.5
-"""Credit for MAR with a wrong column or confused with MNAR, and for MNAR that the data can't decide."""
+GUESSED, OPEN, UNDECIDED = 0.2, 0.5, 0.25
+"""Credit for MAR with a wrong column or confused with MNAR, and for MNAR that the data can't decide; weight of a column
+that may be MCAR or MAR."""
 
 
 def truth(dataset: Dataset) -> dict[str, Any]:
@@ -75,7 +77,7 @@ def mark(sheet: Sheet, document: MissingAnalysis, truth: dict[str, Any]) -> None
     stated, right = {name: item.missing for name, item in entries.items()}, sum(marks.values())
     shown = {"listed": listing(f"{n} {count:,}" for n, count in counts.items()), "right": right, "all": len(counts)}
     score = right / len(set(counts) | set(entries))
-    sheet.mark("missing counts", score, shortened(stated), shortened(counts), **shown)
+    sheet.mark("missing counts", score, stated, counts, **shown)
     _assess_together(sheet, document, truth)
     _assess_mechanisms(sheet, document, truth, {name for name, mark in marks.items() if mark == 1})
 
@@ -90,7 +92,7 @@ def _assess_together(sheet: Sheet, document: MissingAnalysis, truth: dict[str, A
     right = [
         two for two, (rows, least) in pairs.items() if two in true and least * true[two] <= rows <= 1.1 * true[two]
     ]
-    shown, score = [" + ".join(pair[:2]) for pair in truth["together"][:20]], soft_f1(len(right), len(pairs), len(true))
+    shown, score = [" + ".join(pair[:2]) for pair in truth["together"]], soft_f1(len(right), len(pairs), len(true))
     counts = len(true), len(pairs)
     sheet.mark("missing together", score, len(pairs), shown, of=counts, count=len(true), right=len(right))
 
@@ -99,31 +101,39 @@ def _assess_mechanisms(sheet: Sheet, document: MissingAnalysis, truth: dict[str,
     """Mark the mechanisms; each counts equally, whether it is rare or frequent."""
     facts: dict[str, dict[str, Any]] = truth["mechanisms"]
     stated = {item.column: item for item in document.columns}
-    credits: dict[str, list[float]] = {}
-    judged = False
+    credits, weights = defaultdict[str, float](float), defaultdict[str, float](float)
+    judged, correct = False, 0.0
     for name, fact in facts.items():
         if fact.get("open"):
             continue
         mechanism = stated[name].mechanism if name in right else None
-        full = mechanism in fact.get("accepted", (fact["mechanism"],))
-        worth = 1.0 if full else GUESSED if mechanism in fact["half"] else 0.0
+        accepted = {*fact.get("accepted", (fact["mechanism"],))}
+        worth = 1.0 if mechanism in accepted else GUESSED if mechanism in fact["half"] else 0.0
         if mechanism in fact.get("unjudged", ()):
             worth = OPEN
         elif mechanism == fact["mechanism"] == "MAR" and fact["depends_on"] and not _hit(stated[name].depends_on, fact):
             worth = GUESSED
-        judged |= mechanism not in fact.get("unjudged", ())
-        credits.setdefault(fact["mechanism"], []).append(worth)
-    score = sum(sum(values) / len(values) for values in credits.values()) / max(len(credits), 1)
-    said_of = {name: stated[name].mechanism for name in facts if name in stated}
-    true = {name: fact["mechanism"] for name, fact in facts.items()}
-    figures = {
-        "weight": MECHANISMS if credits else 0.0,
-        "listed": listing(f"{name} {fact['mechanism']}" for name, fact in facts.items()),
-        "right": sum(map(sum, credits.values())),
-        "all": sum(map(len, credits.values())),
-        "unjudged": sum(bool(fact.get("unjudged")) for fact in facts.values()),
+        weight = UNDECIDED if {"MAR", "MCAR"} <= accepted and worth == 1 else 1.0
+        judged |= mechanism not in fact.get("unjudged", ()) and weight == 1
+        correct += worth
+        credits[fact["mechanism"]] += weight * worth
+        weights[fact["mechanism"]] += weight
+    score = sum(credits[kind] / weight for kind, weight in weights.items()) / max(len(weights), 1)
+    true = {name: fact["mechanism"] for name, fact in facts.items() if not fact.get("open")}
+    said_of = {name: stated[name].mechanism for name in true if name in stated}
+    notes = {
+        "MNAR counts half, since nothing predicts the gaps": [name for name in true if facts[name].get("unjudged")],
+        f"Not judged, with fewer than {FEWEST} gaps or values": [name for name in facts if name not in true],
     }
-    sheet.mark("mechanisms", 2 * score - 1, shortened(said_of), shortened(true), decides=judged, **figures)
+    figures = {
+        "weight": MECHANISMS if weights else 0.0,
+        "listed": listing(f"{name} {mechanism}" for name, mechanism in true.items()),
+        "right": correct,
+        "all": len(true),
+        "of": (len(true), 0),
+        "more": "".join(f" {note}: {listing(names)}." for note, names in notes.items() if names),
+    }
+    sheet.mark("mechanisms", 2 * score - 1, said_of, true, decides=judged, **figures)
     driven = {
         name: fact
         for name, fact in facts.items()
@@ -133,8 +143,8 @@ def _assess_mechanisms(sheet: Sheet, document: MissingAnalysis, truth: dict[str,
     }
     if driven:
         hits = sum(_hit(stated[name].depends_on, fact) for name, fact in driven.items() if name in right)
-        named = shortened({name: stated[name].depends_on for name in driven if name in stated})
-        known = shortened({name: fact["depends_on"] for name, fact in driven.items()})
+        named = {name: stated[name].depends_on for name in driven if name in stated}
+        known = {name: fact["depends_on"] for name, fact in driven.items()}
         sheet.mark("depends on", hits / len(driven), named, known, hits=hits, all=len(driven))
 
 

@@ -93,9 +93,10 @@ def mark(sheet: Sheet, document: ScalingAnalysis, truth: dict[str, Any]) -> None
         sure, unmeasured = (claimed & right) - open_, len(claimed - right)
         others = len(true) - len(are) - len(open_) + unmeasured
         score = informed(len(sure & are), len(sure - are) + unmeasured, len(are), others)
-        known = {name: round(true[name][figure], 4) for name in sorted(are)[:50]}
-        counts, shown = (len(are), len(sure) + unmeasured), {"count": len(are), "listed": listing(sorted(are))}
-        sheet.mark(field, score, sorted(claimed)[:50], known, of=counts, **shown)
+        known = {name: round(true[name][figure], 4) for name in sorted(are)}
+        counts = len(are), len(sure) + unmeasured
+        decides = sum(counts) > 0 and (others > 0 or score < 1)  # if all features belong, naming all shows nothing
+        sheet.mark(field, score, sorted(claimed), known, of=counts, listed=listing(sorted(are)), decides=decides)
     sheet.number("spread", document.spread, round(truth["spread"], 4), spread=truth["spread"])
     sheet.claims("models that don't need it", document.not_needed_for, INDIFFERENT)
 

@@ -129,7 +129,8 @@ def judge(
         sentence += f" That is {score:.2f} ± {error:.2f} of the way from naive to strong."
     else:
         harm = [difference(recommended.losses, other.losses, overlap) for other in (naive, strong)]
-        sentence += " Naive and strong do not differ significantly"
+        same = np.array_equal(naive.losses, strong.losses)
+        sentence += " Naive and strong are equal" if same else " Naive and strong do not differ significantly"
         if all(gap_of.significant and gap_of.mean > SMALLEST_GAP * scorer.unit for gap_of in harm):
             score, error = 0.0, 0.0
             sentence += ", but the recommendation is worse."

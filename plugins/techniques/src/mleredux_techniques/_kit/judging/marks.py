@@ -103,7 +103,7 @@ def f1(answers: Iterable[Any], true: Iterable[Any]) -> float:
     return 2 * len(answers & true) / (len(answers) + len(true)) if answers or true else 1.0
 
 
-def soft_f1(credits: float, claims: int, true: int) -> float:
+def soft_f1(credits: float, claims: float, true: int) -> float:
     """Return the F1 score of `claims` statements about `true` facts, of which the sum of `credits` is right."""
     return 2 * credits / (claims + true) if claims + true else 1.0
 
@@ -190,7 +190,8 @@ class Sheet:
         question = {**self._questions[name], **figures}
         form = question["none"] if of and not of[0] and "none" in question else question["says"]
         sentence = _Plain().format(form, **{"given": answer, "true": true, **figures})
-        weight, value, decides = question["weight"], versus(answer, true), question.get("decides")
+        weight, decides = question["weight"], question.get("decides")
+        value = versus(_with_ellipsis(answer), _with_ellipsis(true))
         if of is None:
             return component(name, weight, score, value, sentence, decides=bool(decides))
         return finding(name, weight, score, value, sentence, true=of[0], given=of[1], decides=decides)
@@ -220,7 +221,7 @@ class Sheet:
         """Mark figures of several things by F1; `found` if there may be none, as in `finding`."""
         score, counts = soft_f1(len(right), len(claims), len(true)), (len(true), len(claims)) if found else None
         shown: dict[str, Any] = {"right": len(right), "all": len(true), "listed": listed}
-        self.mark(name, score, len(claims), shortened(true), of=counts, **shown)
+        self.mark(name, score, len(claims), true, of=counts, **shown)
 
     def claims(self, name: str, answers: Iterable[Any], are: Iterable[Any], *, false: int = 0, **figures: Any) -> None:
         """Mark a set of things to find by F1; the sentence shows their list as `listed`.
@@ -232,7 +233,7 @@ class Sheet:
         listed = listing(" and ".join(item) if isinstance(item, tuple) else str(item) for item in are)
         count = len(answers) + false
         score = soft_f1(len(set(answers) & set(are)), count, len(are))
-        self.mark(name, score, answers[:MOST_SHOWN], are[:MOST_SHOWN], of=(len(are), count), listed=listed, **figures)
+        self.mark(name, score, answers, are, of=(len(are), count), listed=listed, **figures)
 
     def add(self, *figures: Figure) -> None:
         """Add figures."""
@@ -247,7 +248,8 @@ def facts_of(parts: list[Figure]) -> Facts:
     """Return the weighted mean of the components; counts weigh little if there are judgments that the data decides."""
     scored = [figure for figure in parts if figure.score is not None and not figure.empty]
     decided, counts = (sum(figure.weight for figure in scored if figure.decides == which) for which in (True, False))
-    share = min(1.0, COUNTS / (1 - COUNTS) * decided / counts) if decided and counts else 1.0
+    empty = sum(figure.weight for figure in parts if figure.empty)
+    share = min(1.0, max(0.0, COUNTS / (1 - COUNTS) * decided - empty) / counts) if decided and counts else 1.0
     parts = [
         figure if figure.decides or figure.empty else replace(figure, weight=round(share * figure.weight, 6))
         for figure in parts
@@ -269,6 +271,14 @@ def versus(answer: Any, true: Any) -> dict[str, Any]:
     return {"given": answer, "true": true}
 
 
-def shortened(mapping: Mapping[str, Any], limit: int = 50) -> dict[str, Any]:
+def shortened(mapping: Mapping[str, Any], limit: int = MOST_SHOWN) -> dict[str, Any]:
     """Return the first entries of a long mapping."""
     return dict(list(mapping.items())[:limit])
+
+
+def _with_ellipsis(value: Any) -> Any:
+    """Return the first entries of a long list or mapping, then the number of the others."""
+    if not isinstance(value, list | Mapping) or len(value) <= MOST_SHOWN:
+        return value
+    more = f"and {len(value) - MOST_SHOWN} more"
+    return [*value[:MOST_SHOWN], more] if isinstance(value, list) else {**shortened(value), "…": more}

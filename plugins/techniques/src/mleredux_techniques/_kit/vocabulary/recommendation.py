@@ -27,10 +27,11 @@ def by_choice(choices: Iterable[tuple[str, Part]], dataset: Dataset) -> list[str
 
 
 def spelled(choice: Part, known: set[str]) -> str:
-    """Format a strategy as code: `SimpleImputer(strategy='median')`."""
+    """Format a strategy as code: `SimpleImputer(strategy='median')`, or its name if it has no arguments."""
     fields = {name: value for name, value in choice.model_dump().items() if name != "name"}
     arguments = [f"{name}={_value(value, known)}" for name, value in fields.items() if value not in (None, False)]
-    return f"{getattr(choice, 'name', 'none')}({', '.join(arguments)})"
+    name = getattr(choice, "name", "none")
+    return f"{name}({', '.join(arguments)})" if arguments else name
 
 
 def _value(value: object, known: set[str]) -> str:
