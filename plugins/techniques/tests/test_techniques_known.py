@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -13,10 +14,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from known_tables import NAMES, Known, base, dataset_of, facts_of, kinds, made, random_test, scores_of
-from mleredux_techniques.kit import Instance, duplicates
+from mleredux_techniques.eda.profile import drift
+from mleredux_techniques.kit import GroupColumn, Instance, duplicates
 from mleredux_techniques.leakage.losses import losses
 from mleredux_techniques.missing.mechanisms import mechanisms
 from mleredux_techniques.scaling.grading import STUDY
+from technique_documents import TECHNIQUES, read
 
 RIGHT, WRONG = 0.8, 0.5
 
@@ -111,3 +114,66 @@ def test_whole_numbers_may_have_gaps_in_the_test_only(tmp_path: Path) -> None:
     dataset, _task = dataset_of(known, tmp_path / "task")
     pairs = [list(map(tuple, frame[["f0", "f1"]].to_numpy())) for frame in (dataset.train, dataset.test)]
     assert duplicates(dataset) == (len(pairs[0]) - len({*pairs[0]}), sum(pair in pairs[0] for pair in pairs[1]))
+
+
+@pytest.mark.parametrize("years", [8, 12])
+def test_drift_that_follows_from_a_few_periods_is_undecided(years: int, tmp_path: Path) -> None:
+    """Columns of the year differ in the test by construction; others, whose rows are independent, are decided."""
+    rng = np.random.default_rng(years)
+    year = rng.permutation(np.repeat(np.arange(years), 200))
+    rows = pd.DataFrame({"year": year, "price": (year * 7 + 3) % years, "f0": rng.normal(size=len(year))})
+    rows = rows.assign(recent=(year >= years - 2) * 1.0, y=rng.normal(size=len(year)), id=rng.permutation(len(year)))
+    dataset, _task = dataset_of(Known(rows, year >= years - 2, {}, {}, "rmse"), tmp_path / "task")
+    dataset = replace(dataset, group=GroupColumn("year"), time=None)
+    judged = {name: drift(dataset, name, "number") for name in ("year", "price", "f0")}
+    assert judged["year"][0] == 1 and [unsure for _distance, _differs, unsure in judged.values()] == [True, True, False]
+    alone = drift(replace(dataset, group=None), "year", "number")
+    assert alone[1:] == (True, False)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+def test_gaps_of_whole_groups_may_depend_on_the_group(lost: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    wave = rng.permutation(np.repeat(np.arange(9), 150))
+    rows = pd.DataFrame({"wave": wave, "f0": rng.normal(size=len(wave)), "y": rng.normal(size=len(wave))})
+    gone = np.isin(wave, [1, 4, 8]) if lost else rng.random(len(wave)) < 0.3
+    gap = pd.Series(rng.choice(["x", "y", "z"], len(wave))).where(~gone)
+    rows = rows.assign(gap=gap, id=rng.permutation(len(wave)))
+    dataset, _task = dataset_of(Known(rows, wave > 6, {}, {}, "rmse"), tmp_path / "task")
+    dataset = replace(dataset, group=GroupColumn("wave"), time=None)
+    assert mechanisms(dataset, ["gap"])["gap"]["accepted"] == ["MCAR", "MAR"][: 1 + lost]
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_an_expected_target_is_worth_the_share_of_the_change_that_it_names(moved: bool) -> None:
+    truth = {"distances": {}, "broken": [], "unsure": [], "target": {"": 9.0}, "train": {"": 5.0}, "spread": 10.0}
+    truth |= {"move": 0.4, "moved": moved, "changes": None, "open": []}
+
+    def worth(expected: float) -> float:
+        document = {"features": [], "target": expected, "changes": None, "drop": [], "weights": "none", "recent": 1.0}
+        facts = TECHNIQUES["shift"].assess(read("shift", document), truth)
+        return next(part.score or 0.0 for part in facts.parts if part.name == "target")
+
+    worths = [worth(expected) for expected in (1.0, 5.0, 6.0, 7.0, 8.0, 9.0)]
+    assert worths == sorted(worths) and worths[-1] == 1
+    assert (worths[1] == 0 < worths[2] < worths[3] < 1) if moved else worths[1:] == [1.0] * 5
+
+
+@pytest.mark.parametrize("technique", ["scaling", "eda"])
+def test_naming_all_columns_shows_nothing_if_all_belong(technique: str, tmp_path: Path) -> None:
+    """Then it counts like a count, and only an answer that leaves some out is decided to be wrong."""
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(np.exp(rng.normal(size=(900, 3)))).add_prefix("f")
+    rows = rows.assign(y=rows.sum(axis=1), id=rng.permutation(900))
+    dataset, task = dataset_of(Known(rows, random_test(rng, 900), {}, {}, "rmse"), tmp_path / "task")
+    spec = TECHNIQUES[technique]
+    truth = spec.truth(dataset)
+    assert spec.solution is not None
+    solution = spec.solution(Instance(dataset, {**truth, "strong": [] if technique == "eda" else 0}, task))
+    part, listed = ("skewed", "features") if technique == "scaling" else ("relation", "columns")
+    some = json.loads(json.dumps(solution))
+    some[listed][0][part] = False if technique == "scaling" else "none"
+    solution[listed][0][part] = True if technique == "scaling" else "monotone"
+    for document, decides in ((solution, False), (some, True)):
+        parts = {figure.name: figure for figure in spec.assess(read(technique, document), truth).parts}
+        assert (parts[part].decides, parts[part].score == 1) == (decides, not decides)

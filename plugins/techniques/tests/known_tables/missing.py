@@ -127,6 +127,18 @@ def in_the_same_rows(rng: Rng) -> Known:
     return Known(rows, known.test, right, wrong)
 
 
+def few_rows_with_many_gaps(rng: Rng) -> Known:
+    """Gaps at random, but for four rows that lack nearly all: these may be explained by each other, or by nothing."""
+    known = _known(rng, lambda rows: np.full(ROWS, 0.015), NOTHING, ("MAR", ["f0"]))
+    items = pd.DataFrame(rng.integers(1, 6, (ROWS, 12)).astype(float)).add_prefix("item")
+    items = items.mask(rng.random(items.shape) < 0.015)
+    items.iloc[np.flatnonzero(~known.test)[:4]] = np.nan
+    rows = known.rows.join(items)
+    rows.loc[np.flatnonzero(~known.test)[:4], "gap"] = np.nan
+    names = ["gap", *items]
+    return Known(rows, known.test, dict.fromkeys(names, NOTHING), dict.fromkeys(names, ("MAR", ["f0"])))
+
+
 def by_year_within_cities(rng: Rng) -> Known:
     """Houses sold in Texas (plotnine's data of ggplot2, MIT), with other cities in the test: they list houses from some
     year on. Folds that split a city show only that each has its own gaps.
@@ -142,6 +154,6 @@ KINDS = {
     for kind in (
         *(at_random, rises_with_number, both_ends, by_place, by_target, by_numeric_target, by_target_and_not_proxy),
         *(by_two_signs, by_place_and_sign, own_value, not_own_value, number_and_not_own_value, weak, yes_no),
-        *(by_year_within_cities, in_the_same_rows),
+        *(by_year_within_cities, in_the_same_rows, few_rows_with_many_gaps),
     )
 }

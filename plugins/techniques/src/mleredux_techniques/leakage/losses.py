@@ -121,9 +121,14 @@ def _skills(judge: Judge, name: str, categories: list[str]) -> list[Skill]:
     data = judge.dataset
     train, test = data.train[name], data.test[name]
     folds, seen = None, None
+    if judge.ahead and test.nunique() > 1:  # nothing shows how predictive values of later times would have been before
+        later, earlier = (in_time(values) for values in (test, train))
+        seen = (later.between(earlier.min(), earlier.max()) | later.isna()).to_numpy()
+        if seen.sum() < max(50, 0.3 * len(seen)):
+            return []
     if data.group is not None and data.group.column == name and data.kinds[name] == "text" and train.nunique() < MANY:
         view = of_values("equal values", *(values.fillna("").to_numpy(dtype=object) for values in (train, test)))
-        state = judge.skill(view, judge.folds_of(None))
+        state = Judge(replace(data, group=None)).skill(view)
         return [state] if state.inside >= STATES and (view.test == view.count).mean() > 1 - LOST_ALL else []
     if train.nunique() <= len(train) // 2 and test.nunique() > 1 and judge.groups is None and not judge.ahead:
         known = test.isin(train.unique()).to_numpy() | test.isna().to_numpy()

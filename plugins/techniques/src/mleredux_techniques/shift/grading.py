@@ -91,11 +91,12 @@ def mark(sheet: Sheet, document: ShiftAnalysis, truth: dict[str, Any]) -> None:
     sheet.measured("distances", right, stated, true, found=True)
     flagged = {name for name, item in stated.items() if item.broken} - {*truth["unsure"]}
     sheet.claims("broken", flagged & right, truth["broken"], false=len(flagged - right))
-    bound = max(TOLERATED, truth["move"] / (4 if truth["moved"] else 1))
+    move = truth["move"]
+    bound = max(TOLERATED, move / 4) if truth["moved"] else TOLERATED + move
     target = _expected(document)
     off = _apart(target, truth["target"], truth["spread"])
     shown = {"test": _shown(truth["target"]), "train": _shown(truth["train"])}
-    score = 1.0 if off <= bound else 0.5 if truth["moved"] and off <= 2 * bound else 0.0
+    score = 1.0 if off <= bound else (move - off) / (move - bound) if truth["moved"] and off < move else 0.0
     sheet.mark("target", score, target, truth["target"], of=(int(truth["moved"]), int(off > bound)), **shown)
     changes, column, either = truth["changes"], document.changes, truth["open"]
     score, claimed = float(column == changes or column in either), column is not None and column not in either

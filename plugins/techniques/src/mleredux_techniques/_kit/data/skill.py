@@ -25,6 +25,8 @@ MAX_OUTPUTS = 20
 RARE = 10
 RANGES = (0.05, 0.2, 0.4, 0.6, 0.8, 0.95)
 NOTABLE = 0.1
+WINDOWS = 4
+"""Number of windows in each fold if the test rows are later."""
 _RESAMPLES = 200
 
 
@@ -82,13 +84,26 @@ class Judge:
         strata = np.zeros(rows, dtype=int) if self.dataset.problem == "regression" else self.y.argmax(axis=1)
         return assign_folds(strata, groups, FOLDS, seed=0)
 
+    @cached_property
+    def windows(self) -> tuple[Array, Array]:
+        """The window of each training and test row if the test rows are later: consecutive rows, about equally many in
+        each. Skill is compared within windows, since the longer the period, the more a season or trend explains.
+        """
+        windows = []
+        for frame in (self.dataset.train, self.dataset.test):
+            count = max(round(WINDOWS * FOLDS * len(frame) / len(self.y)), 1)
+            order = np.argsort(np.argsort(moments(self.dataset, frame).to_numpy(dtype=float), kind="stable"))
+            windows.append(order * count // len(frame))
+        return windows[0], windows[1]
+
     def inside(self, view: View, folds: Array | None = None) -> Array:
         """Return the cross-validated skill for each output, measured within folds."""
         folds = self.folds if folds is None else folds
-        return self._inside(cross_fitted(view.train, self.y, folds, ahead=self.ahead), folds, np.ones(len(folds)))
+        fitted = cross_fitted(view.train, self.y, folds, ahead=self.ahead)
+        return self._inside(fitted, folds, folds, np.ones(len(folds)))
 
-    def _inside(self, fitted: Array, folds: Array, weights: Array) -> Array:
-        ours, theirs = (_within(values, folds, weights) for values in (fitted, self.y))
+    def _inside(self, fitted: Array, folds: Array, parts: Array, weights: Array) -> Array:
+        ours, theirs = (_within(values, parts, weights) for values in (fitted, self.y))
         usable = folds >= int(self.ahead)
         return correlations(ours[usable], theirs[usable], weights[usable])
 
@@ -112,7 +127,8 @@ class Judge:
         fitted, predicted = cross_fitted(view.train, self.y, folds, ahead=self.ahead), self.outside(view)
         every, rows = np.ones(len(self.y)), np.ones(len(predicted), dtype=bool) if seen is None else seen
         weights = _shift(view, rows) if shifted else every
-        inside = np.minimum(*(self._inside(fitted, folds, each) for each in (every, weights)))
+        parts = self.windows[0] if self.ahead else folds
+        inside = np.minimum(*(self._inside(fitted, folds, parts, each) for each in (every, weights)))
         return self._lost(view, inside, fitted, predicted, rows, weights)
 
     def skill_of_prose(self, train: Any, test: Any) -> Skill:
@@ -137,7 +153,8 @@ class Judge:
             fitted[folds == fold] = means(folds < fold if self.ahead else folds != fold, ours[folds == fold])
         ours_all, theirs_all = (np.ones(len(rows), dtype=bool) for rows in (self.y, self.truth))
         nothing, weights = View("all words", folds[:0], folds[:0], 0, flat=False), np.ones(len(folds))
-        inside, predicted = self._inside(fitted, folds, weights), means(ours_all, theirs)
+        parts = self.windows[0] if self.ahead else folds
+        inside, predicted = self._inside(fitted, folds, parts, weights), means(ours_all, theirs)
         return self._lost(nothing, inside, fitted, predicted, theirs_all, weights)
 
     def _lost(self, view: View, inside: Array, fitted: Array, predicted: Array, rows: Array, weights: Array) -> Skill:
@@ -151,14 +168,14 @@ class Judge:
             weights: The weights of the training rows.
         """
         groups = group_codes(self.dataset, self.dataset.test)[rows]
-        held = self.weights[rows]
-        outside = np.array(
-            [correlations(predicted[rows][:, [k]], self.truth[rows][:, [k]], held[:, k])[0] for k in range(len(inside))]
-        )
+        held, parts = self.weights[rows], self.windows[1][rows] if self.ahead else np.zeros(rows.sum(), dtype=int)
+        both = np.stack([predicted[rows], self.truth[rows]], axis=-1)
+        apart = np.stack([_within(both[:, k], parts, held[:, k]) for k in range(len(inside))], axis=1)
+        outside = np.array([correlations(apart[:, k, :1], apart[:, k, 1:], held[:, k])[0] for k in range(len(inside))])
         worst = int((inside - outside).argmax())
         if inside[worst] - outside[worst] < NOTABLE:
             return Skill(view, float(inside[worst]), float(outside[worst]), np.inf)
-        error = _error(predicted[rows, worst], self.truth[rows, worst], held[:, worst], groups)
+        error = _error(apart[:, worst, 0], apart[:, worst, 1], held[:, worst], groups)
         # for a rare output, resamples are too similar; a few groups of similar rows may predict others by chance
         alike, count = self.inflation[worst], weights.sum() ** 2 / (weights**2).sum()
         error = max(error, float((1 - outside[worst] ** 2) / np.sqrt(max(rows.sum() / alike, 2))))
@@ -168,19 +185,26 @@ class Judge:
         return Skill(view, float(inside[worst]), float(outside[worst]), float(np.hypot(error, within)))
 
 
-def inflation(groups: Array | None, y: Array) -> Array:
+def inflation(groups: Array | None, y: Array, x: Array | None = None) -> Array:
     """Return the factor by which the similarity of rows within groups inflates the variance of each output's mean (L.
-    Kish, "Survey Sampling", 1965: the design effect, 1 + (rows per group - 1) · intraclass correlation).
+    Kish, "Survey Sampling", 1965: the design effect, 1 + (rows per group - 1) · intraclass correlation), or of its
+    relation with x, which is also multiplied by the intraclass correlation of x (B. Moulton, "Random Group Effects and
+    the Precision of Regression Estimates", 1986).
     """
     if groups is None:
         return np.ones(y.shape[1])
+    sizes = np.bincount(groups)
+    similar = _intraclass(groups, y) * (1.0 if x is None else _intraclass(groups, x))
+    return np.asarray(1 + ((sizes**2).sum() / sizes.sum() - 1) * similar)
+
+
+def _intraclass(groups: Array, y: Array) -> Array:
     sizes = np.bincount(groups).astype(float)
     means = np.stack([np.bincount(groups, column) for column in y.T], axis=1) / sizes[:, None]
     within = ((y - means[groups]) ** 2).sum(axis=0) / max(len(y) - len(sizes), 1)
     between = (sizes[:, None] * (means - y.mean(axis=0)) ** 2).sum(axis=0) / max(len(sizes) - 1, 1)
     size = (sizes**2).sum() / sizes.sum()
-    alike = (between - within) / np.maximum(between + (size - 1) * within, 1e-12)
-    return np.asarray(1 + (size - 1) * np.clip(alike, 0, 1))
+    return np.asarray(np.clip((between - within) / np.maximum(between + (size - 1) * within, 1e-12), 0, 1))
 
 
 def cross_fitted(codes: Array, y: Array, folds: Array, *, ahead: bool = False) -> Array:
