@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,18 +14,16 @@ from mleredux_techniques.kit import (
     Dataset,
     Document,
     DropFeature,
-    Efficacy,
     Facts,
     Instance,
     Name,
+    OfColumns,
     Part,
-    Plan,
-    Preprocessing,
     Share,
     Sheet,
     TechniqueSpec,
+    Treatments,
     close,
-    compare,
     fresh_names,
     listing,
     with_columns,
@@ -88,20 +86,24 @@ def assess(document: ConstantColumnsAnalysis, truth: dict[str, Any]) -> Facts:
     return sheet.facts()
 
 
-def measure(document: ConstantColumnsAnalysis, instance: Instance) -> Efficacy:
+class Omissions(OfColumns):
     """Compare dropping the recommended columns with dropping none and dropping all constant columns."""
-    dropped = [item.column for item in document.columns if item.drop]
-    return compare(
-        instance,
-        naive=("nothing is left out", {}),
-        strong=("all constant columns are left out", without(instance.truth["shares"])),
-        given=("the recommended columns are left out", without(dropped)),
-    )
+
+    kind = "encoding"
+
+    def naive(self, instance: Instance) -> Treatments:
+        return {}
+
+    def panel(self, instance: Instance) -> Sequence[Treatments]:
+        return [without(instance.truth["shares"])]
+
+    def given(self, document: ConstantColumnsAnalysis, instance: Instance) -> Treatments:
+        return without(item.column for item in document.columns if item.drop)
 
 
-def without(names: Iterable[str]) -> Plan:
-    """Return the plan that drops columns."""
-    return {name: Preprocessing(encoding=DropFeature(name="drop")) for name in names}
+def without(names: Iterable[str]) -> Treatments:
+    """Return the treatments that drop columns."""
+    return {name: DropFeature(name="drop") for name in names}
 
 
 def recommend(document: ConstantColumnsAnalysis, dataset: Dataset) -> list[str]:
@@ -131,7 +133,7 @@ technique = TechniqueSpec(
     tolerances=TOLERANCES,
     truth=truth,
     assess=assess,
-    measure=measure,
+    measure=Omissions().measure,
     recommend=recommend,
     plant=plant,
 )
