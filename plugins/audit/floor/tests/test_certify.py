@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from click.testing import CliRunner
 from mleredux._core.cli.root import root
 from mleredux.errors import NotApplicable
 from mleredux.plugin.command import DataStore, current
-from mleredux.plugin.host import prepare
+from mleredux.plugin.host import Prepared, prepare
 from mleredux_audit_floor import certificate, documents
 from mleredux_audit_floor.certificate import CALIBRATED, certify, contradictions, described
 
@@ -103,6 +105,63 @@ def test_a_leak_is_found(tmp_path: Path) -> None:
     found = certify(spoiled, current(), DataStore(tmp_path))
     assert found["sound"] is False and found["fields"]["leaks"]["ok"] is False
     assert found["fields"]["leaks"]["columns_that_reach_the_top"] == ["x99 of test.csv"]
+
+
+def drawn(seed: int, columns: int) -> list[list[str]]:
+    """Rows of columns with few different values."""
+    rng = random.Random(seed)
+    return [
+        [f"{rng.gauss(13, 1):.2f}" if place % 2 else f"{rng.randrange(300, 1700)}.0" for place in range(columns)]
+        for _ in range(1000)
+    ]
+
+
+@pytest.mark.parametrize("columns", [4, 12, 30])
+def test_chance_is_no_copy(columns: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables with the same values are disjoint; those that repeat some rows, or some columns of all rows, are not."""
+    first, second = drawn(1, columns), drawn(2, columns)
+    half = columns // 2
+    tables = {
+        TASK: first,
+        "other": second,
+        "some rows": [*first[:200], *second[200:]],
+        "some columns": [[*old[:half], *new[half:]] for old, new in zip(first, second, strict=True)],
+        "other order": [row[::-1] for row in reversed(first)],
+    }
+
+    def written(task: Any, *_: Any) -> Prepared:
+        folder = tmp_path / task.id
+        for part, rows in (("train", tables[task.id]), ("test", drawn(3, columns))):
+            names = ["id", *(f"x{place:02}" for place in range(columns))]
+            lines = [",".join(names), *(",".join([str(number), *row]) for number, row in enumerate(rows))]
+            (folder / "public").mkdir(parents=True, exist_ok=True)
+            (folder / "private").mkdir(exist_ok=True)
+            (folder / "public" / f"{part}.csv").write_text("\n".join(lines) + "\n")
+        return Prepared(folder / "public", folder / "private", folder / "schema", "")
+
+    task, names = current().task(TASK), [name for name in tables if name != TASK]
+    copies = {name: task.model_copy(update={"id": name}) for name in tables}
+    monkeypatch.setattr(certificate, "prepare", written)
+    monkeypatch.setattr(certificate, "_others", lambda name: names)
+    catalogue: Any = SimpleNamespace(task=copies.__getitem__)
+    disjoint = certificate._generated(task, written(task), catalogue, DataStore(tmp_path))["disjoint"]
+    distances = disjoint["distance_to_other_seeds"]
+    assert distances["other"] > 0.95 and distances["other order"] < 0.7
+    assert max(distances["some rows"], distances["some columns"]) < certificate.DISTANCE, distances
+
+
+def test_planted_tables_of_a_competition_are_disjoint(store: DataStore) -> None:
+    task = current().task("missing+planted-public-1@wine")
+    fields = certificate._generated(task, prepare(task, current(), store), current(), store)
+    assert fields["disjoint"]["ok"] is True, fields["disjoint"]
+    assert len(fields["disjoint"]["distance_to_other_seeds"]) == 4
+
+
+def test_no_other_seed_is_no_verdict(store: DataStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(certificate, "_others", lambda name: [])
+    task = current().task(TASK)
+    fields = certificate._generated(task, prepare(task, current(), store), current(), store)
+    assert fields["disjoint"]["ok"] is None
 
 
 @pytest.mark.parametrize("name", ["wine", "eda@wine"])

@@ -11,6 +11,7 @@ import json
 import re
 import statistics
 import tempfile
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +149,8 @@ def _generated(task: Task, prepared: Prepared, catalogue: Catalogue, again: Data
     """Return the fields that compare the data with that of a second generation and of other seeds."""
     folder = prepared.public.parent
     same = digest_of(task, prepare(task, catalogue, again).public.parent) == digest_of(task, folder)
-    rows, cells = _rows(prepared.public, "train.csv"), _cells(prepared.public)
+    rows, pairs = _rows(prepared.public, "train.csv"), _pairs(prepared.public, "train.csv")
+    by_chance = _overlap(pairs, _pairs(prepared.public, "test.csv"))  # the columns may have few values
     distances, shared = dict[str, float](), len(rows & _rows(prepared.public, "test.csv"))
     for name in _others(task.id):
         try:
@@ -156,8 +158,7 @@ def _generated(task: Task, prepared: Prepared, catalogue: Catalogue, again: Data
         except NotApplicable:  # the technique, to the data of that seed
             continue
         shared += len(rows & (_rows(other, "train.csv") | _rows(other, "test.csv")))
-        cells_there = _cells(other)
-        distances[name] = round(1 - len(cells & cells_there) / max(1, min(len(cells), len(cells_there))), 4)
+        distances[name] = round(1 - max(0.0, _overlap(pairs, _pairs(other, "train.csv")) - by_chance), 4)
     commitment = re.search(r"sha256:[0-9a-f]{64}", task.note or "")
     return {
         "truth": {"ok": same, "by": "construction", "files": sorted(path.name for path in prepared.private.iterdir())},
@@ -167,7 +168,7 @@ def _generated(task: Task, prepared: Prepared, catalogue: Catalogue, again: Data
             "rotation": "when `mleredux planted reveal` reveals it" if commitment else None,
         },
         "disjoint": {
-            "ok": not shared and bool(distances) and min(distances.values()) >= DISTANCE,
+            "ok": not shared and min(distances.values()) >= DISTANCE if distances else None,
             "part": "evaluation" if commitment else "training",
             "rows_shared_with_other_seeds": shared,
             "distance_to_other_seeds": distances,
@@ -192,6 +193,12 @@ def _rows(public: Path, name: str) -> set[tuple[str, ...]]:
     return {tuple(row[place] for place in kept) for row in rows}
 
 
-def _cells(public: Path) -> set[str]:
-    """Return the numbers in the training table that are unlikely to occur twice by chance."""
-    return {cell for row in _rows(public, "train.csv") for cell in row if len(cell) > 4}
+def _pairs(public: Path, name: str) -> set[tuple[str, str]]:
+    """Return all pairs of long values that occur in the same row of a table."""
+    rows = (sorted({cell for cell in row if len(cell) > 4}) for row in _rows(public, name))
+    return {pair for cells in rows for pair in combinations(cells, 2)}
+
+
+def _overlap(first: set[tuple[str, str]], second: set[tuple[str, str]]) -> float:
+    """Return the share of the smaller set that is in the other."""
+    return len(first & second) / max(1, min(len(first), len(second)))
