@@ -154,6 +154,8 @@ def same_places(submission: Table, answers: Table, columns: Sequence[str]) -> bo
         return False
     for name in columns:
         mine, theirs = submission.series(name), answers.series(name)
+        if mine is theirs:
+            continue
         if is_text(mine) != is_text(theirs):
             return False
         # If rows are in a different order, the first few rows usually show it.

@@ -135,7 +135,15 @@ def _thresholds(known: Known, predictions: Array, judge: Scorer, rough: bool) ->
 
 def _best(options: Sequence[Any] | Array, change: Callable[[Any], Array], known: Known, judge: Scorer) -> Any:
     """Return the option with the best metric score; the middle one among equally good ones."""
-    lost = np.round([judge.loss(known.frame, known.codes, change(option)) for option in options], 9)
+    losses: dict[bytes, float] = {}  # many options lead to the same labels
+
+    def loss(predictions: Array) -> float:
+        submitted = predictions.argmax(axis=1) if judge.form == "labels" else predictions
+        if (key := submitted.tobytes()) not in losses:
+            losses[key] = judge.loss(known.frame, known.codes, predictions)
+        return losses[key]
+
+    lost = np.round([loss(change(option)) for option in options], 9)
     places = np.flatnonzero(lost == lost.min())
     return options[int(places[len(places) // 2])]
 

@@ -179,7 +179,8 @@ def losses(
         folds = assign_folds(strata, None, FOLDS, seed=seed * REPEATS + repeat)
         for fold in range(FOLDS):
             fit, held = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            parts = [Known(model.predicted[fit], codes[fit], frame.iloc[fit]) for model in known]
+            rows = frame.iloc[fit]
+            parts = [Known(model.predicted[fit], codes[fit], rows) for model in known]
             predictions = carry(parts, [model.predicted[held] for model in known], split=f"{seed} {repeat} {fold}")
             losses_of.append(judge.loss(frame.iloc[held], codes[held], predictions))
     return np.array(losses_of)

@@ -83,7 +83,8 @@ def _solved(model: Model, x: Array, y: Array, others: Array, classes: bool, seed
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # few iterations suffice if the features suit the model
         try:
-            tool.fit(x, y.argmax(axis=1) if classes else y[:, 0], sample_weight=weights)
+            unequal = None if (weights == 1).all() else weights  # equal weights only take time
+            tool.fit(x, y.argmax(axis=1) if classes else y[:, 0], sample_weight=unequal)
         except ValueError:  # weights out of bounds
             return np.asarray(np.tile(np.average(y, axis=0, weights=weights), (len(others), 1)))
         if not classes:

@@ -66,15 +66,16 @@ def fill(train: Frame, held_out: Frame, imputations: dict[str, Imputation], *, s
         held_out: The same columns.
         imputations: The imputation of each column.
     """
-    filled = train.copy(), held_out.copy()
+    filled, gaps = (train.copy(), held_out.copy()), train.isna().any() | held_out.isna().any()
+    if not gaps.any():
+        return filled
     groups: dict[Imputation, list[str]] = {}
-    gaps = train.isna().any() | held_out.isna().any()
     for name in train.columns[gaps]:
         groups.setdefault(imputations[name].model_copy(update={"add_indicator": False}), []).append(name)
     for imputation, names in groups.items():
         if isinstance(imputation, SimpleImputer) and imputation.strategy == "median":
-            for part in filled:  # the default, for which scikit-learn's checks would dominate on small tables
-                part[names] = part[names].fillna(train[names].median())
+            medians = train[names].median()  # the default, for which scikit-learn's checks dominate on small tables
+            filled = filled[0].fillna(medians), filled[1].fillna(medians)
             continue
         imputer = imputer_of(imputation, columns=train.shape[1], seed=seed)
         seen = names if isinstance(imputation, SimpleImputer) else list(train)
@@ -97,7 +98,8 @@ def fill_texts(train: Frame, held_out: Frame, imputations: dict[str, Imputation]
         elif train[name].notna().any():
             value = str(train[name].mode()[0])
         for frame in filled:
-            frame[name] = frame[name].where(frame[name].notna(), value)
+            if (gaps := frame[name].isna()).any():
+                frame[name] = frame[name].mask(gaps, value)
     return filled
 
 

@@ -122,19 +122,16 @@ def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple
 
     texts = {name: how[name].imputation or _CATEGORY for name in kept if rows.columns[name] == "text"}
     numbers = {name: how[name].imputation or _MEDIAN for name in kept if name not in texts}
-    parts = zip(
-        imputers.fill(
-            rows.train[list(numbers)].astype(float), rows.held_out[list(numbers)].astype(float), numbers, seed=rows.seed
-        ),
-        imputers.fill_texts(rows.train[list(texts)], rows.held_out[list(texts)], texts),
-        strict=True,
-    )
-    filled = [pd.concat(pair, axis=1)[kept] for pair in parts]
+    train, held_out = (frame[list(numbers)].astype(float) for frame in (rows.train, rows.held_out))
+    filled = imputers.fill(train, held_out, numbers, seed=rows.seed)
+    if texts:
+        others = imputers.fill_texts(rows.train[list(texts)], rows.held_out[list(texts)], texts)
+        filled = pd.concat([filled[0], others[0]], axis=1)[kept], pd.concat([filled[1], others[1]], axis=1)[kept]
     for name in numbers:
         if _encoding(how[name]) is not None:
             for frame in filled:
                 frame[name] = _texts_of(frame[name].to_numpy())
-    return filled[0], filled[1]
+    return filled
 
 
 def _encoding(how: Preprocessing) -> encoders.Encoding | None:
