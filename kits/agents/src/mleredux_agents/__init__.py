@@ -45,6 +45,7 @@ from mleredux_agents.rewards import rule_of as rule_of
 from mleredux_agents.sessions import Attached as Attached
 from mleredux_agents.sessions import OpenSession as OpenSession
 from mleredux_agents.sessions import close_sessions as close_sessions
+from mleredux_agents.sessions import exit_on_signals as exit_on_signals
 from mleredux_agents.sessions import fair_share as fair_share
 from mleredux_agents.sessions import open_session as open_session
 from mleredux_agents.sessions import opening as opening

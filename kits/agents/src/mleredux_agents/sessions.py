@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -27,6 +28,8 @@ _turns = threading.BoundedSemaphore(8)
 """Limits how many sessions are opened at once: hundreds of threads would slow down by competing for the interpreter."""
 _lock = threading.Lock()
 _open = set["OpenSession"]()
+_ended = threading.Event()
+"""Set when the program ends."""
 stirred = WeakValueDictionary[str, threading.Event]()
 """Events by run; when set, the supervisor of a session in this program notices a request to cancel."""
 
@@ -211,10 +214,10 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
         super().__init__(run)
         self._error: BaseException | None = None
         self._started = threading.Event()
+        self._done = threading.Event()  # in Python 3.11, a thread whose `join` is interrupted counts as ended
         self._polls = execute is _execute_apart  # another process executes the run: there are no events here
         run.observers.append(lambda _run, event: self._started.set() if event.type == "agent" else None)
-        self._thread = threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}")
-        self._thread.start()
+        threading.Thread(target=self._work, args=(execute,), daemon=True, name=f"session {run.id}").start()
 
     def __exit__(self, *_error: object) -> None:
         self.close()
@@ -233,7 +236,7 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
 
     def cancel(self) -> None:
         """Cancel the run, unless it has ended, without waiting for it to end."""
-        if self._thread.is_alive():
+        if not self._done.is_set():
             self.run.ask_to_cancel()
             if (event := stirred.get(self.run.id)) is not None:
                 event.set()
@@ -267,7 +270,7 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
                         f"{limits.memory_mb} MB of memory, which other runs are using.",
                         hint="Set lower `limits` for each session, or close some sessions.",
                     )
-            if not self._thread.is_alive():
+            if self._done.is_set():
                 self._join()
                 raise MlereduxError(
                     f"The session could not be opened: {self.run.message or 'its run has ended.'}",
@@ -279,13 +282,31 @@ class OpenSession(Attached, contextlib.AbstractContextManager["OpenSession"]):
             execute(self.run)
         except BaseException as error:
             self._error = error
+        self._done.set()
         self._started.set()
 
     def _join(self) -> None:
-        self._thread.join()
+        self._done.wait()
         _open.discard(self)
         if self._error is not None:
             raise self._error
+
+
+def exit_on_signals() -> None:
+    """Let SIGTERM and SIGHUP end this program by `SystemExit`, so that its sessions are closed, even during a reset.
+
+    Signals that are handled or ignored, and programs whose main thread does not call this, are left alone.
+    """
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, lambda number, _frame: sys.exit(128 + number))
+
+
+def _exit() -> None:
+    """Close all sessions, and let no thread open others, because the program ends."""
+    _ended.set()
+    close_sessions()
 
 
 def close_sessions() -> None:
@@ -332,7 +353,7 @@ def _executor(runs: Path, data: Path, catalogue: Catalogue) -> Callable[[Run], o
     pipeline.warm_up()
     slots = pipeline.open_slots()
     # Functions registered with `atexit` are called too late to start threads.
-    threading._register_atexit(close_sessions)  # type: ignore[attr-defined]
+    threading._register_atexit(_exit)  # type: ignore[attr-defined]
     return partial(pipeline.execute_run, slots=slots)
 
 
@@ -367,6 +388,7 @@ def open_session(
     from mleredux._core.planning.plans import plan
     from mleredux.models.request import Request
 
+    exit_on_signals()
     store, data = RunStore(runs_dir), DataStore(data_dir)
     changed = {**(limits or {}), **({} if time_limit is None else {"time_limit": time_limit})}
     request = Request.single(task, agent, sandbox=sandbox, seed=seed, limits=changed, context=context)
@@ -381,6 +403,8 @@ def open_session(
                 execute = _executor(store.path, data.path, current())
             session = OpenSession(run, execute)
             _open.add(session)
+            if _ended.is_set():
+                session.cancel()
         try:
             session.wait_until_open(slot_timeout, turn.close)
         except BaseException:

@@ -138,12 +138,13 @@ def sockets(store: RunStore) -> list[Path]:
 @pytest.mark.parametrize("following", ["session", "run"])
 def test_programs_that_close_no_episode_leave_no_disk_or_socket(tmp_path: Path, end: int, following: str) -> None:
     """Those of an ended program are closed at its exit, and those of a killed one by the next program."""
-    runs, data = str(tmp_path / "runs"), str(tmp_path / "data")
-    subprocess.run([sys.executable, "-c", ABANDONED, runs, data, str(int(end))], check=not end)
+    runs, data, killed = str(tmp_path / "runs"), str(tmp_path / "data"), end == signal.SIGKILL
+    ended = subprocess.run([sys.executable, "-c", ABANDONED, runs, data, str(int(end))], check=False)
+    assert ended.returncode == {0: 0, signal.SIGTERM: 128 + signal.SIGTERM, signal.SIGKILL: -signal.SIGKILL}[end]
     store = RunStore(runs)
-    assert end or not disks(store.path)
-    assert len(sockets(store)) == (3 if end else 0)
-    assert {row["status"] for row in store.rows()} == {"interrupted" if end else "cancelled"}
+    assert killed or not disks(store.path)
+    assert len(sockets(store)) == (3 if killed else 0)
+    assert {row["status"] for row in store.rows()} == {"interrupted" if killed else "cancelled"}
     if following == "session":
         subprocess.run([sys.executable, "-c", ABANDONED, runs, data, "0"], check=True)
     else:
@@ -152,3 +153,48 @@ def test_programs_that_close_no_episode_leave_no_disk_or_socket(tmp_path: Path, 
     assert not disks(store.path) and not sockets(store)
     kept = [path.read_text() for path in store.path.glob("*/output/kept.txt")]
     assert kept == ["kept\n"] * (6 if following == "session" else 3)
+
+
+RESETTING = """
+import sys
+from mleredux_bridge_gymnasium.environment import TaskEnvironment
+from mleredux_bridge_gymnasium.vector import TaskVectorEnvironment
+places = {"runs_dir": sys.argv[1], "data_dir": sys.argv[2], "limits": {"cpus": 0.1, "memory_mb": 256, "grace": 5}}
+places["sandbox"], number = sys.argv[3], int(sys.argv[4])
+env = TaskVectorEnvironment(number, task="wine", workers=2, **places) if number else TaskEnvironment("wine", **places)
+env.reset(seed=0)
+print("ready", flush=True)
+while True:
+    env.reset(seed=1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "number", "delay", "how"),
+    [
+        ("process", 0, 0.0, signal.SIGTERM),
+        ("process", 0, 0.2, signal.SIGHUP),
+        ("process", 6, 0.4, signal.SIGTERM),
+        pytest.param("docker", 0, 0.6, signal.SIGTERM, marks=pytest.mark.docker),
+        pytest.param("docker", 6, 0.6, signal.SIGTERM, marks=pytest.mark.docker),
+    ],
+)
+def test_a_program_that_is_ended_while_it_resets_leaves_nothing(
+    tmp_path: Path, request: pytest.FixtureRequest, sandbox: str, number: int, delay: float, how: signal.Signals
+) -> None:
+    """No process, container, slot, disk or socket: the episode of the reset is cancelled like any other."""
+    if sandbox == "docker":
+        request.getfixturevalue("docker_base_image")
+    store, words = RunStore(tmp_path / "runs"), [str(tmp_path / "runs"), str(tmp_path / "data"), sandbox, str(number)]
+    with subprocess.Popen([sys.executable, "-c", RESETTING, *words], stdout=subprocess.PIPE, text=True) as program:
+        assert program.stdout is not None and program.stdout.readline() == "ready\n"
+        time.sleep(delay)
+        below = psutil.Process(program.pid).children(recursive=True)
+        program.send_signal(how)
+        assert program.wait(60) == 128 + how
+    assert not psutil.wait_procs(below, 10)[1]
+    assert {row["status"] for row in store.rows()} == {"cancelled"}
+    assert not disks(store.path) and not sockets(store)
+    if sandbox == "docker":
+        labels = subprocess.check_output(["docker", "ps", "--all", "--format", "{{.Labels}}"], text=True)
+        assert not [run_id for run_id in store.ids() if run_id in labels]

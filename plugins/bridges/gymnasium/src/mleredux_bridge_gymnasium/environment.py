@@ -11,7 +11,7 @@ import gymnasium
 from gymnasium import spaces
 from mleredux import MlereduxError, Run
 from mleredux.plugin.command import current
-from mleredux_agents import OpenSession, open_session, opening, rule_of
+from mleredux_agents import OpenSession, exit_on_signals, open_session, opening, rule_of
 
 MAX_TEXT = 24_000
 SHELL, PYTHON, SUBMIT = 0, 1, 2
@@ -99,6 +99,7 @@ class TaskEnvironment(gymnasium.Env[dict[str, Any], dict[str, Any]]):
         self.observation_space = spaces.Dict({"failed": spaces.Discrete(2), "text": text})
         self._session: OpenSession | None = None
         self._shown = ""
+        exit_on_signals()  # resets may be called in other threads
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
