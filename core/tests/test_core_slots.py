@@ -179,6 +179,27 @@ def test_devices_without_a_driver_are_those_of_a_slurm_job_alone(monkeypatch: py
 
 
 @pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("0,-1,1", ("GPU-aa1",)),
+        ("GPU-bb,0", ("GPU-bb2", "GPU-aa1")),
+        ("GPU-a", ("GPU-a",)),
+        ("MIG-GPU-x/1/0", ("MIG-GPU-x/1/0",)),
+        ("1, 1,,0", ("GPU-bb2", "GPU-aa1")),
+        ("", ()),
+        ("-1", ()),
+        ("NoDevFiles", ()),
+    ],
+)
+def test_visible_devices_are_those_that_cuda_would_use(
+    value: str, expected: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In CUDA, UUIDs may be shortened as long as they are unique, and -1 hides all that follow."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", value)
+    assert slots.visible_devices(("GPU-aa1", "GPU-bb2", "GPU-ab3")) == expected
+
+
+@pytest.mark.parametrize(
     ("script", "found"),
     [
         ("echo GPU-1-a; echo MIG-2/b", ("GPU-1-a", "MIG-2/b")),

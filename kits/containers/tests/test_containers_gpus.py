@@ -150,6 +150,21 @@ def test_an_empty_specification_and_those_of_other_devices_are_passed_over(machi
     assert find_gpus(("0",)).names == ("nvidia.com/gpu=0",)
 
 
+@pytest.mark.parametrize("name", ["a-damaged.yaml", "z-damaged.json"])
+def test_a_damaged_specification_does_not_matter_if_others_have_the_gpu(machine: Path, name: str) -> None:
+    specify(machine, device("0", 0, "/dev/full"))
+    (machine / "cdi" / name).write_text("kind: [")
+    assert find_gpus(("0",)).names == ("nvidia.com/gpu=0",)
+    with pytest.raises(SandboxError, match=f"{name} can't be read"):
+        find_gpus(("1",))
+
+
+def test_json_may_be_indented_by_tabs(machine: Path) -> None:
+    path = specify(machine, device("0", 0, "/dev/full"))
+    path.write_text(json.dumps(json.loads(path.read_text()), indent="\t"))
+    assert find_gpus(("0",)).names == ("nvidia.com/gpu=0",)
+
+
 def test_of_two_specifications_the_later_folder_alone_describes_a_device(
     machine: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,6 +6,7 @@ and UUID, and the driver's libraries. Without a specification, only whole GPUs a
 
 from __future__ import annotations
 
+import json
 import re
 import stat
 from collections.abc import Sequence
@@ -71,7 +72,7 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
     """
     if not ids:
         return Gpus()
-    listed = _specified()
+    listed = _specified(ids)
     devices = listed if set(ids) <= listed.keys() else _driver()
     for name in sorted((name for name in ids if name not in devices), key=listed.__contains__):
         if name in listed:
@@ -89,14 +90,20 @@ def find_gpus(ids: Sequence[str]) -> Gpus:
     return Gpus(names, tuple(dict.fromkeys(nodes)), tuple(dict.fromkeys(files)))
 
 
-def _specified() -> dict[str, tuple[list[Bind], list[Bind]]]:
-    """Return the device nodes and the driver's files of each device, by name; later folders take precedence."""
+def _specified(ids: Sequence[str]) -> dict[str, tuple[list[Bind], list[Bind]]]:
+    """Return the device nodes and the driver's files of each device, by name; later folders take precedence.
+
+    Raises:
+        SandboxError: A specification can't be read, and the others lack one of the GPUs.
+    """
     import yaml
 
-    devices = {}
+    devices: dict[str, tuple[list[Bind], list[Bind]]] = {}
+    unreadable: tuple[Path, Exception] | None = None
     for path in (path for folder in FOLDERS for path in sorted(folder.glob("*")) if path.suffix in (".json", ".yaml")):
         try:
-            content = yaml.safe_load(path.read_text(encoding="utf-8")) or {}  # JSON is YAML
+            parse = json.loads if path.suffix == ".json" else yaml.safe_load  # YAML allows no tabs
+            content, of_file = parse(path.read_text(encoding="utf-8")) or {}, {}
             for device in (content.get("kind") == _KIND and content.get("devices")) or ():
                 edits = [edit for part in (content, device) if (edit := part.get("containerEdits"))]
                 nodes = [node for edit in edits for node in edit.get("deviceNodes") or ()]
@@ -111,9 +118,12 @@ def _specified() -> dict[str, tuple[list[Bind], list[Bind]]]:
                 binds = [
                     Bind(Path(node.get("hostPath") or node["path"]), node["path"], writable=True) for node in nodes
                 ]
-                devices[str(device["name"])] = binds, files
+                of_file[str(device["name"])] = binds, files
+            devices |= of_file
         except (AttributeError, KeyError, OSError, TypeError, ValueError, yaml.YAMLError) as error:
-            raise SandboxError(f"The CDI specification {path} can't be read.", hint=_HINT) from error
+            unreadable = path, error
+    if unreadable and not set(ids) <= devices.keys():
+        raise SandboxError(f"The CDI specification {unreadable[0]} can't be read.", hint=_HINT) from unreadable[1]
     return devices
 
 

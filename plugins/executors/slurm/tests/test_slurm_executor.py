@@ -229,3 +229,19 @@ def test_a_job_that_slurm_holds_after_its_launch_failed_has_ended(monkeypatch: p
     found = EXECUTOR.poll(["17_0", "17_1", "17_2"])
     assert [found[job].state for job in sorted(found)] == ["ended", "ended", "waiting"]
     assert found["17_0"].detail == "launch failed requeued held"
+
+
+@pytest.mark.parametrize(
+    ("gres", "count"),
+    [
+        ("gpu", 1),
+        ("gpu:a100", 1),
+        ("gpu:a100:2(S:0,1),gpu:h100:1(S:1),shard:8", 3),
+        ("gpu:nvidia_a100_1g.5gb:7(S:0)", 7),
+        ("gpu:0", 0),
+        ("(null)", 0),
+        ("license:gpu:4", 0),
+    ],
+)
+def test_gpus_of_all_types_are_counted(gres: str, count: int) -> None:
+    assert slurm_executor._gpus(gres) == count

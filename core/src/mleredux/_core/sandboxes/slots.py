@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
 from pathlib import Path
 
 import psutil
@@ -211,7 +212,7 @@ class Slots:
 
 DEVICES_VARIABLE = "CUDA_VISIBLE_DEVICES"
 _GROUPS, _OWN = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-_NO_DEVICES = ("", "-1", "NoDevFiles")
+_NO_DEVICES = ("-1", "NoDevFiles")
 
 
 def allocated_cpus() -> float | None:
@@ -235,7 +236,8 @@ def allocated_memory_mb() -> int | None:
 def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:
     """Return the devices that `CUDA_VISIBLE_DEVICES` names, or all devices if it is not set.
 
-    In a Slurm job with GPUs, the variable is trusted even if no driver lists the devices.
+    As in CUDA, a UUID may be shortened, and -1 hides all devices that follow. In a Slurm job with GPUs, the variable is
+    trusted even if no driver lists the devices.
 
     Args:
         listed: Names of all devices that the driver shows to this process, in its order. In a control group that hides
@@ -244,8 +246,11 @@ def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:
     value = os.environ.get(DEVICES_VARIABLE)
     if value is None or (not listed and not os.environ.get("SLURM_JOB_GPUS")):
         return listed
-    names = [name.strip() for name in value.split(",") if name.strip() not in _NO_DEVICES]
-    chosen = (listed[int(name)] if name.isdigit() and int(name) < len(listed) else name for name in names)
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    chosen = []
+    for name in takewhile(lambda name: name not in _NO_DEVICES, names):
+        named = listed[int(name) :][:1] if name.isdigit() else [uuid for uuid in listed if uuid.startswith(name)]
+        chosen.append(named[0] if len(named) == 1 else name)
     return tuple(dict.fromkeys(chosen))
 
 

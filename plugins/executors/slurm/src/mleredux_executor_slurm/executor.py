@@ -173,12 +173,12 @@ def _ended(state: str) -> str:
 
 
 def _gpus(gres: str) -> int:
-    """Return the number of GPUs in, for example, `gpu:a100:4(S:0-1),gpu:2`."""
+    """Return the number of GPUs in, for example, `gpu:a100:4(S:0-1),gpu:2`; without a number, there is one."""
     total = 0
     for item in gres.split(","):
         name, *rest = item.partition("(")[0].split(":")
-        if name == "gpu" and rest and rest[-1].isdigit():
-            total += int(rest[-1])
+        if name == "gpu":
+            total += int(rest[-1]) if rest and rest[-1].isdigit() else 1
     return total
 
 
