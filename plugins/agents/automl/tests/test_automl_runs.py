@@ -73,9 +73,7 @@ def test_the_curriculum_is_read_as_it_is_written() -> None:
 
 
 def test_advice_without_a_significant_effect_is_followed_only_in_folds_and_what_not_to_use() -> None:
-    undecided = re.sub(
-        r"\n\n- ", "\n\nRecommended (efficacy: not scored; score 1.000):\n\n- ", CURRICULUM
-    )
+    undecided = re.sub(r"\n\n- ", "\n\nRecommended (efficacy: not scored; score 1.000):\n\n- ", CURRICULUM)
     advice = read_advice(undecided)
     assert advice.as_json().keys() == {"drop_columns", "drop_shared_rows", "folds"}
 
