@@ -1,0 +1,1 @@
+save(rows(DATA + "/test.csv"), rows(DATA + "/train.csv"))

@@ -1,0 +1,1 @@
+save(test, train)
