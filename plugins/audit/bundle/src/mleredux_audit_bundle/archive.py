@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zipfile
 from collections.abc import Iterable
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mleredux.errors import MlereduxError
 from mleredux.plugin.artifact import Run
-from mleredux.plugin.files import open_below
+from mleredux.plugin.files import IntakeLimits, open_below
 from securesystemslib.dsse import Envelope
 from securesystemslib.signer import CryptoSigner
 
@@ -31,6 +33,7 @@ STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://mleredux.github.io/mleredux/attestations/runs/v1"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _PIECE = 1 << 20
+_LARGEST = IntakeLimits().file_bytes
 
 
 def write_bundle(
@@ -74,9 +77,13 @@ def write_bundle(
 
 
 def _add_run(archive: zipfile.ZipFile, run: Run, *, submissions: bool) -> list[dict[str, Any]]:
-    """Add the files of a run; return the subjects of the statement."""
-    files = []
-    for name in ("run.json", "report.json", "scores.json"):
+    """Add the files of a run; return the subjects of the statement.
+
+    Raises:
+        MlereduxError: A document of the run is damaged, or its submission is too large.
+    """
+    files, documents = [], {"run.json": run.spec, "report.json": run.report, "scores.json": run.scores}
+    for name in documents:  # none of them is damaged
         if (run.path / name).is_file():
             content = (run.path / name).read_bytes()
             _add(archive, f"runs/{run.id}/{name}", content)
@@ -86,14 +93,14 @@ def _add_run(archive: zipfile.ZipFile, run: Run, *, submissions: bool) -> list[d
         last = versions[-1].path
         name, hashed = f"runs/{run.id}/{last.name}", hashlib.sha256()
         with open_below(run.path, str(last.relative_to(run.path))) as file:
-            if submissions:
-                with archive.open(zipfile.ZipInfo(name, _DATE), "w", force_zip64=True) as into:
-                    while piece := file.read(_PIECE):
-                        hashed.update(piece)
-                        into.write(piece)
-            else:
+            if os.fstat(file.fileno()).st_size > _LARGEST:
+                raise MlereduxError(f"{last} is larger than {_LARGEST >> 30} GiB.", hint="Delete the run.")
+            member = archive.open(zipfile.ZipInfo(name, _DATE), "w", force_zip64=True) if submissions else None
+            with member or nullcontext():
                 while piece := file.read(_PIECE):
                     hashed.update(piece)
+                    if member:
+                        member.write(piece)
         files.append(_subject(name, hashed.hexdigest()))
     return files
 
