@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -88,3 +89,23 @@ def test_a_plugin_of_an_older_contract_is_loaded_where_no_hook_of_it_changed(sit
         assert found["tasks"] == ["alpha-task"]
         (problem,) = found["problems"]
         assert "'omega'" in problem and "was written for contract 1" in problem
+
+
+LOUD: dict[str, str] = {
+    "at import": "print('noise')\n" + GOOD,
+    "in a hook": GOOD.replace("    return [TASK]", "    print('noise')\n    return [TASK]").replace(
+        "    return [Ref", "    print('noise')\n    return [Ref"
+    ),
+    "in a generator": GOOD.replace("    return [Ref(", "    print('noise')\n    yield from [Ref("),
+    "after it closed its output": "import sys\nprint('noise')\nsys.stdout = None\n" + GOOD,
+}
+
+
+@pytest.mark.parametrize("how", LOUD)
+def test_what_a_plugin_prints_while_it_is_loaded_is_in_no_result(site: Site, how: str) -> None:
+    (site.path / "loud.py").write_text(LOUD[how].format(name="loud"))
+    arguments = ["mleredux", "-p", str(site.path / "loud.py"), "list", "agents", "--json"]
+    ended = site.python(
+        f"import runpy, sys\nsys.argv = {arguments}\nrunpy.run_module('mleredux', run_name='__main__')\n"
+    )
+    assert "loud-agent" in [row["id"] for row in json.loads(ended.stdout)], ended.stderr

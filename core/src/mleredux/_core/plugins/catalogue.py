@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import threading
@@ -282,11 +283,9 @@ class Catalogue:
 
         by_id = {}
         for name, entry in self.entries("sandboxes").items():
-            try:
+            with contextlib.suppress(PluginError):  # the problem is recorded with the plugin
                 declared = "builds" in entry.ref.summary
                 by_id[name] = capabilities_from(entry.ref.summary) if declared else self.sandbox(name).capabilities
-            except PluginError:
-                continue  # the problem is recorded with the plugin
         return by_id
 
     def problems(self) -> list[str]:
@@ -319,18 +318,19 @@ class Catalogue:
             return []
         entries = []
         try:
-            for items in call(plugin, self.manager, f"mleredux_register_{kind}"):
-                for item in items or ():
-                    if isinstance(item, Ref):
-                        entries.append(Entry(item.id, kind, plugin, item))
-                        continue
-                    try:  # an invalid declaration does not affect the plugin's others
-                        summary = check_and_summarise(kind, item)
-                    except Exception as error:  # a declaration may be any object
-                        self._report_declaration(plugin, kind, error)
-                        continue
-                    name = summary["id"]
-                    entries.append(Entry(name, kind, plugin, Ref(name, None, summary), item))
+            with contextlib.redirect_stdout(sys.stderr):  # standard output is for results
+                for items in call(plugin, self.manager, f"mleredux_register_{kind}"):
+                    for item in items or ():
+                        if isinstance(item, Ref):
+                            entries.append(Entry(item.id, kind, plugin, item))
+                            continue
+                        try:  # an invalid declaration does not affect the plugin's others
+                            summary = check_and_summarise(kind, item)
+                        except Exception as error:  # a declaration may be any object
+                            self._report_declaration(plugin, kind, error)
+                            continue
+                        name = summary["id"]
+                        entries.append(Entry(name, kind, plugin, Ref(name, None, summary), item))
         except (Exception, SystemExit) as error:
             self._report_declaration(plugin, kind, error)
         return entries

@@ -7,6 +7,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def load(plugin: Plugin, manager: pluggy.PluginManager) -> bool:
     if plugin.state != "found":
         return plugin.state == "loaded"
     try:
-        plugin.object = _import(plugin)
+        with redirect_stdout(sys.stderr):  # standard output is for results
+            plugin.object = _import(plugin)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, and exceptions of test runners

@@ -203,12 +203,10 @@ def _by_run(owner: str) -> dict[str, list[psutil.Process]]:
     """Return the live processes of an owner's runs, by run, identified by their environment."""
     by_run: dict[str, list[psutil.Process]] = {}
     for process in psutil.process_iter():
-        try:
+        with contextlib.suppress(psutil.Error, OSError):
             environment = process.environ()
             if environment.get(_OWNER_VARIABLE) == owner and _RUN_VARIABLE in environment and is_alive(process):
                 by_run.setdefault(environment[_RUN_VARIABLE], []).append(process)
-        except (psutil.Error, OSError):
-            continue
     return by_run
 
 

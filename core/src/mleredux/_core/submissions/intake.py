@@ -181,14 +181,12 @@ def disk_usage(*roots: Path, give_up_after: int = 300_000) -> tuple[int, int]:
     """
     total = files = 0
     for root in roots:
-        try:
+        with contextlib.suppress(OSError):
             status = os.lstat(root)
             total, files = total + status.st_blocks * 512, files + 1
             if stat.S_ISDIR(status.st_mode):
                 below = _usage_below(os.open(root, _FOLDER), status.st_dev, give_up_after - files)
                 total, files = total + below[0], files + below[1]
-        except OSError:
-            continue
     return total, files
 
 
