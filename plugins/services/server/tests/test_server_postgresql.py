@@ -195,6 +195,17 @@ def faulty(fault: str, server: PostgresServer, url: str, release: Callable[[], N
             for statement in (reload, change.format("RESET", "")):  # in reverse order
                 stack.callback(writable.execute, statement.encode())
             wait_for(lambda: psycopg.connect(server.url()).execute("SHOW transaction_read_only").fetchone() == ("on",))
+        elif fault == "statement timeout":
+            changed = psycopg.connect(server.url(), autocommit=True, options="-c statement_timeout=0")
+            stack.enter_context(changed)
+            for statement in ("ALTER SYSTEM SET statement_timeout = 1", reload):
+                changed.execute(statement.encode())
+            for statement in (reload, "ALTER SYSTEM RESET statement_timeout"):  # in reverse order
+                stack.callback(changed.execute, statement.encode())
+            shown = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
+            wait_for(lambda: _is_cancelled(server))
+            locking = psycopg.connect(shown, options="-c statement_timeout=0")
+            stack.enter_context(locking).execute("LOCK TABLE jobs, runs IN ACCESS EXCLUSIVE MODE")
         elif fault == "locked":
             stack.enter_context(psycopg.connect(url)).execute("LOCK TABLE jobs, runs IN ACCESS EXCLUSIVE MODE")
         elif fault == "no free connection":
@@ -208,7 +219,17 @@ def faulty(fault: str, server: PostgresServer, url: str, release: Callable[[], N
         yield
 
 
-@pytest.mark.parametrize("fault", ["read-only", "locked", "no free connection", "stopped"])
+def _is_cancelled(server: PostgresServer) -> bool:
+    import psycopg
+
+    try:
+        psycopg.connect(server.url()).execute("SELECT pg_sleep(0.1)")
+    except psycopg.errors.QueryCanceled:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("fault", ["read-only", "locked", "no free connection", "stopped", "statement timeout"])
 def test_requests_are_refused_in_time_until_a_fault_of_postgresql_has_passed(
     postgres_server: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
