@@ -112,7 +112,13 @@ def test_after_kill_and_resume_the_agent_continues_with_its_remaining_budget(con
     assert run.rollout is not None and run.rollout.final_metrics.extra["llm_calls"] == 8
 
 
-@pytest.mark.parametrize(("budget", "limit"), [("llm-calls", "2"), ("llm-tokens", "60"), ("llm-cost", "0.004")])
+_BUDGETS = ("llm-calls", "llm-tokens", "llm-cost")
+
+
+@pytest.mark.parametrize(
+    ("budget", "limit"),
+    [("llm-calls", "2"), ("llm-tokens", "60"), ("llm-cost", "0.004"), *zip(_BUDGETS, "000", strict=True)],
+)
 def test_a_spent_budget_ends_the_agent_if_asked_to(configured, tmp_path, monkeypatch, budget, limit):
     endless = SCRIPT.replace("while status != 403", "while True")
     monkeypatch.setattr(sys.modules[__name__], "SCRIPT", endless)

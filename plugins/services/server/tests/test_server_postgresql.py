@@ -358,3 +358,36 @@ def test_a_missing_database_is_reported_without_its_password(postgres_server: Po
     with pytest.raises(MlereduxError, match="can't be used") as failed:
         database.migrate()
     assert postgres_server.password not in f"{failed.value} {failed.value.hint}"
+
+
+@pytest.mark.parametrize("late", ["at once", "once it ends"])
+def test_a_run_preempted_while_postgresql_is_down_makes_room_and_starts_again(
+    postgres_server: PostgresServer, tmp_path: Path, late: str
+) -> None:
+    env = {"MLEREDUX_PLUGINS": SLOW, "MLEREDUX_DATABASE": postgres_server.new_database(), "MLEREDUX_CPUS": "1"}
+    options = ("--workers", "2", "--log-format", "json")
+    with ServerProcess(tmp_path / "runs", *options, env=env) as server, client(server.url, server.token) as http:
+
+        def new(**more: Any) -> str:
+            return str(http.post("/v1/runs", json={**RUN, "agent": "slow", "limits": {"cpus": 1}, **more}).json()["id"])
+
+        def status(run_id: str) -> str:
+            return str(http.get(f"/v1/runs/{run_id}").json().get("status"))
+
+        first = new(seed=50, preemptible=True)
+        wait_for(lambda: status(first) == "running")
+        second = new(seed=10)
+        wait_for(lambda: late == "at once" or status(first) != "running")
+        postgres_server.stop(signal.SIGQUIT)
+        try:
+            time.sleep(5)
+        finally:
+            postgres_server.start()
+        wait_for(
+            lambda: [status(run) for run in (first, second)] == ["done", "done"],
+            lambda: (http.get("/v1/runs").json()["items"], server.log[-20:]),
+        )
+        assert sorted(run["id"] for run in http.get("/v1/runs").json()["items"]) == sorted((first, second))
+        texts = [(tmp_path / "runs" / run / "events.jsonl").read_text() for run in (first, second)]
+        assert [text.count('"state":"done"') for text in texts] == [1, 1]
+        assert [http.get(f"/v1/runs/{run}").json()["score"] is not None for run in (first, second)] == [True, True]
