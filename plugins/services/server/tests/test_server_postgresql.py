@@ -391,3 +391,30 @@ def test_a_run_preempted_while_postgresql_is_down_makes_room_and_starts_again(
         texts = [(tmp_path / "runs" / run / "events.jsonl").read_text() for run in (first, second)]
         assert [text.count('"state":"done"') for text in texts] == [1, 1]
         assert [http.get(f"/v1/runs/{run}").json()["score"] is not None for run in (first, second)] == [True, True]
+
+
+@pytest.mark.parametrize("stopping", [signal.SIGQUIT, signal.SIGKILL])
+def test_an_experiment_continues_with_its_next_arm_after_postgresql_was_down(
+    postgres_server: PostgresServer, tmp_path: Path, stopping: signal.Signals
+) -> None:
+    env = {"MLEREDUX_PLUGINS": SLOW, "MLEREDUX_DATABASE": postgres_server.new_database()}
+    options = ("--workers", "1", "--log-format", "json")
+    with ServerProcess(tmp_path / "runs", *options, env=env) as server, client(server.url, server.token) as http:
+        arms = {name: {"agent": "slow", "sandbox": "process"} for name in ("a", "b")}
+        plan = {"experiment": {"name": "arms", "tasks": ["digits"], "seeds": [5]}, "arms": arms}
+        made = http.post("/v1/experiments", json={"plan": plan}).json()
+        own = f"/v1/experiments/{made['id']}"
+        wait_for(lambda: http.get(own).json()["counts"].get("done"))
+        postgres_server.stop(stopping)
+        try:
+            time.sleep(3)
+        finally:
+            postgres_server.start()
+        wait_for(
+            lambda: (answer := http.get(own)).status_code == 200 and answer.json()["counts"] == {"done": 2},
+            lambda: (http.get(own).text, server.log[-20:]),
+        )
+        runs = http.get(own).json()["runs"]
+        assert sorted(run["arm"] for run in runs) == ["a", "b"]
+        logs = [(server.runs_dir / run["id"] / "logs" / "agent.log").read_text() for run in runs]
+        assert [log.count("begun") for log in logs] == [1, 1]
