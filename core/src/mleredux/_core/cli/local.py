@@ -120,7 +120,9 @@ class LocalBackend:
         plans = failed_last(plans, self.store.rows()) if request.last_failed else plans
         plans = self._applicable(request.runs, data, plans)
         self._have_data(request, data, plans)
-        for sentence in (*self._not_isolated(plans, request.runs), *self._remarks(plans)):
+        agents = [self._catalogue.agent(name) for name in dict.fromkeys(plan.agent for plan in plans)]
+        remarks = [remark for agent in agents for remark in agent.remarks]
+        for sentence in (*self._not_isolated(plans, request.runs), *remarks):
             echo(sentence, err=True)
         runs = [self.store.create(plan, data.path.absolute()) for plan in plans]
         attend = [self._catalogue.agent(run.spec.agent).attend.format(run=run.id) for run in runs]
@@ -246,11 +248,6 @@ class LocalBackend:
         for agent, sandbox in dict.fromkeys((plan.agent, plan.sandbox) for plan in plans):
             if problem := fallback_reason(self._catalogue, agent, sandbox):
                 yield f"{problem} {short_reference(agent)} runs in sandbox {sandbox}, without isolation."
-
-    def _remarks(self, plans: list[RunPlan]) -> Iterator[str]:
-        """Yield plugins' remarks on their agents."""
-        for agent in dict.fromkeys(plan.agent for plan in plans):
-            yield from self._catalogue.agent(agent).remarks
 
     def runs(self, filters: Mapping[str, Any], limit: int) -> RunPage:
         """Return rows of the store's index."""

@@ -47,6 +47,7 @@ def agent_of(reference: str) -> Agent:
 def make_agent(source: Source, manifest: Manifest) -> Agent:
     """Return the agent that a manifest describes."""
     about, build, environment = manifest.agent, manifest.build, manifest.environment
+    text = (source.folder / build.dockerfile).read_text("utf-8", "replace") if build.dockerfile else ""
     image_build = Build(context=source.folder, dockerfile=build.dockerfile) if build.dockerfile else None
     image_build = image_build or _build_of(source, build.python)
     # the folder is for sandboxes that build no images, unless a Dockerfile defines the agent's environment
@@ -65,7 +66,7 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
                 "time_limit": build.time_limit,
                 "max_image_mb": build.max_image,
                 "hosts": tuple(manifest.network.build),
-                "images": _images(source.folder, build.dockerfile),
+                "images": tuple(images_of(text)),
             }
         ),
         env={"MLEREDUX_AGENT_DIR": AGENT_DIR, **environment.set},
@@ -85,12 +86,6 @@ def make_agent(source: Source, manifest: Manifest) -> Agent:
         tags=("repo",),
         tools=tuple(about.tools),
     )
-
-
-def _images(folder: Path, dockerfile: str | None) -> tuple[str, ...]:
-    if dockerfile is None:
-        return ()
-    return tuple(images_of((folder / dockerfile).read_text(encoding="utf-8", errors="replace")))
 
 
 def _build_of(source: Source, requirements: list[str]) -> Build:
