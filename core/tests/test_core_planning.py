@@ -110,6 +110,10 @@ def test_variables_that_are_not_set_are_refused_before_a_run_is_created(
     with pytest.raises(MlereduxError, match="needs variables that are not set: A_TOKEN, B_TOKEN") as refused:
         plan(request, toy.catalogue, own_machine=True)
     assert "export A_TOKEN=" in str(refused.value.hint)
+    with monkeypatch.context() as foreign:
+        foreign.setattr("mleredux._core.planning.plans.is_foreign", lambda _: True)
+        foreign.setattr("mleredux._core.planning.plans.check_grants", lambda *_: None)
+        assert plan(request, toy.catalogue, own_machine=True), "their requests are listed, and may be optional"
     with provide_secrets({"A_TOKEN": "x"}):
         monkeypatch.setenv("B_TOKEN", "y")
         assert plan(request, toy.catalogue, own_machine=True)

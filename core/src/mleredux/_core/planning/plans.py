@@ -144,7 +144,7 @@ class _Planner:
         variables = (*grants.variables, *requests_of(agent).variables)
         protected = protected_variables(self._catalogue) if variables else ()
         check_grants(agent, grants, arm.network, protected)
-        if self._own_machine:
+        if self._own_machine and not is_foreign(agent):  # the requests of others are listed, with "not set"
             check_variables(agent, variables, protected)
         if arm.network is None and not is_foreign(agent):
             grants = grants.model_copy(update={"hosts": tuple(dict.fromkeys((*agent.hosts, *grants.hosts)))})
