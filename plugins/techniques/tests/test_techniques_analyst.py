@@ -19,7 +19,7 @@ import pytest
 from mleredux._core.data import Prepared
 from mleredux._core.plugins.catalogue import set_current
 from mleredux._core.stages.grade import grade
-from mleredux_agent_analyst.answers import cv, encoding, leakage, scaling
+from mleredux_agent_analyst.answers import cv, encoding, leakage, missing, scaling
 from mleredux_agent_analyst.relations import lost
 from mleredux_agent_analyst.tables import Tables
 from mleredux_agent_analyst.tables import read as tables_of
@@ -150,6 +150,25 @@ def test_codes_are_told_from_ordered_values_by_the_target(classes: bool, levels:
     assert found == {"codes": "nominal", "graded": "ordinal", "named": "nominal"}
     quick = {item["column"]: item["type"] for item in encoding.analyse(replace(tables, thorough=False))["features"]}
     assert quick == {"graded": "nominal", "named": "nominal"}
+
+
+@pytest.mark.parametrize("rows", [600, 2_000])
+def test_a_skewed_column_does_not_explain_its_gaps(rows: int) -> None:
+    """Only a bell curve that lacks one end does; random gaps in a long tail, or in a bell curve, are random."""
+    rng = np.random.default_rng(rows)
+    level = rng.standard_normal(rows)
+    columns = {"incomes": np.exp(level), "times": rng.exponential(size=rows), "counts": rng.poisson(2.0, rows) * 1.0}
+    columns |= {"losses": -rng.gamma(2, size=rows), "bell": rng.standard_normal(rows)}
+    for values in columns.values():
+        values[rng.permutation(rows)[:30]] = np.nan
+    for name, side in (("low", 1), ("high", -1)):
+        values = rng.standard_normal(rows)
+        columns[name] = np.where(rng.random(rows) < 1 / (1 + np.exp(6 * (side * values + 0.5))), np.nan, values)
+    frame = pd.DataFrame(columns).assign(target=rng.random(rows))
+    names = list(columns)
+    tables = Tables("missing", frame, None, "target", [], names, dict.fromkeys(frame, "number"), thorough=True)
+    claims = {item["column"]: item["mechanism"] for item in missing.analyse(tables)["columns"]}
+    assert claims == {**dict.fromkeys(names, "MCAR"), "low": "MNAR", "high": "MNAR"}
 
 
 def test_long_tails_become_ranks() -> None:

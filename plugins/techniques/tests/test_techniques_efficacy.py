@@ -31,7 +31,7 @@ from mleredux_techniques.leakage.document import LeakageAnalysis
 from pydantic import TypeAdapter
 from sklearn import impute, preprocessing
 from technique_documents import TECHNIQUES, perfect
-from technique_documents.bases import base_of
+from technique_documents.bases import base_of, rare
 
 Preparer = Callable[[str], Prepared]
 RNG = np.random.default_rng(0)
@@ -263,20 +263,6 @@ def test_a_leaky_grouping_is_caught_by_its_optimism() -> None:
     assert told["GroupKFold"][0] > 0.8
     assert told["StratifiedKFold"][0] < 0.2
     assert told["StratifiedKFold"][1] > told["GroupKFold"][1] + 0.1
-
-
-def rare() -> Dataset:
-    """Independent rows of which some 6 % are positive."""
-    rng = np.random.default_rng(3)
-    x = rng.normal(0, 1, (1_200, 4))
-    positive = rng.random(1_200) < 1 / (1 + np.exp(4.2 - 1.5 * x[:, 0] - x[:, 1]))
-    columns = {f"x{number}": x[:, number] for number in range(4)}
-    frame = pd.DataFrame({**columns, "y": np.where(positive, "1", "0").astype(object)})
-    return Dataset(
-        task="rare", problem="binary", target="y", targets=("y",), outputs=("y",), ids=(), features=tuple(columns),
-        train=frame[:900].reset_index(drop=True), test=frame[900:].reset_index(drop=True),
-        kinds=dict.fromkeys(columns, "number"),
-    )  # fmt: skip
 
 
 @pytest.mark.parametrize(

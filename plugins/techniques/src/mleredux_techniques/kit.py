@@ -47,6 +47,9 @@ from mleredux_techniques._kit.judging.marks import shortened as shortened
 from mleredux_techniques._kit.judging.marks import soft_f1 as soft_f1
 from mleredux_techniques._kit.judging.marks import versus as versus
 from mleredux_techniques._kit.judging.plans import Plan as Plan
+from mleredux_techniques._kit.judging.plans import choose as choose
+from mleredux_techniques._kit.judging.plans import compare as compare
+from mleredux_techniques._kit.judging.plans import gap as gap
 from mleredux_techniques._kit.judging.plans import losses as losses
 from mleredux_techniques._kit.judging.scorer import Scorer as Scorer
 from mleredux_techniques._kit.judging.scorer import scorer as scorer

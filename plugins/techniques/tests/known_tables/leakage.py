@@ -54,18 +54,6 @@ def _with(rows: pd.DataFrame, name: str, values: Any) -> pd.DataFrame:
     return rows
 
 
-def seasons(rng: Rng) -> Known:
-    """Temperatures whose season and time of day are honest: the test has other months, and less of the season."""
-    days = pd.date_range("2024-01-01", periods=366, freq="D").repeat(8)
-    hour = np.tile(np.arange(0, 24, 3), 366)
-    season = -12 * np.cos(2 * np.pi * days.day_of_year / 366)
-    level = season + 4 * np.sin(2 * np.pi * (hour - 8) / 24) + rng.normal(0, 2, 366).repeat(8)
-    level += rng.normal(0, 1, len(hour))
-    rows = pd.DataFrame({"id": np.arange(len(hour)), "day": days.strftime("%Y-%m-%d"), "month": days.month})
-    rows = rows.assign(hour=hour, wind=rng.gamma(2, 3, len(hour)).round(1), y=np.asarray(level).round(1))
-    return Known(rows, np.asarray(days.month > 8), [], [["hour"], ["month"]], "rmse")
-
-
 def stage_text(rng: Rng) -> Known:
     words = np.array(["open", "paid"]), np.array(["lost", "void"])
     return _leak(rng, "binary", lambda y, r: np.where(y == 1, r.choice(words[0], len(y)), r.choice(words[1], len(y))))
@@ -385,17 +373,7 @@ def honest_pair(rng: Rng) -> Known:
 KINDS = {
     kind.__name__: kind
     for kind in (
-        *(
-            seasons,
-            stage_text,
-            class_codes,
-            booked_later,
-            squared,
-            first_letter,
-            letter_inside,
-            word_of_notes,
-            last_digit,
-        ),
+        *(stage_text, class_codes, booked_later, squared, first_letter, letter_inside, word_of_notes, last_digit),
         *(decimals, missing_tells, hour_of_day, mean_of_group, weak_copy, rare_class, empty_in_test, parity_of_two),
         *(
             signs_of_two,

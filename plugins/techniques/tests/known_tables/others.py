@@ -1,5 +1,5 @@
 """Statistics of the target in other rows: leaks of leave-one-out means and sums; and honest columns: a mean of years
-before, names of businesses, and a column that predicts the test rows too.
+before, names of businesses, a column that predicts the test rows too, and seasons.
 """
 
 from __future__ import annotations
@@ -59,4 +59,16 @@ def honest_strong(rng: Rng) -> Known:
     return Known(rows.assign(size=rows["y"] + rng.normal(0, 0.1, ROWS)), test, [], [["size"]], "rmse")
 
 
-OF_OTHERS = (mean_of_others, sum_of_others, honest_mean_of_shop, honest_businesses, honest_strong)
+def honest_seasons(rng: Rng) -> Known:
+    """Temperatures by season and time of day: the test has other months, and less of the season."""
+    days = pd.date_range("2024-01-01", periods=366, freq="D").repeat(8)
+    hour = np.tile(np.arange(0, 24, 3), 366)
+    season = -12 * np.cos(2 * np.pi * days.day_of_year / 366)
+    level = season + 4 * np.sin(2 * np.pi * (hour - 8) / 24) + rng.normal(0, 2, 366).repeat(8)
+    level += rng.normal(0, 1, len(hour))
+    rows = pd.DataFrame({"id": np.arange(len(hour)), "day": days.strftime("%Y-%m-%d"), "month": days.month})
+    rows = rows.assign(hour=hour, wind=rng.gamma(2, 3, len(hour)).round(1), y=np.asarray(level).round(1))
+    return Known(rows, np.asarray(days.month > 8), [], [["hour"], ["month"]], "rmse")
+
+
+OF_OTHERS = (mean_of_others, sum_of_others, honest_mean_of_shop, honest_businesses, honest_strong, honest_seasons)

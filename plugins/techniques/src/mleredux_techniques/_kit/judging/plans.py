@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -10,7 +11,8 @@ import numpy as np
 
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, remembered
 from mleredux_techniques._kit.data.splits import Pool, Split, parts_of, pool, pool_of
-from mleredux_techniques._kit.judging.comparison import difference
+from mleredux_techniques._kit.judging.comparison import Choice, Difference, difference, judge
+from mleredux_techniques._kit.judging.marks import Efficacy
 from mleredux_techniques._kit.judging.reference import MODELS, Model, predict
 from mleredux_techniques._kit.judging.scorer import scorer
 from mleredux_techniques._kit.vocabulary.preprocessing import Preprocessing, Rows, matrices
@@ -25,6 +27,49 @@ QUICK: tuple[Model, ...] = ("linear", "neighbors")
 QUICK_ROWS = 800
 TIED = 0.5
 """Choices count as equally good if their mean losses differ by at most this number of standard errors."""
+
+
+def _leaving(name: str) -> None:
+    text = f"{name} will be removed from mleredux_techniques.kit in 0.4; subclass OfColumns, OnRows or Study instead."
+    warnings.warn(text, DeprecationWarning, stacklevel=3)
+
+
+def compare(
+    instance: Instance,
+    *,
+    naive: tuple[str, Plan],
+    strong: tuple[str, Plan],
+    given: tuple[str, Plan],
+    models: Sequence[Model] = MODELS,
+) -> Efficacy:
+    """Score a plan between a naive and a strong one with the competition's metric; each comes with a description.
+
+    It will be removed in 0.4.
+    """
+    _leaving("compare")
+    data, metric = pool(instance.dataset), scorer(instance.dataset, instance.base)
+    choices = [Choice(losses(instance, data, plan, models), what) for what, plan in (naive, strong, given)]
+    return judge(*choices, overlap=data.overlap, scorer=metric, sample=data.sample)
+
+
+def gap(instance: Instance, naive: Plan, strong: Plan) -> Difference:
+    """Return a quick estimate of a strong plan's gain over a naive one: on few splits, with two of the models.
+
+    It will be removed in 0.4.
+    """
+    _leaving("gap")
+    data = pool(instance.dataset, max_rows=QUICK_ROWS, repeats=1)
+    return difference(losses(instance, data, naive, QUICK), losses(instance, data, strong, QUICK), data.overlap)
+
+
+def choose(instance: Instance, panel: Mapping[str, Plan], models: Sequence[Model] = MODELS) -> str:
+    """Return the name of the panel's best plan on the choosing pool; the first among equally good ones.
+
+    It will be removed in 0.4.
+    """
+    _leaving("choose")
+    data = choosing_pool(instance)
+    return best_of(panel, lambda name: losses(instance, data, panel[name], models), data.overlap)
 
 
 def rows_of(data: Pool, split: Split, plan: Plan) -> Rows:
