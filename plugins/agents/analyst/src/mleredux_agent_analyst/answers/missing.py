@@ -20,6 +20,9 @@ FEWEST = 10
 """Fewer gaps support no mechanism."""
 TRUNCATED = 0.75
 """Below this ratio of the two tails' lengths, the shorter tail is considered truncated."""
+SHAPED, MARGIN, EVEN, LONG = 30, 0.05, (0.6, 1.2), 3.5
+"""Minimum number of values; share of the rows next to the gaps that is not compared; accepted ratios of the halves'
+widths; maximum ratio of the 98 % to the 75 % quantile, both from the median (3.0 for a normal distribution)."""
 
 
 def analyse(tables: Tables) -> dict[str, Any]:
@@ -73,12 +76,22 @@ def _predictors(tables: Tables, column: str) -> list[str]:
 
 
 def _cut_off(values: pd.Series[Any]) -> bool:
-    """Return whether one tail of a numeric distribution is much shorter than the other."""
-    if values.dtype.kind not in "if":
+    """Return whether gaps may be the lost end of a bell curve: one tail is much shorter than the other, with the gaps
+    there both halves are about equally wide, and the longer tail is not longer than that of a normal distribution.
+    """
+    if values.dtype.kind not in "if" or values.nunique() < SHAPED:
         return False
-    low, middle, high = (float(values.quantile(share)) for share in (0.02, 0.5, 0.98))
+    known, rows = np.sort(values.dropna().to_numpy(dtype=float)), len(values)
+    low, middle, high = np.quantile(known, [0.02, 0.5, 0.98])
     shorter, longer = sorted((middle - low, high - middle))
-    return longer > 0 and shorter < TRUNCATED * longer
+    lost = rows - len(known)
+    edge = lost / rows + MARGIN
+    if shorter >= TRUNCATED * longer or edge >= 0.5 - MARGIN:
+        return False
+    known = known if middle - low < high - middle else -known[::-1]
+    near, half, far, quarter, end = (known[int(share * rows) - lost] for share in (edge, 0.5, 1 - edge, 0.75, 0.98))
+    even = EVEN[0] * (half - near) < far - half < EVEN[1] * (half - near)
+    return bool(even and end - half < LONG * (quarter - half))
 
 
 def _company(tables: Tables, name: str) -> float:
