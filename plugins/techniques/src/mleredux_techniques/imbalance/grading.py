@@ -42,6 +42,8 @@ PANEL: tuple[forms.ImbalanceStrategy, ...] = (
     _UNDER,
 )
 """The candidates for the strong choice, simplest first. Oversampling and SMOTE act like weights, but are slower."""
+ACTIONS = PANEL[1:4]
+"""Candidates that keep all rows; if one may be much better, nothing shows that doing nothing is correct."""
 DIFFERENT = 2.0
 """Minimum harm of class weights, in standard errors, for them to be the naive choice."""
 UNNEEDED = 0.4
@@ -132,14 +134,14 @@ STUDY = Strategies()
 
 def measure(document: forms.ImbalanceAnalysis, instance: Instance) -> Efficacy:
     """Execute the first recommended strategy."""
-    chosen, strong = document.strategies[0], STUDY.strong(instance)
+    chosen, strong, data = document.strategies[0], STUDY.strong(instance), pool(instance.dataset)
     efficacy = STUDY.measure(document, instance)
-    less = None if chosen == strong else _less(instance, pool(instance.dataset), chosen)
+    less = None if chosen == strong else _less(instance, data, chosen)
     if less is not None:
         text = STUDY.told(less, instance).capitalize()
         text += f": just as good on the same splits. An unnecessary action is worth {UNNEEDED} of the credit."
         score = round(UNNEEDED * (efficacy.score or 0.0), 4)
-    elif efficacy.score is None and chosen == strong == _NONE:
+    elif efficacy.score is None and chosen == strong == _NONE and all(_less(instance, data, how) for how in ACTIONS):
         text, score = "No strategy is better than doing nothing, so doing nothing is correct.", 1.0
     else:
         return efficacy
