@@ -17,8 +17,8 @@ Strategy = dict[str, Any]
 """`name` and the arguments of a strategy, with the names used in technique tasks."""
 
 _HEADING = re.compile(r"^#+\s*(.*)$")
-_UNDECIDED = re.compile(r"^Recommended \(.*not significant")
-_LINE = re.compile(r"^- ([A-Za-z_0-9]+)\((.*?)\)(?:: ((?:`[^`]+`(?:, )?)+))?$")
+_UNDECIDED = re.compile(r"not (?:significant|scored)")
+_LINE = re.compile(r"^- ([A-Za-z_0-9]+)(?:\((.*?)\))?(?:: ((?:`[^`]+`(?:, )?)+))?$")
 _DROP = re.compile(r"^- drop_(columns|duplicates): (.*) \([a-z_]+\)$")
 _ARGUMENT = re.compile(r"(\w+)=(`[^`]+`(?: before '[^']*')?|'[^']*'|\{[^}]*\}|\[[^\]]*\]|[^,]+)")
 _JSON = re.compile(r"^```json\s*\n(.*?)^```", re.M | re.S)
@@ -71,10 +71,10 @@ def read_advice(description: str) -> Advice:
         if heading := _HEADING.match(line):
             section, decided = heading[1].lower(), True
         elif line.startswith("Recommended ("):
-            decided = _UNDECIDED.match(line) is None
+            decided = _UNDECIDED.search(line) is None
         elif line.startswith("- "):
             statement, _, effect = line.rstrip().partition(" — ")  # a line of a skill ends with its effect
-            _add_line(advice, statement, section, decided=decided and "not significant" not in effect)
+            _add_line(advice, statement, section, decided=decided and not _UNDECIDED.search(effect))
     return advice
 
 
@@ -114,7 +114,7 @@ def _add_line(advice: Advice, line: str, section: str, *, decided: bool) -> None
     match = _LINE.match(line)
     if match is None:
         return
-    strategy: Strategy = {"name": match[1], **{name: _value(text) for name, text in _ARGUMENT.findall(match[2])}}
+    strategy: Strategy = {"name": match[1], **{name: _value(text) for name, text in _ARGUMENT.findall(match[2] or "")}}
     kind = next((kind for word, kind in _SECTIONS.items() if section.startswith(word)), None)
     if match[3] and kind and decided:
         for name in _columns(match[3]):
