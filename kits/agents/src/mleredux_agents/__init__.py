@@ -33,6 +33,7 @@ from mleredux_agents.builders import CommandRecipe as CommandRecipe
 from mleredux_agents.builders import cli_agent as cli_agent
 from mleredux_agents.builders import install_parts as install_parts
 from mleredux_agents.builders import llm_agent as llm_agent
+from mleredux_agents.builders import session_agent as session_agent
 from mleredux_agents.options import Libraries as Libraries
 from mleredux_agents.options import libraries as libraries
 from mleredux_agents.options import read_options as read_options
@@ -49,5 +50,4 @@ from mleredux_agents.sessions import exit_on_signals as exit_on_signals
 from mleredux_agents.sessions import fair_share as fair_share
 from mleredux_agents.sessions import open_session as open_session
 from mleredux_agents.sessions import opening as opening
-from mleredux_agents.sessions import session_agent as session_agent
 from mleredux_agents.solutions import solution_of as solution_of

@@ -210,3 +210,22 @@ def cli_agent(
     return _configurable(
         options, defaults, started, id=id, title=title, limits=limits, **{"tools": recipe.tools, **more}
     )
+
+
+def session_agent(name: str, title: str) -> Agent:
+    """Return the agent of a plugin's sessions, for clients that work in a sandbox. Register it, so that runs show its
+    name.
+
+    Args:
+        name: The id of the agent, under which runs are listed.
+        title: A short description for lists.
+    """
+    return Agent(
+        id=name,
+        title=title,
+        command=("python", "-m", "mleredux_agentkit.session"),
+        build=Build(packages=("mleredux_agentkit",)),
+        limits=Limits(time_limit=3600),
+        options={"name": name},
+        tags=("no-llm", "session"),
+    )

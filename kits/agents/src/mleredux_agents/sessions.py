@@ -17,7 +17,7 @@ from weakref import WeakValueDictionary
 from mleredux._core.plugins import Catalogue, current
 from mleredux._core.store import Run, RunStore
 from mleredux.errors import MlereduxError
-from mleredux.models import Agent, Build, Limits, State, Task, Verdict
+from mleredux.models import State, Task, Verdict
 from mleredux.models.formats import plain
 from mleredux_agentkit.shell import Finished
 from mleredux_agentkit.wire import NoSession, request
@@ -32,25 +32,6 @@ _ended = threading.Event()
 """Set when the program ends."""
 stirred = WeakValueDictionary[str, threading.Event]()
 """Events by run; when set, the supervisor of a session in this program notices a request to cancel."""
-
-
-def session_agent(name: str, title: str) -> Agent:
-    """Return the agent of a plugin's sessions, for clients that work in a sandbox. Register it, so that runs show its
-    name.
-
-    Args:
-        name: The id of the agent, under which runs are listed.
-        title: A short description for lists.
-    """
-    return Agent(
-        id=name,
-        title=title,
-        command=("python", "-m", "mleredux_agentkit.session"),
-        build=Build(packages=("mleredux_agentkit",)),
-        limits=Limits(time_limit=3600),
-        options={"name": name},
-        tags=("no-llm", "session"),
-    )
 
 
 def opening(task: Task, end: str) -> str:
