@@ -112,8 +112,8 @@ class Scorer:
             MlereduxError: The metric can't be computed.
         """
         wanted, options = self.task.submission.target_columns, self.task.metric.options
-        text = repr(options)
-        needed = [name for name in frame.columns if name in wanted or name in text]
+        text, every = repr(options), frame.columns if options else filter(frame.columns.__contains__, wanted)
+        needed = [name for name in every if name in wanted or name in text]
         key = truth.tobytes()
         if key not in self._truths:
             true = self._true(truth)
