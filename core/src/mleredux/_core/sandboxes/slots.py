@@ -246,9 +246,8 @@ def visible_devices(listed: tuple[str, ...]) -> tuple[str, ...]:
     value = os.environ.get(DEVICES_VARIABLE)
     if value is None or (not listed and not os.environ.get("SLURM_JOB_GPUS")):
         return listed
-    names = [name.strip() for name in value.split(",") if name.strip()]
     chosen = []
-    for name in takewhile(lambda name: name not in _NO_DEVICES, names):
+    for name in takewhile(lambda name: name not in _NO_DEVICES, filter(None, map(str.strip, value.split(",")))):
         named = listed[int(name) :][:1] if name.isdigit() else [uuid for uuid in listed if uuid.startswith(name)]
         chosen.append(named[0] if len(named) == 1 else name)
     return tuple(dict.fromkeys(chosen))
