@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mleredux._core.cli.commands import run as run_command
 from mleredux._core.plugins import Catalogue, Entry, Plugin, Ref
 from mleredux.errors import MlereduxError, PluginError
 from mleredux.models import Agent, Build
@@ -103,3 +104,8 @@ def test_libraries_are_sets_and_requirements() -> None:
     assert found.debian == ("libgomp1",)
     assert found.python[-2:] == ("statsmodels==0.14.5", "torch>=2.5,<3")
     assert len(found.python) == len(set(found.python)) == 5
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 100_000])
+def test_values_that_are_nested_too_deeply_are_text(value: str) -> None:
+    assert run_command.read_options((f"key={value}",)) == {"key": value}

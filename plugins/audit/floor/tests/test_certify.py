@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from mleredux._core.cli.root import root
-from mleredux.errors import NotApplicable
+from mleredux.errors import MlereduxError, NotApplicable
 from mleredux.plugin.command import DataStore, current
 from mleredux.plugin.host import Prepared, prepare
 from mleredux_audit_floor import certificate, documents
@@ -80,6 +80,28 @@ def test_the_command_writes_and_checks(made: dict[str, Any], store: DataStore, t
     path.write_text(path.read_text().replace(made["digest"], "sha256:" + "1" * 64))
     ended = CliRunner().invoke(root, ["certify", "--check", str(path), *words[-2:]], catch_exceptions=False)
     assert ended.exit_code == 3 and "differs from the certified data" in ended.output
+
+
+@pytest.mark.parametrize(
+    ("content", "code"),
+    [
+        ("", 1),
+        ('{"schema": "mle', 1),
+        ("[" * 100_000, 1),
+        ("\\xff", 1),
+        ("[]", 3),
+        ('{"task": 5}', 3),
+        ('{"schema": "mleredux-certificate/1", "task": "../x", "fields": {}}', 1),
+        ('{"schema": "mleredux-certificate/1", "task": "synthetic-micro-1", "version": NaN, "fields": {"x": 1}}', 3),
+        (None, 1),
+    ],
+)
+def test_a_damaged_certificate_is_refused_in_a_sentence(content: str | None, code: int, tmp_path: Path) -> None:
+    path = tmp_path / "certificate.json"
+    if content is not None:
+        path.write_text(content)
+    ended = CliRunner().invoke(root, ["certify", "--check", str(tmp_path), "--data-dir", str(tmp_path)])
+    assert isinstance(ended.exception, SystemExit | MlereduxError) and ended.exit_code == code, ended.exception
 
 
 def test_a_leak_is_found(tmp_path: Path) -> None:

@@ -57,7 +57,7 @@ def command(ctx: click.Context, tasks: tuple[str, ...], output: Path | None, che
 def _read(path: Path) -> dict[str, Any]:
     try:
         certificate = read_json(path.read_bytes())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MlereduxError(
             f"{path} is not a certificate: {error}.", hint="Make one with `mleredux certify`."
         ) from None

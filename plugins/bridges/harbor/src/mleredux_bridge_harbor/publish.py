@@ -189,7 +189,7 @@ def problems(folder: Path) -> Iterator[str]:
         listed = {path: digest for digest, path in lines}
         facts = json.loads((folder / "parts.json").read_bytes())
         rows = {part: [json.loads(line) for line in (folder / f"{part}.jsonl").open()] for part in PARTS}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MlereduxError(f"{folder} is not a published folder: {error}.", hint="Name one.") from None
     present = dict(_sums(folder))
     for path in sorted(listed.keys() | present.keys()):

@@ -230,7 +230,7 @@ def read_options(pairs: tuple[str, ...]) -> dict[str, Any]:
             options[key] = read_json(value)
         except FieldTwice as error:
             raise click.BadParameter(f"In {pair!r}, {error}.", param_hint="'--option'") from None
-        except ValueError:
+        except (ValueError, RecursionError):
             options[key] = value
     return options
 
