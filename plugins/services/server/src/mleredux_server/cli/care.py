@@ -90,8 +90,7 @@ def rotate_key(at: Place) -> None:
 @placed
 def audit(at: Place, user_name: str | None, action: str | None, since: float | None, limit: int) -> None:
     """Show the audit log: who changed what, newest first."""
-    with at.administering() as database:
-        rows = database.changes(user_name, action, since, limit)
+    rows = at.administer(lambda database: database.changes(user_name, action, since, limit))
     print_table(rows, ("time", "user", "action", "target"), as_json=at.as_json)
 
 

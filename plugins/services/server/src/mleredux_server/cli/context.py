@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from inspect import Signature, signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from mleredux.errors import MlereduxError
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from mleredux_server.database import Database
     from mleredux_server.operations.administration import Administration
     from mleredux_server.service import Service
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)
@@ -82,13 +84,12 @@ class Place:
         finally:
             database.close()
 
-    @contextmanager
-    def administering(self) -> Iterator[Administration]:
-        """Open a session for users, tokens and projects that is committed as one transaction; see `opened`."""
+    def administer(self, action: Callable[[Administration], ResultT]) -> ResultT:
+        """Return the result of an action on users, tokens and projects, committed as one transaction; see `opened`."""
         from mleredux_server.operations.administration import Administration
 
         with self.opened() as database, database.writing() as session:
-            yield Administration(session)
+            return action(Administration(session))
 
     def done(self, record: dict[str, Any], sentence: str) -> None:
         """Print a sentence about the result, or JSON."""

@@ -60,8 +60,9 @@ def create_token(
     at: Place, user_name: str, name: str, scopes: tuple[str, ...], expires_in: float | None, project_name: str | None
 ) -> None:
     """Create a token and print it; it will not be shown again."""
-    with at.administering() as database:
-        record, token = database.create_token(user_name, name, scopes, expires_in, project_name)
+    record, token = at.administer(
+        lambda database: database.create_token(user_name, name, scopes, expires_in, project_name)
+    )
     if at.as_json:
         print_json({**record, "token": token})
         return
@@ -75,8 +76,7 @@ def create_token(
 @placed
 def list_tokens(at: Place, user_name: str | None) -> None:
     """List tokens that are not revoked."""
-    with at.administering() as database:
-        rows = database.tokens(user_name)
+    rows = at.administer(lambda database: database.tokens(user_name))
     print_table(rows, ("id", "user", "name", "scopes", "project", "expires_at", "last_used_at"), as_json=at.as_json)
 
 
@@ -85,8 +85,7 @@ def list_tokens(at: Place, user_name: str | None) -> None:
 @placed
 def revoke_token(at: Place, token_id: str) -> None:
     """Revoke a token; a running server applies this within five seconds."""
-    with at.administering() as database:
-        database.revoke_token(token_id)
+    at.administer(lambda database: database.revoke_token(token_id))
     at.done({"id": token_id, "revoked": True}, f"Revoked token {token_id}.")
 
 
@@ -96,8 +95,7 @@ def revoke_token(at: Place, token_id: str) -> None:
 @placed
 def create_user(at: Place, name: str, admin: bool) -> None:
     """Create a user with their own project."""
-    with at.administering() as database:
-        record = database.create_user(name, admin)
+    record = at.administer(lambda database: database.create_user(name, admin))
     at.done(record, f"Created user {name}. Next: mleredux server token create --user {name}")
 
 
@@ -105,8 +103,7 @@ def create_user(at: Place, name: str, admin: bool) -> None:
 @placed
 def list_users(at: Place) -> None:
     """List users."""
-    with at.administering() as database:
-        rows = database.users()
+    rows = at.administer(lambda database: database.users())
     print_table(rows, ("id", "name", "admin", "created_at", "disabled_at"), as_json=at.as_json)
 
 
@@ -115,8 +112,7 @@ def list_users(at: Place) -> None:
 @placed
 def disable(at: Place, name: str) -> None:
     """Disable a user; their runs remain."""
-    with at.administering() as database:
-        record = database.disable_user(name)
+    record = at.administer(lambda database: database.disable_user(name))
     at.done(record, f"Disabled user {name}; their runs remain.")
 
 
@@ -125,8 +121,7 @@ def disable(at: Place, name: str) -> None:
 @placed
 def enable(at: Place, name: str) -> None:
     """Enable a disabled user; their tokens stay revoked."""
-    with at.administering() as database:
-        record = database.enable_user(name)
+    record = at.administer(lambda database: database.enable_user(name))
     at.done(record, f"Enabled user {name}. Next: mleredux server token create --user {name}")
 
 
@@ -140,8 +135,7 @@ def enable(at: Place, name: str) -> None:
 @placed
 def link(at: Place, name: str, issuer: str, subject: str, remove: bool) -> None:
     """Let an account at an OpenID provider sign in as a user, even if it was linked to another one."""
-    with at.administering() as database:
-        record = database.link_user(name, issuer, subject, remove=remove)
+    record = at.administer(lambda database: database.link_user(name, issuer, subject, remove=remove))
     at.done(record, f"{subject} at {issuer} {'no longer signs' if remove else 'signs'} in as {name}.")
 
 
@@ -151,8 +145,7 @@ def link(at: Place, name: str, issuer: str, subject: str, remove: bool) -> None:
 @placed
 def create_project(at: Place, name: str, owner: str) -> None:
     """Create a project with the default quota."""
-    with at.administering() as database:
-        record = database.create_project(name, owner)
+    record = at.administer(lambda database: database.create_project(name, owner))
     at.done(record, f"Created project {name}; {owner} is its owner.")
 
 
@@ -160,8 +153,7 @@ def create_project(at: Place, name: str, owner: str) -> None:
 @placed
 def list_projects(at: Place) -> None:
     """List projects with their usage."""
-    with at.administering() as database:
-        rows = database.projects()
+    rows = at.administer(lambda database: database.projects())
     if at.as_json:
         print_json(rows)
         return
@@ -174,8 +166,7 @@ def list_projects(at: Place) -> None:
 @placed
 def show_project(at: Place, name: str) -> None:
     """Show a project: members, quota, usage."""
-    with at.administering() as database:
-        record = database.project(name)
+    record = at.administer(lambda database: database.project(name))
     show_record(record, at.as_json)
 
 
@@ -185,6 +176,5 @@ def show_project(at: Place, name: str) -> None:
 @placed
 def quota(at: Place, name: str, changes: tuple[str, ...]) -> None:
     """Change a project's quota: `concurrent_runs=4 memory_mb=none sandboxes=isolated,process`."""
-    with at.administering() as database:
-        record = database.set_quota(name, changes)
+    record = at.administer(lambda database: database.set_quota(name, changes))
     show_record(record, at.as_json)
