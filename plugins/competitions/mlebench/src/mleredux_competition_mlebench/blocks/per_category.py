@@ -122,7 +122,6 @@ def herbarium(root: str, encoding: str) -> Callable[[Workspace], None]:
             f"{root}test",
             images.pick([pair.image["file_name"] for pair in test], [pair.image["file_name"] for pair in renamed]),
         )
-        w.public("sample_submission.csv", answers.assign(Predicted=0))
-        w.private("answers.csv", answers)
+        w.answers("answers.csv", "sample_submission.csv", answers, Predicted=0)
 
     return prepare

@@ -155,6 +155,11 @@ class Workspace:
         """Record the contents of a private file or folder, as `public` does for public ones."""
         self._note("private", name, what, options)
 
+    def answers(self, name: str, sample: str, table: pd.DataFrame, /, **predictions: Any) -> None:
+        """Record a private table of answers, and a public sample submission: the same table with other predictions."""
+        self.public(sample, table.assign(**predictions))
+        self.private(name, table)
+
     def _note(self, side: str, name: str, what: Any, options: dict[str, Any]) -> None:
         content = what if isinstance(what, Content | Files) else Csv(what, options)
         self._notes.append((side, name, content))

@@ -55,8 +55,9 @@ def prepare(w: Workspace, evenly: bool = False) -> None:
         w.public(part, tree.pick(rows["id"] + ".json"))
     w.public("train_orders.csv", train)
     w.public("train_ancestors.csv", notebooks[~is_test])
-    w.public("sample_submission.csv", test.assign(cell_order=[file_order(tree, name) for name in test["id"]]))
-    w.private("test_orders.csv", test)
+    w.answers(
+        "test_orders.csv", "sample_submission.csv", test, cell_order=[file_order(tree, name) for name in test["id"]]
+    )
 
 
 COMPETITION = competition(

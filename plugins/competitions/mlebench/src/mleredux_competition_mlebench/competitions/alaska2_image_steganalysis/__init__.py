@@ -28,8 +28,7 @@ def prepare(w: Workspace) -> None:
         w.public(folder, tree.pick(train, [f"{n:05d}.jpg" for n in range(1, len(train) + 1)]))
         chosen = [n for n, version in enumerate(versions) if version == folder]
         w.public("Test", tree.pick([test[n] for n in chosen], answers["Id"].iloc[chosen]))
-    w.public("sample_submission.csv", answers.assign(Label=0))
-    w.private("test.csv", answers)
+    w.answers("test.csv", "sample_submission.csv", answers, Label=0)
 
 
 COMPETITION = competition(

@@ -32,9 +32,8 @@ def prepare(w: Workspace, test_records: bool = True) -> None:
             w.public(f"{part}_tfrecords", records.pick(files, names))
         w.public(f"{part}_images", images.pick(rows["image_id"]))
     w.public("train.csv", train)
-    w.public("sample_submission.csv", test.assign(label=4))
     w.public("label_num_to_disease_map.json", w.file("label_num_to_disease_map.json"))
-    w.private("test.csv", test)
+    w.answers("test.csv", "sample_submission.csv", test, label=4)
 
 
 COMPETITION = competition(

@@ -61,8 +61,7 @@ def prepare(w: Workspace) -> None:
     w.public("test.bson", test_file)
     w.public("train_example.bson", example_file)
     w.public("category_names.csv", w.file("category_names.csv"))
-    w.public("sample_submission.csv", answers.assign(category_id=1000010653))
-    w.private("answers.csv", answers)
+    w.answers("answers.csv", "sample_submission.csv", answers, category_id=1000010653)
 
 
 COMPETITION = competition(

@@ -15,8 +15,7 @@ def prepare(w: Workspace, group: str | None = None) -> None:
     answers = test[["id", "answer_text"]].rename(columns={"answer_text": "PredictionString"})
     w.public("train.csv", train)
     w.public("test.csv", test.drop(columns=["answer_start", "answer_text"]))
-    w.public("sample_submission.csv", answers.assign(PredictionString="dummy text"))
-    w.private("test.csv", answers)
+    w.answers("test.csv", "sample_submission.csv", answers, PredictionString="dummy text")
 
 
 COMPETITION = competition(

@@ -28,8 +28,7 @@ def prepare(w: Workspace) -> None:
         files = tree.pick(old, new)
         w.public(part, files)
         w.public(f"{part}.zip", Zip(files))
-    w.public("sample_submission.csv", answers.assign(label=0.5))
-    w.private("answers.csv", answers)
+    w.answers("answers.csv", "sample_submission.csv", answers, label=0.5)
 
 
 COMPETITION = competition(

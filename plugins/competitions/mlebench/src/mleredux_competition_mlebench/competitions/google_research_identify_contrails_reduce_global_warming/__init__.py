@@ -44,8 +44,7 @@ def prepare(w: Workspace) -> None:
     w.public("validation", w.tree("validation").all())
     w.public("validation_metadata.json", w.file("validation_metadata.json"))
     w.public("train_metadata.json", Json(train))
-    w.public("sample_submission.csv", answers.assign(encoded_pixels=guesses))
-    w.private("answers.csv", answers)
+    w.answers("answers.csv", "sample_submission.csv", answers, encoded_pixels=guesses)
 
 
 COMPETITION = competition(

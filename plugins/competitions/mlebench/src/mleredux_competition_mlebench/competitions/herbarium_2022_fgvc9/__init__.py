@@ -33,8 +33,7 @@ def prepare(w: Workspace) -> None:
         w.public(f"{part}_images", images.pick([pair.image["file_name"] for pair in old], names))
     w.public("train_metadata.json", IndentedJson(of_pairs(document, new_train)))
     w.public("test_metadata.json", IndentedJson([pair.image for pair in new_test]))
-    w.public("sample_submission.csv", answers.assign(Predicted=42))
-    w.private("answers.csv", answers)
+    w.answers("answers.csv", "sample_submission.csv", answers, Predicted=42)
 
 
 COMPETITION = competition(

@@ -14,8 +14,7 @@ def prepare(w: Workspace) -> None:
     train, test = by_group(rows, "id", *ids)
     IMAGES(w, train, test)
     w.public("train_labels.csv", train)
-    w.public("sample_submission.csv", test.assign(label=0))
-    w.private("answers.csv", test)
+    w.answers("answers.csv", "sample_submission.csv", test, label=0)
 
 
 COMPETITION = competition(

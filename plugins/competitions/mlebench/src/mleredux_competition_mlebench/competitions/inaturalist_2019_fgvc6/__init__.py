@@ -50,8 +50,7 @@ def prepare(w: Workspace) -> None:
     w.public("train2019.json", IndentedJson(of_pairs(document, train)))
     w.public("test2019.json", IndentedJson(hidden))
     w.public("val2019.json", w.file("val2019.json"))
-    w.public("kaggle_sample_submission.csv", answers.assign(predicted=SAMPLE_LABEL))
-    w.private("answers.csv", answers)
+    w.answers("answers.csv", "kaggle_sample_submission.csv", answers, predicted=SAMPLE_LABEL)
 
 
 COMPETITION = competition(

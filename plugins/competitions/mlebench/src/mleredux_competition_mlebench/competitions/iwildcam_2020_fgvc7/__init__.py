@@ -50,8 +50,7 @@ def prepare(w: Workspace) -> None:
     w.public(TEST, Json({"images": test.to_dict(orient="records"), **{k: hidden[k] for k in ("categories", "info")}}))
     w.public(DETECTIONS, w.file(DETECTIONS))
     guesses = np.random.RandomState(0).randint(0, RANDOM_LABELS, size=len(answers))
-    w.public("sample_submission.csv", answers.assign(Category=guesses))
-    w.private("answers.csv", answers)
+    w.answers("answers.csv", "sample_submission.csv", answers, Category=guesses)
 
 
 COMPETITION = competition(

@@ -59,8 +59,7 @@ def prepare(w: Workspace, stretch: int | None = None) -> None:
     w.public(f"{FOLDER}/train_label_11.npy", chosen(labels, train))
     w.public(f"{FOLDER}/test_11.npy", chosen(features, test))
     answers = pd.DataFrame({"Id": range(len(test)), "ClassId": np.asarray(labels[test])})
-    w.public("sampleSubmission.csv", answers.assign(ClassId=0))
-    w.private("answers.csv", answers)
+    w.answers("answers.csv", "sampleSubmission.csv", answers, ClassId=0)
 
 
 COMPETITION = competition(

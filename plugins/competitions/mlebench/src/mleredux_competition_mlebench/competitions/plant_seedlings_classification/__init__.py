@@ -18,8 +18,7 @@ def prepare(w: Workspace) -> None:
     train, test = w.split(rows, 0.14)
     w.public("train", tree.pick(texts(train, "{species}/{file}")))
     w.public("test", tree.pick(texts(test, "{species}/{file}"), test["file"]))
-    w.public("sample_submission.csv", test.assign(species="Sugar beet"))
-    w.private("answers.csv", test)
+    w.answers("answers.csv", "sample_submission.csv", test, species="Sugar beet")
 
 
 COMPETITION = competition(

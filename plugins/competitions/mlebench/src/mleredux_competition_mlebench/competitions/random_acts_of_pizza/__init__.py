@@ -33,8 +33,7 @@ def prepare(w: Workspace, givers: bool = True) -> None:
         w.public(f"{name}.json", document)
         w.public(f"{name}.zip", Zip({f"{name}.json": document}))
     answers = pd.DataFrame({ID: [record[ID] for record in test], TARGET: [int(record[TARGET]) for record in test]})
-    w.private("test.csv", answers)
-    w.public("sampleSubmission.csv", answers.assign(**{TARGET: 0}))
+    w.answers("test.csv", "sampleSubmission.csv", answers, **{TARGET: 0})
 
 
 COMPETITION = competition(

@@ -18,8 +18,7 @@ def prepare(w: Workspace) -> None:
     answers = named.assign(cancer=test["cancer"]).groupby("prediction_id", as_index=False)[["cancer"]].first()
     w.public("train.csv", train)
     w.public("test.csv", named)
-    w.public("sample_submission.csv", answers.assign(cancer=train["cancer"].mean()))
-    w.private("answers.csv", answers)
+    w.answers("answers.csv", "sample_submission.csv", answers, cancer=train["cancer"].mean())
 
 
 COMPETITION = competition(

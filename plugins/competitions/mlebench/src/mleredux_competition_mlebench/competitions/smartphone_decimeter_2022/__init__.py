@@ -46,8 +46,7 @@ def prepare(w: Workspace, hidden: tuple[str, ...] = (TRUTH,)) -> None:
     w.public("train", tree.pick_folders(sorted(chosen["train"])))
     w.public("test", tree.pick_folders(sorted(chosen["test"])).without(lambda name: name.rpartition("/")[2] in hidden))
     w.public("metadata", w.tree("metadata").all())
-    w.public("sample_submission.csv", answers.assign(**SAMPLE))
-    w.private("test.csv", answers)
+    w.answers("test.csv", "sample_submission.csv", answers, **SAMPLE)
 
 
 COMPETITION = competition(

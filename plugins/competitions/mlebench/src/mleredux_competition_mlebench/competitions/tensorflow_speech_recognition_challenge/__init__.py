@@ -36,8 +36,7 @@ def prepare(w: Workspace, speakers: bool = False) -> None:
     answers = pd.DataFrame({"fname": [f"clip_{n:08d}.wav" for n in range(len(test))], "label": list(labels)})
     w.public("train/audio", tree.pick(train["path"], train["label"] + "/" + train["name"]))
     w.public("test/audio", tree.pick(test["path"], answers["fname"]))
-    w.public("sample_submission.csv", answers.assign(label="silence"))
-    w.private("test.csv", answers)
+    w.answers("test.csv", "sample_submission.csv", answers, label="silence")
 
 
 COMPETITION = competition(

@@ -26,8 +26,7 @@ def prepare(w: Workspace) -> None:
     answers = pd.DataFrame({"clip": hidden, "probability": [int(clip.endswith("_1.aif")) for clip in test]})
     w.public("train2.zip", Zip(tree.pick(train, numbered), folder="train2"))
     w.public("test2.zip", Zip(tree.pick(test, hidden), folder="test2"))
-    w.public("sampleSubmission.csv", answers.assign(probability=0))
-    w.private("test.csv", answers)
+    w.answers("test.csv", "sampleSubmission.csv", answers, probability=0)
 
 
 COMPETITION = competition(
