@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from mleredux.plugin.task import Thresholds
@@ -21,12 +22,10 @@ def fetch(raw: Path) -> None:
     write_raw(raw, {**columns, "malignant": 1 - data.target})
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:
-    """Hold out 30 % of each class."""
-    split_table(
-        raw, public, private, salt="breast-cancer/1", targets=["malignant"], sample={"malignant": "0.5"}, stratify=True
-    )
-
+prepare = partial(
+    split_table, salt="breast-cancer/1", targets=["malignant"], sample={"malignant": "0.5"}, stratify=True
+)
+"""Holds out 30 % of each class."""
 
 competition = starter(
     "breast-cancer",

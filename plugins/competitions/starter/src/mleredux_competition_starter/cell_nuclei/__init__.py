@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from mleredux.plugin.task import Thresholds
@@ -18,7 +19,7 @@ TARGETS = (
     "worst_symmetry",
     "worst_fractal_dimension",
 )
-SAMPLE = ("0.13", "0.25", "0.27", "0.11", "0.29", "0.08")
+SAMPLE = dict(zip(TARGETS, ("0.13", "0.25", "0.27", "0.11", "0.29", "0.08"), strict=True))
 
 
 def fetch(raw: Path) -> None:
@@ -31,17 +32,8 @@ def fetch(raw: Path) -> None:
     write_raw(raw, {**features, **{name: columns[name] for name in TARGETS}})
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:
-    """Hold out 30 % of the samples."""
-    split_table(
-        raw,
-        public,
-        private,
-        salt="cell-nuclei/1",
-        targets=TARGETS,
-        sample=dict(zip(TARGETS, SAMPLE, strict=True)),
-    )
-
+prepare = partial(split_table, salt="cell-nuclei/1", targets=TARGETS, sample=SAMPLE)
+"""Holds out 30 % of the samples."""
 
 competition = starter(
     "cell-nuclei",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from mleredux.plugin.task import Thresholds
@@ -30,10 +31,8 @@ def fetch(raw: Path) -> None:
     write_raw(raw, {**columns, "progression": data.target})
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:
-    """Hold out 30 % of the patients."""
-    split_table(raw, public, private, salt="diabetes/1", targets=["progression"], sample={"progression": "150"})
-
+prepare = partial(split_table, salt="diabetes/1", targets=["progression"], sample={"progression": "150"})
+"""Holds out 30 % of the patients."""
 
 competition = starter(
     "diabetes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from mleredux.plugin.task import Thresholds
@@ -21,10 +22,8 @@ def fetch(raw: Path) -> None:
     write_raw(raw, {**pixels, "digit": data.target})
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:
-    """Hold out 30 % of each digit."""
-    split_table(raw, public, private, salt="digits/1", targets=["digit"], sample={"digit": "0"}, stratify=True)
-
+prepare = partial(split_table, salt="digits/1", targets=["digit"], sample={"digit": "0"}, stratify=True)
+"""Holds out 30 % of each digit."""
 
 competition = starter(
     "digits",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from mleredux.plugin.task import Metric
@@ -16,30 +17,13 @@ EPISODES = 53
 SAMPLE_EPISODES = 10
 
 
-def split_wines(raw: Path, public: Path, private: Path) -> None:
-    """Hold out 30 % of each cultivar; answers are names."""
-    split_table(
-        raw,
-        public,
-        private,
-        salt="wine-service/1",
-        targets=["cultivar"],
-        sample={"cultivar": "cultivar_1"},
-        stratify=True,
-    )
+split_wines = partial(split_table, targets=["cultivar"], sample={"cultivar": "cultivar_1"}, stratify=True)
+"""Holds out 30 % of each cultivar; answers are names."""
 
 
 def prepare_tasting(raw: Path, public: Path, private: Path) -> None:
     """Hold out the wines of the private episodes; an episode is the row of `cellar.csv` with the number of its seed."""
-    split_table(
-        raw,
-        public,
-        private,
-        salt="wine-tasting/1",
-        targets=["cultivar"],
-        sample={"cultivar": "cultivar_1"},
-        stratify=True,
-    )
+    split_wines(raw, public, private, salt="wine-tasting/1")
     columns, tested = read_table(public / "test.csv")
     names = dict(read_table(private / "answers.csv")[1])
     write_table(private / "cellar.csv", [*columns, "cultivar"], [[*row, names[row[0]]] for row in tested])
@@ -77,7 +61,7 @@ wine_service = program_task(
     "wine-service",
     title="Wine cultivars, as a service",
     fetch=wine.fetch,
-    prepare=held(split_wines, "wine-service"),
+    prepare=held(partial(split_wines, salt="wine-service/1"), "wine-service"),
     targets=("cultivar",),
     metric=Metric(grader="accuracy"),
     execution=Execution(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from mleredux.plugin.task import Thresholds
@@ -23,20 +24,11 @@ def fetch(raw: Path) -> None:
     write_raw(raw, {**columns, "cultivar": [CULTIVARS[value] for value in data.target]})
 
 
-def prepare(raw: Path, public: Path, private: Path) -> None:
-    """Hold out 30 % of each cultivar; the answers have a column per cultivar."""
-    sample = dict(zip(CULTIVARS, ("0.34", "0.33", "0.33"), strict=True))
-    split_table(
-        raw,
-        public,
-        private,
-        salt="wine/1",
-        targets=["cultivar"],
-        sample=sample,
-        stratify=True,
-        answers=one_hot_answers(CULTIVARS),
-    )
-
+SAMPLE = dict(zip(CULTIVARS, ("0.34", "0.33", "0.33"), strict=True))
+prepare = partial(
+    split_table, salt="wine/1", targets=["cultivar"], sample=SAMPLE, stratify=True, answers=one_hot_answers(CULTIVARS)
+)
+"""Holds out 30 % of each cultivar; the answers have a column per cultivar."""
 
 competition = starter(
     "wine",
