@@ -53,10 +53,7 @@ def make_service_account(session: Session, name: str, project: Project) -> User:
     Raises:
         Problem: The name is already in use.
     """
-    _check_free(session, name)
-    user = User(id=new_id("usr"), name=name, service=True)
-    session.add(user)
-    session.flush()
+    user = _add_user(session, name, service=True)
     session.add(Member(project_id=project.id, user_id=user.id, role="member"))
     return user
 
@@ -67,19 +64,20 @@ def make_user(session: Session, name: str, *, admin: bool = False, quota: Quota 
     Raises:
         Problem: The name is already in use.
     """
-    _check_free(session, name)
-    user = User(id=new_id("usr"), name=name, admin=admin)
-    session.add(user)
-    session.flush()
+    user = _add_user(session, name, admin=admin)
     names = (name if number == 1 else f"{name[:56]}-{number}" for number in count(1))
     free = next(other for other in names if not _project_named(session, other))
     make_project(session, free, user, quota or (TRUSTED if admin else default_quota()))
     return user
 
 
-def _check_free(session: Session, name: str) -> None:
+def _add_user(session: Session, name: str, **kind: bool) -> User:
     if session.scalar(select(User).where(User.name == name)):
         raise Problem("conflict", f"User {name!r} already exists.")
+    user = User(id=new_id("usr"), name=name, **kind)
+    session.add(user)
+    session.flush()
+    return user
 
 
 def make_project(session: Session, name: str, owner: User, quota: Quota) -> Project:

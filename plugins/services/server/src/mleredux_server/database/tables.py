@@ -55,6 +55,13 @@ class _Scheduled:
     preemptible: Mapped[bool] = mapped_column(default=False)
     created_at: Mapped[datetime] = mapped_column(default=now)
     started_at: Mapped[datetime | None]
+
+
+class _Work:
+    """Columns with the state of work that is listed: a run, a submission or a build."""
+
+    status: Mapped[str] = mapped_column(String(16), default="queued")
+    message: Mapped[str | None] = mapped_column(Words)
     ended_at: Mapped[datetime | None]
 
 
@@ -157,6 +164,7 @@ class Job(_Scheduled, Base):
     worker_pid: Mapped[int | None]
     worker_birth: Mapped[float | None]
     queued_at: Mapped[datetime | None]
+    ended_at: Mapped[datetime | None]
 
 
 class Experiment(_Owned, Base):
@@ -171,7 +179,7 @@ FACETS = ("status", "task", "agent", "seed", "medal", "verdict", "cause", "exper
 """Columns of runs that lists are filtered by; an index of all these columns is used to count their values."""
 
 
-class RunRow(_Scheduled, Base):
+class RunRow(_Scheduled, _Work, Base):
     """The listed and filtered fields of a run; the directory is authoritative."""
 
     __tablename__ = "runs"
@@ -205,9 +213,7 @@ class RunRow(_Scheduled, Base):
     """Whether it is kept regardless of the retention rules."""
     request: Mapped[dict[str, Any]]
     """The request, from which a retry creates a new run."""
-    status: Mapped[str] = mapped_column(String(16), default="queued")
     cause: Mapped[str | None] = mapped_column(String(32))
-    message: Mapped[str | None] = mapped_column(Words)
     score: Mapped[float | None]
     medal: Mapped[str | None] = mapped_column(String(16))
     percentile: Mapped[float | None]
@@ -236,31 +242,25 @@ class RunLabel(Base):
     value: Mapped[str] = mapped_column(String(128))
 
 
-class Submission(_Owned, Base):
+class Submission(_Owned, _Work, Base):
     """Predictions graded without an agent."""
 
     __tablename__ = "submissions"
     task: Mapped[str] = mapped_column(String(128))
     size: Mapped[int] = mapped_column(BigInteger)
     sha256: Mapped[str] = mapped_column(String(64))
-    status: Mapped[str] = mapped_column(String(16), default="queued")
-    message: Mapped[str | None] = mapped_column(Words)
     report: Mapped[dict[str, Any] | None] = mapped_column(JSON)
-    ended_at: Mapped[datetime | None]
 
 
-class BuildRow(_Owned, Base):
+class BuildRow(_Owned, _Work, Base):
     """An agent's environment, built ahead of its runs."""
 
     __tablename__ = "builds"
     agent: Mapped[str] = mapped_column(Text)
     sandbox: Mapped[str] = mapped_column(String(64))
     options: Mapped[dict[str, Any]]
-    status: Mapped[str] = mapped_column(String(16), default="queued")
-    message: Mapped[str | None] = mapped_column(Words)
     image: Mapped[str | None] = mapped_column(Text)
     cached: Mapped[bool | None]
-    ended_at: Mapped[datetime | None]
 
 
 class Source(Base):

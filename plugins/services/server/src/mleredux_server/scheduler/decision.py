@@ -63,11 +63,11 @@ NOTHING = Demand()
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """A queued run.
+class _Scheduled:
+    """A run of either type.
 
     Attributes:
-        since: Time when it was queued, in seconds.
+        since: Time when it was queued, or when it started, in seconds.
     """
 
     id: str
@@ -75,24 +75,24 @@ class Waiting:
     project: str
     demand: Demand
     since: float
+
+
+@dataclass(frozen=True)
+class Waiting(_Scheduled):
+    """A queued run."""
+
     priority: int = 0
     preemptible: bool = False
 
 
 @dataclass(frozen=True)
-class Running:
+class Running(_Scheduled):
     """A run that has started and has not ended.
 
     Attributes:
-        since: Time when it started, in seconds.
         leaving: Whether it was stopped to make room, and has not ended yet.
     """
 
-    id: str
-    user: str
-    project: str
-    demand: Demand
-    since: float
     preemptible: bool = False
     leaving: bool = False
 
