@@ -18,7 +18,7 @@ from mleredux.errors import DataError, one_line
 
 from mleredux_competition_mlebench.blocks.extras import require
 from mleredux_competition_mlebench.blocks.placement import make_folders
-from mleredux_competition_mlebench.blocks.trees import Folder, Stream, Tree
+from mleredux_competition_mlebench.blocks.trees import Folder, Stream, Tree, spooled
 
 SUFFIXES = (".zip", ".7z", ".tar.gz", ".tgz", ".tar")
 AGAIN = "prepare it with --force, which downloads it again"
@@ -67,7 +67,7 @@ def _clean(name: str, where: str) -> str:
     return name
 
 
-def _write_new(content: IO[bytes], target: Path | str) -> None:
+def _write_new(content: IO[bytes], target: str) -> None:
     with open(target, "xb") as file:  # noqa: PTH123
         shutil.copyfileobj(content, file, _CHUNK)
 
@@ -90,13 +90,13 @@ class _Archive(Tree):
         make_folders(target for _, target in pairs)
         # members arrive in stored order, mostly class by class; a second copy puts them in the requested order
         with tempfile.TemporaryDirectory(dir=Path(pairs[0][1]).parent, prefix=".part-") as folder:
-            paths = {name: Path(folder) / str(number) for number, name in enumerate(dict(pairs))}
+            paths = {name: f"{folder}/{number}" for number, name in enumerate(dict(pairs))}
             self._unpack(paths)
             for name, target in pairs:
-                with paths[name].open("rb") as content:
+                with open(paths[name], "rb") as content:  # noqa: PTH123
                     _write_new(content, target)
 
-    def _unpack(self, paths: dict[str, Path]) -> None:
+    def _unpack(self, paths: dict[str, str]) -> None:
         """Write members to paths in an existing folder, in any order."""
         for name, content in self.stream(paths):
             _write_new(content, paths[name])
@@ -180,7 +180,7 @@ class SevenZip(_Archive):
         files = {_clean(entry.filename, self.where): entry.uncompressed for entry in entries if not entry.is_directory}
         return files, [_clean(entry.filename, self.where) for entry in entries if entry.is_directory]
 
-    def _unpack(self, paths: dict[str, Path]) -> None:
+    def _unpack(self, paths: dict[str, str]) -> None:
         """Extract in a single pass: solid blocks are decoded once, and every member is written to its target."""
         py7zr = require("py7zr", "7z")
         try:
@@ -190,13 +190,7 @@ class SevenZip(_Archive):
             raise self.damaged(error) from error
 
     def stream(self, wanted: Collection[str]) -> Stream:
-        with tempfile.TemporaryDirectory() as folder:
-            paths = {name: Path(folder) / str(number) for number, name in enumerate(wanted)}
-            self._unpack(paths)
-            for name, path in paths.items():
-                with path.open("rb") as content:
-                    yield name, content
-                path.unlink()
+        return spooled(self._unpack, wanted)
 
 
 class _Writer(io.FileIO):
@@ -209,7 +203,7 @@ class _Writer(io.FileIO):
 class _Factory:
     """py7zr's factory that chooses a member's target."""
 
-    def __init__(self, targets: dict[str, Path]) -> None:
+    def __init__(self, targets: dict[str, str]) -> None:
         self._targets = targets
 
     def create(self, filename: str) -> _Writer:

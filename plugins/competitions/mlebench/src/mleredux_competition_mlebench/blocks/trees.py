@@ -55,7 +55,7 @@ class Files:
         sources = {member.name: member.source for member in self.members}
         for name in neutral_order(sources):
             names.setdefault(sources[name], []).append(name)
-        for source, content in (_spooled if self.tree.sequential else type(self.tree).stream)(self.tree, names):
+        for source, content in self.tree.in_order(names):
             if len(names[source]) == 1:
                 yield names[source][0], content
             else:
@@ -102,6 +102,10 @@ class Tree(ABC):
     @abstractmethod
     def stream(self, wanted: Collection[str]) -> Stream:
         """Yield files, each content valid until the next is requested; in the order requested if not `sequential`."""
+
+    def in_order(self, wanted: Collection[str]) -> Stream:
+        """Yield files as `stream` does, in the order requested."""
+        return spooled(lambda paths: self.extract([*paths.items()]), wanted) if self.sequential else self.stream(wanted)
 
     @contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
@@ -205,14 +209,15 @@ class Tree(ABC):
         return _Part(self, folder.rstrip("/") + "/") if folder else self
 
 
-def _spooled(tree: Tree, wanted: Collection[str]) -> Stream:
-    """Yield the requested files of a sequential tree in the order requested."""
+def spooled(unpack: Callable[[dict[str, str]], None], wanted: Collection[str]) -> Stream:
+    """Yield the requested files in the order requested, after `unpack` has written them to paths, by name."""
     with tempfile.TemporaryDirectory() as folder:
         paths = {name: f"{folder}/{number}" for number, name in enumerate(wanted)}
-        tree.extract(list(paths.items()))
+        unpack(paths)
         for name, path in paths.items():
             with open(path, "rb") as content:  # noqa: PTH123
                 yield name, content
+            os.unlink(path)  # noqa: PTH108
 
 
 @dataclass
