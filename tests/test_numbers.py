@@ -35,6 +35,7 @@ ALLOWED = {
     "plugins/experiments/src/mleredux_experiments/results/scores.py": "rounding",
     "plugins/services/scripted-llm/src/mleredux_scripted_llm/server.py": "an HTTP header",
     "plugins/techniques/src/mleredux_techniques/_kit/data/dataset.py": "cells of a table",
+    "plugins/techniques/src/mleredux_techniques/_kit/declaration/preparation.py": "rounding",
     "plugins/techniques/src/mleredux_techniques/feedback.py": "rounding",
     "plugins/techniques/src/mleredux_techniques/scaling/technique.py": "rounding",
     "plugins/trackers/mlflow/src/mleredux_tracker_mlflow/upload.py": "a digest",
