@@ -229,10 +229,9 @@ def test_a_report_of_another_run_is_left_out(add_run: AddRun, tmp_path: Path) ->
     assert [row.arm for row in found.rows] == ["x"] and runs[1].name in str(found.remarks())
     assert f"which can't be read (it is the report of run {runs[0].name})" in str(found.remarks())
     events = runs[1] / "events.jsonl"
-    verdict = json.dumps(
-        {"type": "verdict", "data": {"status": "verified", "run": runs[0].name}}, separators=(",", ":")
-    )
-    events.write_text(f"{events.read_text()}{verdict}\n")
+    last = json.loads(events.read_text().splitlines()[-1])
+    verdict = {**last, "seq": last["seq"] + 1, "type": "verdict", "data": {"status": "verified", "run": runs[0].name}}
+    events.write_text(f"{events.read_text()}{json.dumps(verdict, separators=(',', ':'))}\n")
     assert [row.arm for row in load(tmp_path / "runs").rows] == ["x", "y"], "a copy with a new id"
 
 

@@ -196,9 +196,9 @@ def make_run() -> Any:
     return made_runs.make_run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """An experiment of twelve cells, ten of them with a run."""
+    """An experiment of twelve cells, ten of them with a run; tests of forms change it."""
     from mleredux_experiments.execution.experiment import start
 
     runs = tmp_path_factory.mktemp("experiment") / "runs"
