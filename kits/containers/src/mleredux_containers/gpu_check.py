@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -119,10 +120,8 @@ def _output(sandbox: Sandbox, agent: Agent, ids: tuple[str, ...]) -> str:
                 **{f"{name}_dir": home / name for name in _FOLDERS},  # type: ignore[arg-type]
             )
         )
-        try:
+        with closing(handle):
             until = time.monotonic() + _SECONDS
             while handle.poll() is None and time.monotonic() < until:
                 time.sleep(0.05)
-        finally:
-            handle.close()
         return (home / "probe.log").read_text(encoding="utf-8", errors="replace")

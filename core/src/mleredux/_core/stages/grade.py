@@ -157,10 +157,8 @@ def score_in_child(
             grading = "mleredux._core.submissions.children:grade"
             tables = any(forkserver.reads_tables(task) for task, _, _ in jobs)
             child = forkserver.start(grading, request, folder=folder, errors=errors.fileno(), tables=tables)
-            try:
+            with contextlib.closing(child):
                 ended = _await(child, answers, seconds, cancelled)
-            finally:
-                child.close()
             results = [json.loads(answer.read_bytes()) for answer in answers if answer.exists()]
             if len(results) < len(jobs) and not (results and results[-1].get("felled")):
                 errors.seek(max(0, errors.seek(0, io.SEEK_END) - 2000))

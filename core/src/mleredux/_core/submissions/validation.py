@@ -11,7 +11,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -114,10 +114,8 @@ def _check_apart(schema: SubmissionSchema, file: BinaryIO, most: float) -> float
             files=[file.fileno(), answer.fileno()],
             tables=schema.reference is not None,
         )
-        try:
+        with closing(child):
             in_time = child.wait(seconds)
-        finally:
-            child.close()
         answer.seek(0)
         output = answer.read()
     spent = executing

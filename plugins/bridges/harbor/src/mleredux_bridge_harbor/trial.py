@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -120,13 +121,10 @@ def _verify(
     )
     launch.log.touch()
     until = time.monotonic() + verifier.get("timeout_sec", 600)
-    handle = sandbox.start(launch)
-    try:
+    with closing(sandbox.start(launch)) as handle:
         while handle.poll() is None:
             if time.monotonic() > until or session.cancelled():
                 handle.kill()
                 return None, "The verifier reached its time limit."
             time.sleep(_POLL)
-    finally:
-        handle.close()
     return read_rewards(output)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 from mleredux.errors import SandboxError
@@ -21,11 +22,7 @@ def findings(runtime: str | None) -> list[Finding]:
         runtime: The requested OCI runtime.
     """
     try:
-        client = connect()
-    except SandboxError as error:
-        return [Finding("docker engine", False, error.message, error.hint)]
-    try:
-        with engine_errors("The engine's information can't be read"):
+        with closing(connect()) as client, engine_errors("The engine's information can't be read"):
             info, version = client.info(), client.version()
             return [
                 _engine(version),
@@ -37,8 +34,6 @@ def findings(runtime: str | None) -> list[Finding]:
             ]
     except SandboxError as error:
         return [Finding("docker engine", False, error.message, error.hint)]
-    finally:
-        client.close()
 
 
 def _engine(version: dict[str, Any]) -> Finding:

@@ -49,13 +49,9 @@ class DockerSandbox(FiltersHosts):
         """Build the agent's image, or find it in the engine."""
         from mleredux_sandbox_docker.building import DockerImages
 
-        client = connect()
-        try:
-            with engine_errors("The agent's image can't be created"):
-                _require_limits(client.info())
-                return build(request, DockerImages(client))
-        finally:
-            client.close()
+        with contextlib.closing(connect()) as client, engine_errors("The agent's image can't be created"):
+            _require_limits(client.info())
+            return build(request, DockerImages(client))
 
     def discard(self, identity: str) -> None:
         """Remove an agent's image, unless a container or another image needs it."""
@@ -126,18 +122,17 @@ class DockerSandbox(FiltersHosts):
         """Remove containers of this owner's runs that are no longer alive; return the ids of these runs."""
         from mleredux_sandbox_docker.handle import remove
 
-        client = connect()
         removed: dict[str, None] = {}
-        try:
-            with engine_errors("Containers that were left behind can't be removed"):
-                wanted = {"label": f"{OWNER_LABEL}={owner}"}
-                for item in client.containers(all=True, filters=wanted):
-                    run_id = item["Labels"].get(RUN_LABEL, "")
-                    if not alive(run_id):
-                        remove(client, item["Id"])
-                        removed[run_id] = None
-        finally:
-            client.close()
+        with (
+            contextlib.closing(connect()) as client,
+            engine_errors("Containers that were left behind can't be removed"),
+        ):
+            wanted = {"label": f"{OWNER_LABEL}={owner}"}
+            for item in client.containers(all=True, filters=wanted):
+                run_id = item["Labels"].get(RUN_LABEL, "")
+                if not alive(run_id):
+                    remove(client, item["Id"])
+                    removed[run_id] = None
         return list(removed)
 
 

@@ -10,6 +10,7 @@ import re
 import threading
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -297,18 +298,14 @@ class LogFollower:
                 return None
 
     def _record(self) -> None:
-        client = connect()
-        try:
-            with self.log.open("a+b") as log, ignore_missing():
-                # One at a time: other followers wait, then find that nothing is missing.
-                fcntl.flock(log, fcntl.LOCK_EX)
-                note = os.open(self.noted, os.O_RDWR | os.O_CREAT, 0o644)
-                try:
-                    self._copy(client, Transcript(self.container, log, note, self.offset))
-                finally:
-                    os.close(note)
-        finally:
-            client.close()
+        with closing(connect()) as client, self.log.open("a+b") as log, ignore_missing():
+            # One at a time: other followers wait, then find that nothing is missing.
+            fcntl.flock(log, fcntl.LOCK_EX)
+            note = os.open(self.noted, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                self._copy(client, Transcript(self.container, log, note, self.offset))
+            finally:
+                os.close(note)
 
     def _copy(self, client: APIClient, transcript: Transcript) -> None:
         running = True

@@ -6,6 +6,7 @@ from __future__ import annotations
 import tarfile
 import zlib
 from collections.abc import AsyncGenerator, Generator, Iterable, Iterator
+from contextlib import closing
 from functools import partial
 from typing import Literal
 from zipfile import ZIP_DEFLATED
@@ -41,12 +42,9 @@ async def archive(
     files = _files(run, paths, cover)
     making = _zip(files) if form == "zip" else _tar(files)
     whole = _gzip(making) if form == "tar.gz" else making
-    try:
+    with closing(making), closing(whole):
         while piece := await anyio.to_thread.run_sync(partial(_some, whole), limiter=packers()):
             yield piece
-    finally:
-        whole.close()
-        making.close()
         files.close()
 
 
