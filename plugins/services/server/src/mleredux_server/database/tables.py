@@ -45,15 +45,12 @@ class _Owned:
     created_at: Mapped[datetime] = mapped_column(default=now)
 
 
-class _Scheduled:
+class _Scheduled(_Owned):
     """Columns that a run and its job have in common; each table has its own indexes on the project."""
 
-    id: Mapped[str] = mapped_column(_ID, primary_key=True)
     project_id: Mapped[str] = mapped_column(ForeignKey("projects.id"))
-    user_id: Mapped[str] = mapped_column(ForeignKey("users.id"))
     priority: Mapped[int] = mapped_column(default=0)
     preemptible: Mapped[bool] = mapped_column(default=False)
-    created_at: Mapped[datetime] = mapped_column(default=now)
     started_at: Mapped[datetime | None]
 
 

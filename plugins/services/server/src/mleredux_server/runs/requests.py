@@ -49,12 +49,6 @@ class Planned:
     """Sandboxes that can run its agent, best first, if the request named none."""
 
 
-def slots_of(service: Service) -> Slots:
-    """Return the resources available to one run: this machine's, or those of an executor's largest node."""
-    largest = service.scheduler.largest() if service.scheduler is not None else None
-    return Slots(service.store.path, largest)
-
-
 def plan_run(service: Service, request: RunRequest) -> Planned:
     """Check a request against the installed plugins and the machine's resources.
 
@@ -120,7 +114,9 @@ def _plans(service: Service, runs: Request, how: HowToRun) -> list[RunPlan]:
     except NotGranted as error:
         hint = "Request an open network directly; ask the server administrator for anything else."
         raise Problem("forbidden", error.message, hint=hint) from error
-    slots = slots_of(service)
+    # The resources available to one run: this machine's, or those of an executor's largest node.
+    largest = service.scheduler.largest() if service.scheduler is not None else None
+    slots = Slots(service.store.path, largest)
     for limits in {run.limits.model_dump_json(): run.limits for run in plans}.values():
         slots.fit(limits)
     if service.settings.verify:
