@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from mleredux_server.accounts.accounts import check_owner, note, visible_project
 from mleredux_server.accounts.security import Caller
 from mleredux_server.database.tables import Job, RunRow, Secret, now
-from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.protocol.problems import Problem, existing
 from mleredux_server.runs.creation import project_for
 from mleredux_server.service import Service
 
@@ -72,10 +72,7 @@ def delete_secret(service: Service, caller: Caller, name: str, project: str | No
     """
     with service.database.writing() as session:
         owner = _owned(session, caller, project)
-        secret = session.get(Secret, (owner, name))
-        if secret is None:
-            raise not_found("secret", name)
-        session.delete(secret)
+        session.delete(existing(session.get(Secret, (owner, name)), "secret", name))
         note(session, caller, "secret.delete", f"{owner} {name}")
 
 

@@ -11,7 +11,7 @@ from mleredux_server.accounts.accounts import note, visible_project
 from mleredux_server.accounts.security import Admin, Caller, Keeper, Reader
 from mleredux_server.database.tables import Project, User
 from mleredux_server.protocol.idempotency import Answer, claim_of
-from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.protocol.problems import Problem, existing
 from mleredux_server.runs.lists import visible_to
 from mleredux_server.runs.views import project_view
 from mleredux_server.schemas.accounts import Membership, ProjectChange, ProjectRequest, ProjectView
@@ -111,6 +111,4 @@ def _owned(session: Session, caller: Caller, name_or_id: str) -> Project:
 def _user(session: Session, caller: Caller, name_or_id: str) -> User:
     """Return a user by id; by name for admins only, so that others can't guess names."""
     user = accounts.find_user(session, name_or_id) if caller.all_projects else session.get(User, name_or_id)
-    if user is None:
-        raise not_found("user", name_or_id)
-    return user
+    return existing(user, "user", name_or_id)

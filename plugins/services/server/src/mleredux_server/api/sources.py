@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from mleredux_server.accounts.security import Caller, Reader, Runner
 from mleredux_server.database.tables import Source
 from mleredux_server.files.uploads import form, received
-from mleredux_server.protocol.problems import not_found
+from mleredux_server.protocol.problems import existing, not_found
 from mleredux_server.runs.lists import of_project
 from mleredux_server.runs.sources import delete_source, store_source
 from mleredux_server.runs.uploaded import sources_dir
@@ -70,10 +70,7 @@ def remove_source(source_id: str, caller: Runner, service: Current, project: Pro
 
 def _visible(session: Session, caller: Caller, source_id: str, project: str | None) -> Source:
     query = select(Source).where(Source.id == source_id, *of_project(session, caller, Source.project_id, project))
-    source = session.scalars(query).first()
-    if source is None:
-        raise not_found("uploaded agent", source_id)
-    return source
+    return existing(session.scalars(query).first(), "uploaded agent", source_id)
 
 
 def _view(row: Source) -> SourceView:

@@ -17,7 +17,7 @@ from mleredux_server.accounts.identity import TOKEN_PREFIX, hash_of
 from mleredux_server.accounts.security import AnyCaller, Caller, Keeper, bearer_of
 from mleredux_server.database.tables import Member, Token, User, now
 from mleredux_server.protocol.idempotency import Answer, Claim, Replayed, claim_of
-from mleredux_server.protocol.problems import Problem, not_found
+from mleredux_server.protocol.problems import Problem, existing, not_found
 from mleredux_server.runs.views import as_view
 from mleredux_server.schemas.accounts import NewToken, TokenRequest
 from mleredux_server.schemas.pages import Page, Pages
@@ -86,9 +86,7 @@ def _owner(session: Session, caller: Caller, name_or_id: str | None) -> User:
         return session.get_one(User, caller.user_id)
     if not caller.all_projects:
         raise Problem("forbidden", "Only admins can create tokens for other users.")
-    user = find_user(session, name_or_id)
-    if user is None:
-        raise not_found("user", name_or_id)
+    user = existing(find_user(session, name_or_id), "user", name_or_id)
     if user.disabled_at is not None:
         raise Problem("conflict", f"User {user.name} is disabled.")
     return user

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from http import HTTPStatus
 from importlib.util import find_spec
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import structlog
 from fastapi import FastAPI, Request
@@ -20,6 +20,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import compile_path
 
 from mleredux_server.operations.places import without_places
+
+RecordT = TypeVar("RecordT")
 
 _LOG = structlog.get_logger()
 
@@ -82,6 +84,13 @@ class Missing(Problem, NotFound):
 def not_found(kind: str, name: str) -> Problem:
     """Return the error for a resource that does not exist or belongs to another user, with the same text for both."""
     return Missing("not-found", f"There is no {kind} {name[:200]!r} that you can access.")
+
+
+def existing(record: RecordT | None, kind: str, name: str) -> RecordT:
+    """Return a record; if it is None, raise `not_found`."""
+    if record is None:
+        raise not_found(kind, name)
+    return record
 
 
 def answer(request: Request, problem: Problem) -> Response:
