@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -176,7 +177,7 @@ def checks(
         own = settings.pop(name, None)
         named = {key: value for key, value in settings.items() if key not in catalogue.entries(kind)}
         marks = [pytest.mark.skip(reason=skip[name])] if skip and name in skip else []
-        bound = _bind(kind, name, {**named, **(own or {})})
+        bound = partial(check, kind, name, arguments={**named, **(own or {})})
         params.append(pytest.param(bound, id=f"{kind.removesuffix('s')} {name}", marks=marks))
     return params
 
@@ -189,10 +190,6 @@ def registered(catalogue: Catalogue, plugin: str) -> Iterator[tuple[str, str]]:
         except MlereduxError:
             continue  # the check of the plugin reports the problem
         yield from ((kind, entry.id) for entry in entries if entry.plugin.name == plugin)
-
-
-def _bind(kind: str, name: str, arguments: dict[str, Any]) -> Check:
-    return lambda tmp: check(kind, name, tmp, arguments)
 
 
 def check(kind: str, name: str, tmp: Path | None = None, arguments: Mapping[str, Any] | None = None) -> Findings:

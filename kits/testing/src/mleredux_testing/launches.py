@@ -43,6 +43,15 @@ class Started:
     launch: Launch
     handle: Handle
 
+    def __enter__(self) -> Started:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        """Kill the agent and close its handle."""
+        self.handle.kill()
+        self.wait(10)
+        self.handle.close()
+
     def wait(self, seconds: float) -> Exit | None:
         """Return how the agent ended, or None if it is still running after this many seconds."""
         return wait_for(self.handle.poll, seconds)
@@ -54,12 +63,6 @@ class Started:
     def beats(self) -> dict[str, str]:
         """Return the last output of the agent's processes."""
         return {path.name: path.read_text() for path in self.launch.output_dir.glob("beat-*")}
-
-    def end(self) -> None:
-        """Kill the agent and close its handle."""
-        self.handle.kill()
-        self.wait(10)
-        self.handle.close()
 
 
 class Bench:

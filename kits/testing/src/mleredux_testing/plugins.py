@@ -7,7 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from importlib.resources import files
 from pkgutil import resolve_name
@@ -100,14 +100,12 @@ def _check_registered(findings: Findings, catalogue: Catalogue, plugin: Plugin) 
 def _check_producers(findings: Findings, plugin: Plugin) -> None:
     """Check that a plugin creates its artifacts for a run of a toy agent."""
     before = current()
-    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder:
+    with tempfile.TemporaryDirectory(prefix="mleredux-check-") as folder, ExitStack() as stack:
         own = [plugin.target] if plugin.source in ("file", "option") else []
         set_current(Catalogue(load=[TOY_PLUGIN, *own]))
-        try:
-            runs, data = f"{folder}/runs", f"{folder}/data"
-            run = mleredux.run("toy", "toy-nearest", sandbox="process", runs_dir=runs, data_dir=data)
-        finally:
-            set_current(before)
+        stack.callback(set_current, before)
+        runs, data = f"{folder}/runs", f"{folder}/data"
+        run = mleredux.run("toy", "toy-nearest", sandbox="process", runs_dir=runs, data_dir=data)
         warnings = [event.data for event in run.events() if event.type == "warning"]
     wrong = [warning["message"] for warning in warnings if warning["plugin"] == plugin.name]
     findings.expect("artifacts", not wrong, " ".join(wrong))

@@ -127,8 +127,7 @@ def _check_validation(findings: Findings, bench: Bench, view: dict[str, Any]) ->
 
 
 def _check_terminate(findings: Findings, bench: Bench) -> None:
-    started = bench.start("polite", programs.POLITE)
-    try:
+    with bench.start("polite", programs.POLITE) as started:
         if not findings.expect(
             "live output", started.ready(_WAIT), "files of a running agent do not appear in the output."
         ):
@@ -139,13 +138,10 @@ def _check_terminate(findings: Findings, bench: Bench) -> None:
         findings.expect(
             "terminate", ended is not None and ended.code == 5, f"SIGTERM does not reach the agent: {ended}."
         )
-    finally:
-        started.end()
 
 
 def _check_kill(findings: Findings, bench: Bench) -> None:
-    started = bench.start("stubborn", programs.STUBBORN)
-    try:
+    with bench.start("stubborn", programs.STUBBORN) as started:
         started.ready(_WAIT)
         time.sleep(0.5)
         usage = started.handle.usage()
@@ -155,8 +151,6 @@ def _check_kill(findings: Findings, bench: Bench) -> None:
         ended = started.wait(_WAIT)
         findings.expect("kill", ended is not None and ended.code != 0, f"after kill(), the agent ended as {ended}.")
         _expect_silence(findings, "kill ends children", started)
-    finally:
-        started.end()
 
 
 def _check_attach(findings: Findings, bench: Bench) -> None:
@@ -165,8 +159,7 @@ def _check_attach(findings: Findings, bench: Bench) -> None:
         bench.sandbox.attach(bench.launch("never")) is None,
         "attach() finds an agent that was never started.",
     )
-    started = bench.start("attached", programs.POLITE)
-    try:
+    with bench.start("attached", programs.POLITE) as started:
         started.ready(_WAIT)
         again = bench.sandbox.attach(started.launch)
         if not findings.expect(
@@ -183,13 +176,10 @@ def _check_attach(findings: Findings, bench: Bench) -> None:
         late = bench.sandbox.attach(started.launch)
         ok = late is not None and (finished := late.poll()) is not None and finished.code == 5
         findings.expect("attach after the end", ok, "attach() does not know how an unobserved agent ended.")
-    finally:
-        started.end()
 
 
 def _check_sweep(findings: Findings, bench: Bench) -> None:
-    started = bench.start("left", programs.STUBBORN)
-    try:
+    with bench.start("left", programs.STUBBORN) as started:
         started.ready(_WAIT)
         run_id, owner = started.launch.run_id, started.launch.owner
         of_others = list(bench.sandbox.sweep("0" * 16, lambda _run: False))
@@ -200,8 +190,6 @@ def _check_sweep(findings: Findings, bench: Bench) -> None:
         swept = list(bench.sandbox.sweep(owner, lambda _run: False))
         findings.expect("sweep", run_id in swept, f"sweep() does not name the run left behind, only {swept}.")
         _expect_silence(findings, "sweep ends all", started)
-    finally:
-        started.end()
 
 
 def _check_limits(findings: Findings, bench: Bench) -> None:

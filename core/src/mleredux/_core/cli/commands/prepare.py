@@ -95,20 +95,18 @@ def _prepare_all(
     prepare_task = partial(_prepare_one, ctx, store, parameters, display, stopped)
     if parameters["jobs"] == 1 or len(tasks) == 1:
         return [prepare_task(task) for task in tasks]
-    pool = ThreadPoolExecutor(max_workers=parameters["jobs"])
-    futures = [pool.submit(prepare_task, task) for task in tasks]
-    try:
-        return [future.result() for future in futures]
-    except BaseException as error:
-        stopped.set()  # workers check this when they next report progress
-        pool.shutdown(wait=False, cancel_futures=True)
-        if wait(futures, timeout=_GRACE).not_done and isinstance(error, KeyboardInterrupt):
-            display.stop()
-            click.echo("Stopped.", err=True)
-            os._exit(130)  # safe at any point: a partial preparation is never accepted as complete
-        raise
-    finally:
-        pool.shutdown()
+    with ThreadPoolExecutor(max_workers=parameters["jobs"]) as pool:
+        futures = [pool.submit(prepare_task, task) for task in tasks]
+        try:
+            return [future.result() for future in futures]
+        except BaseException as error:
+            stopped.set()  # workers check this when they next report progress
+            pool.shutdown(wait=False, cancel_futures=True)
+            if wait(futures, timeout=_GRACE).not_done and isinstance(error, KeyboardInterrupt):
+                display.stop()
+                click.echo("Stopped.", err=True)
+                os._exit(130)  # safe at any point: a partial preparation is never accepted as complete
+            raise
 
 
 def _prepare_one(
