@@ -34,6 +34,7 @@ from mleredux_containers.disk import build_disk as build_disk
 from mleredux_containers.dockerfile import filled as filled
 from mleredux_containers.dockerfile import images_of as images_of
 from mleredux_containers.dockerfile import instructions as instructions
+from mleredux_containers.dockerfile import listed as listed
 from mleredux_containers.download_cache import DOWNLOADS as DOWNLOADS
 from mleredux_containers.download_cache import DOWNLOADS_VARIABLE as DOWNLOADS_VARIABLE
 from mleredux_containers.download_cache import downloads as downloads

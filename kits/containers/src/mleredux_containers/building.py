@@ -82,7 +82,10 @@ def network_of(engine: ImageEngine, log: BuildLog, image: Image | None) -> Itera
     # Users can't rebind a registry's name, which may be a mirror in this machine's network.
     rules += [Rule.read(host, private=True) for host in REGISTRIES]
     # The path of TMPDIR may be too long for sockets, or inaccessible to the user of the container.
-    with tempfile.TemporaryDirectory(prefix="mleredux-build-", dir="/tmp") as temporary:
+    with (
+        tempfile.TemporaryDirectory(prefix="mleredux-build-", dir="/tmp") as temporary,
+        contextlib.ExitStack() as stack,
+    ):
         folder = Path(temporary)
         folder.chmod(0o711)
         for name, mode in (("socket", 0o711), ("ready", 0o777)):
@@ -95,19 +98,15 @@ def network_of(engine: ImageEngine, log: BuildLog, image: Image | None) -> Itera
         )
         egress = Egress(folder / "socket" / PROXY, [*rules, *configured_rules()], "build", log.request.record)
         egress.start()
-        sidecar = None
-        try:
-            sidecar = engine.start_sidecar(_sidecar(image, binds, log.seconds_left + 60))
-            until = time.monotonic() + _READY_SECONDS
-            while not (folder / "ready" / "up").exists():
-                if time.monotonic() > until:
-                    raise SandboxError("The container that provides the network for builds failed to start.")
-                time.sleep(0.02)
-            yield sidecar, egress
-        finally:
-            if sidecar is not None:
-                engine.remove_sidecar(sidecar)
-            egress.stop()
+        stack.callback(egress.stop)
+        sidecar = engine.start_sidecar(_sidecar(image, binds, log.seconds_left + 60))
+        stack.callback(engine.remove_sidecar, sidecar)
+        until = time.monotonic() + _READY_SECONDS
+        while not (folder / "ready" / "up").exists():
+            if time.monotonic() > until:
+                raise SandboxError("The container that provides the network for builds failed to start.")
+            time.sleep(0.02)
+        yield sidecar, egress
 
 
 def proxy_arguments() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -84,6 +85,15 @@ def instructions(text: str) -> Iterator[tuple[str, str]]:
         whole = ""
     if words := whole.split(None, 1):
         yield words[0].upper(), words[1] if len(words) > 1 else ""
+
+
+def listed(arguments: str) -> list[str]:
+    """Return the words of an instruction in JSON form; an empty list for other forms."""
+    try:
+        words = json.loads(arguments)
+    except ValueError:
+        return []
+    return [str(word) for word in words] if isinstance(words, list) else []
 
 
 def _flags(rest: str) -> tuple[dict[str, list[str]], list[str]]:

@@ -4,11 +4,10 @@ the latter.
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
-from mleredux_containers.dockerfile import instructions
+from mleredux_containers.dockerfile import instructions, listed
 from mleredux_containers.recipe import Recipe
 
 _STILL = frozenset({"WORKDIR", "COPY", "ENV", "LABEL", "USER", "CMD", "ENTRYPOINT", "EXPOSE"})
@@ -52,8 +51,5 @@ def on_layers(plan: Recipe, image: str, lines: str) -> Recipe:
 
 def _sources(rest: str) -> list[str]:
     """Return the sources of a COPY instruction."""
-    try:
-        words = json.loads(rest)
-    except ValueError:
-        words = rest.split()
-    return [str(word).removeprefix("./") for word in words[:-1]]
+    words = listed(rest) or rest.split()
+    return [word.removeprefix("./") for word in words[:-1]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Sequence
@@ -10,7 +9,7 @@ from pathlib import Path
 
 from mleredux.errors import AgentBroken, SandboxError
 from mleredux.plugin.files import remove_tree
-from mleredux_containers import BuildLog, Recipe, filled, instructions
+from mleredux_containers import BuildLog, Recipe, filled, instructions, listed
 
 from mleredux_sandbox_apptainer.engine import ROOT, find_image, source_of, write_record
 from mleredux_sandbox_apptainer.steps import Steps
@@ -112,11 +111,11 @@ class Builder:
         if any(not value.startswith(("type=cache", "type=tmpfs")) for value in flags.values()):
             raise _refused(f"RUN {arguments}")
         proxies = {name: value for name, value in self._arguments.items() if name.lower().endswith("_proxy")}
-        self._step(_listed(arguments) or ["/bin/sh", "-c", arguments], {**proxies, **self._declared})
+        self._step(listed(arguments) or ["/bin/sh", "-c", arguments], {**proxies, **self._declared})
 
     def _do_copy(self, arguments: str) -> None:
         flags, arguments = _flags(arguments)
-        *sources, target = [self._filled(word) for word in _listed(arguments) or arguments.split()]
+        *sources, target = [self._filled(word) for word in listed(arguments) or arguments.split()]
         shown = self._context
         if "from" in flags:
             stage, image = self._stages.get(flags["from"].lower()), find_image(flags["from"])
@@ -137,13 +136,13 @@ class Builder:
         self._do_copy(arguments)
 
     def _do_entrypoint(self, arguments: str) -> None:
-        self._entrypoint, self._command = _listed(arguments) or ["/bin/sh", "-c", arguments], []
+        self._entrypoint, self._command = listed(arguments) or ["/bin/sh", "-c", arguments], []
 
     def _do_cmd(self, arguments: str) -> None:
-        self._command = _listed(arguments) or ["/bin/sh", "-c", arguments]
+        self._command = listed(arguments) or ["/bin/sh", "-c", arguments]
 
     def _do_volume(self, arguments: str) -> None:
-        self._volumes += _listed(arguments) or arguments.split()
+        self._volumes += listed(arguments) or arguments.split()
 
     def _step(self, command: Sequence[str], variables: dict[str, str], shown: Path | None = None) -> None:
         known = {**variables, **self._variables}
@@ -162,15 +161,6 @@ def _flags(remainder: str) -> tuple[dict[str, str], str]:
     while match := _FLAG.match(remainder):
         flags[match[1]], remainder = match[2] or "", remainder[match.end() :]
     return flags, remainder
-
-
-def _listed(arguments: str) -> list[str]:
-    """Return the words of an instruction in JSON form; an empty list for other forms."""
-    try:
-        words = json.loads(arguments)
-    except ValueError:
-        return []
-    return [str(word) for word in words] if isinstance(words, list) else []
 
 
 def _words(arguments: str) -> list[str]:

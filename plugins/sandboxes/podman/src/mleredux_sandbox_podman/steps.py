@@ -39,13 +39,10 @@ class Steps:
     def _limit_all(self, podman: int) -> None:
         while not self._watch.ended.wait(_LOOK_SECONDS):
             for step in _steps(podman):
-                self._limit(step)
-
-    def _limit(self, step: int) -> None:
-        with suppress(OSError, KeyError, ValueError):
-            group, own = parts_of(step)["pids"], parts_of(os.getpid()).get("pids")
-            if group != own:
-                (group / "pids.max").write_text(str(self._processes))
+                with suppress(OSError, KeyError, ValueError):
+                    group, own = parts_of(step)["pids"], parts_of(os.getpid()).get("pids")
+                    if group != own:
+                        (group / "pids.max").write_text(str(self._processes))
 
 
 def end_steps(podman: int) -> None:
