@@ -43,11 +43,8 @@ def kind_of(values: Series) -> Kind:
     if pd.api.types.is_numeric_dtype(values):
         return "number"
     known = values.dropna()
-    return "boolean" if len(known) and _are_booleans(known) else "text"
-
-
-def _are_booleans(known: Series) -> bool:
-    return {str(value).lower() for value in known.unique()[:5]} <= _BOOLEANS
+    texts = {str(value).lower() for value in known.unique()[:5]}
+    return "boolean" if texts and texts <= _BOOLEANS else "text"
 
 
 def normalised(values: Series, kind: Kind) -> Series:
@@ -84,10 +81,8 @@ def is_numeric_target(values: Series, metric: str) -> bool:
         return False
     if metric in REGRESSION_METRICS:
         return True
-    known = values.dropna()
-    if metric in CLASSIFICATION_METRICS:
-        return bool((known % 1 != 0).any())
-    return bool((known % 1 != 0).any() or known.nunique() > MAX_CLASSES_OF_NUMBERS)
+    many = metric not in CLASSIFICATION_METRICS and values.nunique() > MAX_CLASSES_OF_NUMBERS
+    return bool(many or (values.dropna() % 1 != 0).any())
 
 
 def is_free_text(values: Series) -> bool:

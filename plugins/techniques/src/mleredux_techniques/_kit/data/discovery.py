@@ -73,7 +73,7 @@ def discover(task: Task, prepared: Path, *, images: bool = True) -> tuple[Datase
         if places and not thumbnail:
             raise NotApplicable(f"The test images of {task.id} can't be read, or its rows do not name them.")
     ids = _ids(task, train, test)
-    labels = _labels(task, test, answers, targets, wanted, ids)
+    labels = _labels(task, test, answers, _decoded(task, answers, targets, wanted), ids)
     features = tuple(c for c in train.columns if c in test.columns and c not in targets and c not in ids)
     train = train[train[target].notna()].reset_index(drop=True)
     keep = labels[target].notna().to_numpy()
@@ -212,16 +212,8 @@ def _ids(task: Task, train: Frame, test: Frame) -> tuple[str, ...]:
     return tuple(name for name in train.columns if name in names)
 
 
-def _labels(
-    task: Task,
-    test: Frame,
-    answers: Frame,
-    targets: tuple[str, ...],
-    wanted: tuple[str, ...],
-    ids: tuple[str, ...],
-) -> Frame:
-    """Return the true targets of the test rows, in row order."""
-    truth = _decoded(task, answers, targets, wanted)
+def _labels(task: Task, test: Frame, answers: Frame, truth: Frame, ids: tuple[str, ...]) -> Frame:
+    """Return the true targets of the test rows, in row order, from those of the answers."""
     keys = [name for name in ids if name in test.columns and name in answers.columns]
     if keys:
         ours, theirs = _keys(test, keys), _keys(answers, keys)

@@ -90,9 +90,6 @@ def separated(dataset: Dataset, *, falling: bool = False) -> list[str]:
     """
     names = []
     for name in (*dataset.features, *(() if falling else dataset.ids)):
-        kind = dataset.kinds[name]
-        if kind == "boolean" or (kind == "text" and not looks_like_time(dataset.train[name])):
-            continue
         train, test = (-frame if falling else frame for frame in _moments_of(dataset, name))
         if min(len(train), len(test)) < 0.5 * min(len(dataset.train), len(dataset.test)) or train.nunique() <= 2:
             continue
@@ -217,15 +214,11 @@ def candidates(dataset: Dataset) -> list[GroupColumn]:
             continue
         if len(values) >= MIN_ROWS_A_GROUP * values.nunique():
             keys.append(GroupColumn(name))
-        if kind == "text" and looks_like_time(dataset.train[name]):
-            keys += [
-                GroupColumn(name, mark) for mark in (" ", "T") if values.head(1_000).str.contains(mark).mean() > 0.95
-            ]
-        elif kind == "text":
-            head = values.head(1_000)
-            for mark in SEPARATORS:
+        if kind == "text":
+            head, timed = values.head(1_000), looks_like_time(dataset.train[name])
+            for mark in (" ", "T") if timed else SEPARATORS:
                 if head.str.contains(mark, regex=False).mean() > 0.95:
-                    keys += [GroupColumn(name, mark), GroupColumn(name, mark, after=True)]
+                    keys += [GroupColumn(name, mark, after=after) for after in (False, True) if not (timed and after)]
     return keys
 
 
@@ -258,8 +251,6 @@ def _order(dataset: Dataset, name: str) -> int:
     """Return 1 if a column has many distinct numbers or dates that are higher in the test set, -1 if they are lower,
     and 0 otherwise.
     """
-    if dataset.kinds[name] == "boolean" or (dataset.kinds[name] == "text" and not looks_like_time(dataset.train[name])):
-        return 0
     train, test = _moments_of(dataset, name)
     if train.nunique() < MIN_GROUPS or not len(test):
         return 0
@@ -269,7 +260,11 @@ def _order(dataset: Dataset, name: str) -> int:
 
 
 def _moments_of(dataset: Dataset, name: str) -> list[Series]:
-    return [in_time(frame[name]).dropna() for frame in (dataset.train, dataset.test)]
+    """Return the known numbers or dates of a column in the training and the test table; none of other columns."""
+    kind, frames = dataset.kinds[name], (dataset.train, dataset.test)
+    if kind == "boolean" or (kind == "text" and not looks_like_time(dataset.train[name])):
+        frames = dataset.train[:0], dataset.test[:0]
+    return [in_time(frame[name]).dropna() for frame in frames]
 
 
 def moments(dataset: Dataset, frame: Frame) -> Series:

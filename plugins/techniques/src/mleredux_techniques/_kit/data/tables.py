@@ -70,7 +70,9 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> Frame:
             for name in frame.columns[[dtype.kind == "O" for dtype in frame.dtypes]]:
                 frame[name] = frame[name].map(_flat)
         elif name.endswith(".json"):
-            frame = _records(path).head(rows)
+            if path.stat().st_size > _JSON_BYTES:
+                raise ValueError("it is too large")
+            frame = _frame(json.loads(path.read_bytes())).head(rows)
         elif name.endswith(".jsonl"):
             with path.open(encoding="utf-8") as lines:
                 frame = _frame([json.loads(line) for line in itertools.islice(lines, rows) if line.strip()])
@@ -83,13 +85,6 @@ def read_table(path: Path, rows: int = MAX_ROWS) -> Frame:
         raise DataError(f"{path.name} has duplicate column names.")
     frame.columns = [str(column) for column in frame.columns]
     return frame.reset_index(drop=True)
-
-
-def _records(path: Path) -> Frame:
-    """Read a list of JSON objects."""
-    if path.stat().st_size > _JSON_BYTES:
-        raise ValueError("it is too large")
-    return _frame(json.loads(path.read_bytes()))
 
 
 def _frame(content: Any) -> Frame:

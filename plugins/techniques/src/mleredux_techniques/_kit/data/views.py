@@ -162,6 +162,5 @@ def _frequent(words: list[list[str]], codes: Array) -> list[str]:
         for word in set(parts) if len(parts) > 1 else ():
             held[word] += rows
     least = max(5.0, FREQUENT * len(codes))
-    return [word for word, rows in sorted(held.items(), key=lambda item: (-item[1], item[0])) if rows >= least][
-        : MAX_TOKENS * 10
-    ]
+    ranked = sorted(held.items(), key=lambda item: (-item[1], item[0]))
+    return [word for word, rows in ranked if rows >= least][: MAX_TOKENS * 10]
