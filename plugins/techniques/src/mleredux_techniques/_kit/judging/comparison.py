@@ -8,7 +8,7 @@ with Student's t distribution whose degrees of freedom are the number of splits 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,7 +118,8 @@ def judge(
     shown = abs if distances else scorer.shown
     gap = difference(naive.losses, strong.losses, overlap)
     measure = measure.format(metric=scorer.title)
-    means = [shown(float(choice.losses.mean())) for choice in (naive, strong, recommended)]
+    choices = naive, strong, recommended
+    means = [shown(float(choice.losses.mean())) for choice in choices]
     sentence = f"Recommended {means[2]:.4f}, naive {means[0]:.4f}, strong {means[1]:.4f}: {measure}"
     sentence += f", mean of {len(recommended.losses)} splits."
     decided = gap.significant and gap.mean > SMALLEST_GAP * scorer.unit
@@ -137,18 +138,17 @@ def judge(
         else:
             sentence += ": only the facts count."
     apart = {"mean": round(gap.mean, 5), "standard_error": round(gap.standard_error, 5), "decided": decided}
-    figures = [
-        Figure("efficacy", score, sentence, score=score, weight=1.0 if score is not None else 0.0),
-        *(
-            _figure(name, choice, overlap, f"{scorer.task.metric.id}. {subject}: {choice.what}.", shown)
-            for name, choice, subject in (
-                ("naive choice", naive, naive.role),
-                ("strong choice", strong, "The best of a panel, chosen on other splits"),
-                ("recommended choice", recommended, "The recommendation"),
-            )
-        ),
-        Figure("gap", apart, "The gain of strong over naive. Efficacy is scored if it is larger than its noise."),
-    ]
+    figures = [Figure("efficacy", score, sentence, score=score, weight=1.0 if score is not None else 0.0)]
+    subjects = naive.role, "The best of a panel, chosen on other splits", "The recommendation"
+    for name, choice, subject in zip(("naive", "strong", "recommended"), choices, subjects, strict=True):
+        value = {
+            "mean": round(shown(float(choice.losses.mean())), 5),
+            "standard_error": round(standard_error(choice.losses, overlap), 5),
+            "by_split": [round(shown(float(loss)), 5) for loss in choice.losses],
+        }
+        figures.append(Figure(f"{name} choice", value, f"{scorer.task.metric.id}. {subject}: {choice.what}."))
+    explanation = "The gain of strong over naive. Efficacy is scored if it is larger than its noise."
+    figures.append(Figure("gap", apart, explanation))
     if sample:
         figures.append(Figure("sample", sample, "Larger tables are sampled."))
     naive_mean, strong_mean, given_mean = (round(mean, 5) for mean in means)
@@ -164,12 +164,3 @@ def _ratio_error(gains: Array, gaps: Array, overlap: float) -> float:
     """Return a ratio's standard error by the delta method: that of `gain - ratio · gap`, divided by the mean gap."""
     gap = float(gaps.mean())
     return standard_error(gains - float(gains.mean()) / gap * gaps, overlap) / abs(gap)
-
-
-def _figure(name: str, choice: Choice, overlap: float, explanation: str, shown: Callable[[float], float]) -> Figure:
-    value = {
-        "mean": round(shown(float(choice.losses.mean())), 5),
-        "standard_error": round(standard_error(choice.losses, overlap), 5),
-        "by_split": [round(shown(float(loss)), 5) for loss in choice.losses],
-    }
-    return Figure(name, value, explanation)

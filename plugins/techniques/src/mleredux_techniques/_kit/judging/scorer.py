@@ -243,28 +243,21 @@ def _candidates(dataset: Dataset, base: Task, metric: Metric, *, own: bool) -> l
     outputs = dataset.outputs if own and dataset.outputs else (dataset.target,)
     if dataset.problem == "regression":  # with several numbers, the first alone
         return [(_task(base, metric, (dataset.target,), dataset.target, own), "numbers", 0)]
-    options: list[tuple[Task, Form, int]] = []
     names = class_names(dataset)
-    if not own:
-        if metric.grader == _SUBSTITUTES["classes"]:
-            return [(_task(base, metric, names, "", own), "class columns", 0)]
-    elif len(outputs) > 1 and dataset.target not in outputs:
-        return [(_task(base, metric, outputs, "", own), "class columns", 0)]
+    by_class = len(outputs) > 1 and dataset.target not in outputs if own else metric.grader == _SUBSTITUTES["classes"]
+    if by_class:
+        return [(_task(base, metric, outputs if own else names, "", own), "class columns", 0)]
     single = _task(base, metric, outputs, dataset.target, own)
-    if len(names) == 2:
-        options += [(single, "scores", 1), (single, "scores", 0)]
-    return [*options, (single, "labels", 0)]
+    scores: list[tuple[Task, Form, int]] = [(single, "scores", code) for code in (1, 0) if len(names) == 2]
+    return [*scores, (single, "labels", 0)]
 
 
 def _task(base: Task, metric: Metric, columns: Sequence[str], first: str, own: bool) -> Task:
     """Return a task with numbered rows, named as in the competition, with the predicted target as its first column."""
     ordered = (first, *(name for name in columns if name != first)) if first else tuple(columns)
     types = {name: kind for name, kind in base.submission.types.items() if name in ordered} if own else {}
-    direction = base.direction
+    direction = base.direction if own else current().get("graders", str(metric.grader)).direction
     row = next(iter(base.submission.id_columns), ROW) if own else ROW
-    if not own:
-        grader: Grader = current().get("graders", str(metric.grader))
-        direction = grader.direction
     return Task(
         id=base.id,
         title=base.title,

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from mleredux_techniques._kit.data.columns import amounts, is_free_text
-from mleredux_techniques._kit.data.dataset import Array, Frame, Kind, Series
+from mleredux_techniques._kit.data.columns import amounts, as_classes, is_free_text
+from mleredux_techniques._kit.data.dataset import Array, Frame, Kind
 from mleredux_techniques._kit.vocabulary import encoders, imputers, scalers
 
 PLAIN_CATEGORIES = 20
@@ -91,18 +91,14 @@ def _with_amounts(rows: Rows) -> Rows:
     """Return the rows with amounts parsed as numbers, in the text columns that are kept unencoded."""
     import pandas as pd
 
-    read: dict[str, tuple[Series, Series]] = {}
     for name, kind in rows.columns.items():
         if kind == "text" and isinstance(rows.how.get(name, _PLAIN).encoding, encoders.NoEncoding):
             numbers = amounts(pd.concat([rows.train[name], rows.held_out[name]], ignore_index=True))
             if numbers is not None:
-                first, last = numbers.iloc[: len(rows.train)], numbers.iloc[len(rows.train) :]
-                read[name] = first.set_axis(rows.train.index), last.set_axis(rows.held_out.index)
-    if not read:
-        return rows
-    ours, theirs = ({name: parts[place] for name, parts in read.items()} for place in range(2))
-    train, held_out = rows.train.assign(**ours), rows.held_out.assign(**theirs)
-    return replace(rows, train=train, held_out=held_out, columns={**rows.columns, **dict.fromkeys(read, "number")})
+                ours, theirs = np.split(numbers.to_numpy(), [len(rows.train)])
+                train, held_out = rows.train.assign(**{name: ours}), rows.held_out.assign(**{name: theirs})
+                rows = replace(rows, train=train, held_out=held_out, columns={**rows.columns, name: "number"})
+    return rows
 
 
 def _is_dropped(rows: Rows, name: str, how: Preprocessing) -> bool:
@@ -130,7 +126,7 @@ def _filled(rows: Rows, kept: list[str], how: dict[str, Preprocessing]) -> tuple
     for name in numbers:
         if _encoding(how[name]) is not None:
             for frame in filled:
-                frame[name] = _texts_of(frame[name].to_numpy())
+                frame[name] = as_classes(frame[name])
     return filled
 
 
@@ -180,8 +176,3 @@ def _most(rows: Rows) -> int:
     wide = encoders.OneHotEncoder | encoders.TfidfVectorizer
     many = [how for how in rows.how.values() if isinstance(how.encoding, wide)]
     return max(FEWEST_COLUMNS, min(encoders.MAX_COLUMNS, ALL_COLUMNS // max(len(many), 1)))
-
-
-def _texts_of(values: Array) -> Array:
-    """Convert numbers to categories: integers without a decimal point."""
-    return np.array([str(int(value)) if float(value).is_integer() else repr(float(value)) for value in values], object)
