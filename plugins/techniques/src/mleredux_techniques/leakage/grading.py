@@ -73,32 +73,30 @@ def leaks(dataset: Dataset, measured: dict[str, float], shared: int) -> tuple[li
     """
     items = [dict(leak) for leak in dataset.planted.get("leaks", ())]
     for leak in items:
-        leak["strength"] = _strength_of(leak, measured, shared / len(dataset.test))
+        known_strengths = [measured[name] for name in leak["columns"] if name in measured]
+        leak["strength"] = max(known_strengths, default=None)
+        if "duplicate_rows" in leak["kinds"]:
+            leak["strength"] = round(shared / len(dataset.test), 6)
     for declared in dataset.known_leaks if not items else ():
         columns = [name for name in declared["columns"] if name in dataset.kinds]
         if columns:
             items.append({**_unclear_leak(columns, measured), "explanation": declared["explanation"]})
     if dataset.planted:  # only planted leaks exist here; drifting columns lose skill, too
         return items, [name for name in dataset.features if name not in {c for leak in items for c in leak["columns"]}]
-    lost = losses(sampled(dataset))
-    known_ids = set(dataset.ids)
+    lost, holding = losses(sampled(dataset))
     for leak in [*_orders(dataset, measured), *_rows(dataset, shared)]:
         if not any(set(leak["kinds"]) & set(other["kinds"]) for other in items):
             items.append(leak)
-    for leaking in lost.leaks:
+    for names, skill in lost:
         known = {column for leak in items for column in leak["columns"]}
-        if not known & set(leaking.columns):
-            skill = leaking.skill
-            inside, outside, by = skill.inside, skill.outside, skill.view.name
-            shown = (
-                f"{by!r} predicts the target with a skill of {inside:.2f} on training rows, {outside:.2f} on test rows"
-            )
-            leak = _unclear_leak(list(leaking.columns), measured)
-            if known_ids & set(leaking.columns):
+        if not known & set(names):
+            leak = _unclear_leak(list(names), measured)
+            if set(dataset.ids) & set(names):
                 leak["kinds"] = ["id_order", *leak["kinds"]]
-            items.append({**leak, "explanation": shown})
+            shown = f"{skill.view.name!r} predicts the target with a skill of {skill.inside:.2f} on training rows"
+            items.append({**leak, "explanation": f"{shown}, {skill.outside:.2f} on test rows"})
     known = {column for leak in items for column in leak["columns"]}
-    return items, [name for name in lost.holding if name not in known]
+    return items, [name for name in holding if name not in known]
 
 
 def _unclear_leak(columns: list[str], strengths_of: dict[str, float]) -> dict[str, Any]:
@@ -168,12 +166,6 @@ def _order_threshold(dataset: Dataset) -> float:
     return max(ORDER, SURE * 2 * math.sqrt((rows + 1) / (12 * smallest * max(rows - smallest, 1))))
 
 
-def _strength_of(leak: dict[str, Any], strengths_of: dict[str, float], shared: float) -> float | None:
-    if "duplicate_rows" in leak["kinds"]:
-        return round(shared, 6)
-    return max((strengths_of[name] for name in leak["columns"] if name in strengths_of), default=None)
-
-
 def mark(sheet: Sheet, document: LeakageAnalysis, truth: dict[str, Any]) -> None:
     """Compare the document with the tables and the planted truth."""
     sheet.duplicates(document, truth)
@@ -226,10 +218,8 @@ def _assess_risks(
     shown = [f"{name}: {leak['explanation']}" for name, leak in zip(named, true, strict=True) if "explanation" in leak]
     note_of = f" {'; '.join(shown[:5])}." if shown else ""
     open_ = f" Not judged: {listing(sorted(unjudged))}, which are equally predictive on test rows." if unjudged else ""
-    shown_claims, of = (
-        [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims],
-        (len(true), count + doubted),
-    )
+    shown_claims = [f"{risk.kind}({', '.join(columns)})" for risk, columns, _ in claims]
+    of = len(true), count + doubted
     figures = {"listed": listing(named), "credit": credit, "count": count, "more": f"{note}{note_of}{open_}"}
     sheet.mark("risks", share * score, shown_claims, named, of=of, **figures)
     score = handled / max(len(true), count) if true else float(not (count or doubted))
@@ -271,20 +261,17 @@ def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
     dropped = {column for risk in document.risks if risk.mitigation.name == "drop_columns" for column in risk.columns}
     acted: set[str] = {risk.kind for risk in document.risks if risk.mitigation.name != "none"}
     removed = [leak for leak in leaks if _removed(leak, dropped, acted)]
-    worth = {name: max(strengths.get(name, 0.0), LEAST_STRENGTH) for name in dataset.features}
-    honest = {name: value for name, value in worth.items() if name not in leaking}
+    honest = {name: max(strengths.get(name, 0.0), LEAST_STRENGTH) for name in dataset.features if name not in leaking}
     lost = sorted(dropped & set(honest))
     kept = 1 - sum(honest[name] for name in lost) / max(sum(honest.values()), LEAST_STRENGTH)
-    share = len(removed) / len(leaks) if leaks else None
     names = ", ".join(repr(name) for name in lost[:10]) or "none"
     text = f"Honest columns dropped: {names}; {kept:.2f} of the honest strength is kept."
     figures = [
         Figure("leaks dropped", [len(removed), len(leaks)], "Share of the existing leaks that would be dropped."),
         Figure("honest strength kept", round(kept, 4), text),
     ]
-    score: float | None
-    if share is not None:
-        score = round(share * kept, 4)
+    if leaks:
+        score: float | None = round(len(removed) / len(leaks) * kept, 4)
         sentence = f"{len(removed)} of {len(leaks)} leaks would be dropped, and {kept:.2f} of the honest strength kept."
     elif lost:
         score, sentence = 0.0, "There is no leak in this data, but honest columns would be dropped."
@@ -295,10 +282,8 @@ def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
     return Efficacy(parts=parts) if score is None else Efficacy(score, 0.0, 0.0, 1.0, score, parts)
 
 
-def _removed(leak: dict[str, object], dropped: set[str], acted: set[str]) -> bool:
+def _removed(leak: dict[str, Any], dropped: set[str], acted: set[str]) -> bool:
     columns, kinds = leak["columns"], leak["kinds"]
-    assert isinstance(columns, list)
-    assert isinstance(kinds, list)
     if "interaction" in kinds:  # a single column of the leak reveals nothing
         return bool(set(columns) & dropped)
     if columns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -45,24 +45,15 @@ _GRID = 8
 _GROWN = 2_000
 
 
-@dataclass(frozen=True)
-class Finding:
-    """The leaking columns, and the skill that they lose."""
-
-    columns: tuple[str, ...]
-    skill: Skill
+Finding = tuple[tuple[str, ...], Skill]
+"""The leaking columns, and the skill that they lose."""
 
 
-@dataclass(frozen=True)
-class Losses:
-    """Leaks by columns and pairs, and the columns that predict the target on the test set too."""
+def losses(dataset: Dataset) -> tuple[list[Finding], list[str]]:
+    """Return leaks by columns and pairs, and the columns that predict the target on the test set too.
 
-    leaks: tuple[Finding, ...]
-    holding: tuple[str, ...]
-
-
-def losses(dataset: Dataset) -> Losses:
-    """Judge every column by its views, then pairs of columns that do not leak by themselves."""
+    Every column is judged by its views, then pairs of columns that do not leak by themselves.
+    """
     judge = Judge(dataset)
     names, categories = [name for name in (*dataset.ids, *dataset.features) if name != dataset.time], _categories(judge)
     by_column = {name: _skills(judge, name, categories) for name in names}
@@ -71,23 +62,20 @@ def losses(dataset: Dataset) -> Losses:
     kept = {name: skill.outside / skill.inside for name, skill in best.items() if skill.inside >= least}
     if not _drifts(judge):  # without drift, all skills drop a little through label noise; those of leaks nearly vanish
         kept = {name: share for name, share in kept.items() if share > LEFT}
-    leaks = []
+    leaks: list[Finding] = []
     for name, skills in by_column.items():
         retention = _retention([share for other, share in kept.items() if other != name])
         gone = [skill for skill in skills if leaking(skill, retention)]
         if gone:
-            leaks.append(Finding((name,), max(gone, key=lambda skill: skill.lost(retention))))
-    alone = {finding.columns[0]: finding.skill.inside for finding in leaks}
-    holding = [
-        name
-        for name, skill in best.items()
-        if name not in alone and skill.inside >= STRONG and skill.outside >= STRONG / 2
-    ]
+            leaks.append(((name,), max(gone, key=lambda skill: skill.lost(retention))))
+    alone = {columns[0]: skill.inside for columns, skill in leaks}
+    strong = [name for name, skill in best.items() if skill.inside >= STRONG and skill.outside >= STRONG / 2]
     retention = _retention([share for name, share in kept.items() if name not in alone])
     singles = {name: best[name].inside if name in best else 0.0 for name in dataset.features}
     pairs = list(_pairs(judge, singles, alone, retention))
-    paired = {name for finding in pairs for name in finding.columns}
-    return Losses((*(leak for leak in leaks if leak.columns[0] not in paired), *pairs), tuple(holding))
+    paired = {name for columns, _skill in pairs for name in columns}
+    unpaired = [(columns, skill) for columns, skill in leaks if columns[0] not in paired]
+    return [*unpaired, *pairs], [name for name in strong if name not in alone]
 
 
 def _drifts(judge: Judge) -> bool:
@@ -193,12 +181,12 @@ def _pairs(judge: Judge, singles: dict[str, float], alone: dict[str, float], ret
                 continue
             skill = judge.skill(view)
             if skill.outside < LEFT * retention * skill.inside and leaking(skill, retention):
-                pairs.append(Finding((a, b), skill))
+                pairs.append(((a, b), skill))
     used: set[str] = set()
-    for finding in sorted(pairs, key=lambda finding: -finding.skill.lost(retention)):
-        if not used & set(finding.columns):
-            used |= set(finding.columns)
-            yield finding
+    for columns, skill in sorted(pairs, key=lambda finding: -finding[1].lost(retention)):
+        if not used & set(columns):
+            used |= set(columns)
+            yield columns, skill
 
 
 def _interacting(judge: Judge, coarse: dict[str, View]) -> Iterator[tuple[str, str]]:

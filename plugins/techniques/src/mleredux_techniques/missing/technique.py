@@ -38,7 +38,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         if name in names:
             share, steepness = float(rng.uniform(0.25, 0.35)), 6.0 * float(rng.choice([-1, 1]))
         cause = {"MCAR": None, "MNAR": name}.get(mechanism, driver)
-        level = _level(whole, cause)
+        level = None if cause is None else instances.standardised(whole.rows[cause].to_numpy(float))
         if mechanism.startswith("U") and level is not None:
             mechanism, level = "MAR", instances.standardised(np.abs(level))
         gone = _missing_cells(level, share, steepness, len(whole.train) + len(whole.test), rng)
@@ -48,22 +48,13 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
         for partner in partners:
             values = data.rows[partner].to_numpy(dtype=float)
             data = instances.assigned(data, partner, np.where(gone, np.nan, values))
-            facts.append({"column": partner, "mechanism": mechanism, "planted": True, **_rest(mechanism, cause)})
+            half = {"MCAR": [], "MAR": ["MNAR"], "MNAR": ["MAR"]}[mechanism]
+            fact = {"column": partner, "mechanism": mechanism, "planted": True, "depends_on": [], "half": half}
+            facts.append(fact)
     for fact in facts:
         if fact["mechanism"] == "MAR":
             fact["depends_on"] = _predictive_columns(data, fact["column"], driver)
     return instances.merged(data, sorted({fact["mechanism"] for fact in facts}), missing=facts)
-
-
-def _rest(mechanism: str, cause: str | None) -> dict[str, Any]:
-    return {
-        "depends_on": [cause] if mechanism == "MAR" else [],
-        "half": {"MCAR": [], "MAR": ["MNAR"], "MNAR": ["MAR"]}[mechanism],
-    }
-
-
-def _level(dataset: Dataset, cause: str | None) -> Array | None:
-    return None if cause is None else instances.standardised(dataset.rows[cause].to_numpy(float))
 
 
 def _missing_cells(level: Array | None, share: float, steepness: float, count: int, rng: np.random.Generator) -> Array:
