@@ -47,7 +47,6 @@ def describe(known: Known, names: tuple[str, ...]) -> dict[str, Any]:
     sure = known.predicted.max(axis=1)
     right = (known.predicted.argmax(axis=1) == known.codes).astype(float)
     bins = np.minimum((sure * BINS).astype(int), BINS - 1)
-    sizes = np.bincount(bins, minlength=BINS)
     apart = np.abs(np.bincount(bins, sure - right, BINS))
     verdict, unsure = _side(sure - right)
     classes, open_ = {}, []
@@ -60,7 +59,7 @@ def describe(known: Known, names: tuple[str, ...]) -> dict[str, Any]:
     return {
         "accuracy": float(right.mean()),
         "confidence": float(sure.mean()),
-        "error": float(apart.sum() / sizes.sum()),
+        "error": float(apart.sum() / len(sure)),
         "verdict": {1: "overconfident", -1: "underconfident", 0: "calibrated"}[verdict],
         "unsure": unsure,
         "classes": classes,
@@ -91,10 +90,8 @@ def mark(sheet: Sheet, document: CalibrationAnalysis, truth: dict[str, Any]) -> 
     score = soft_f1(exact, len(by_name), len(true))
     sheet.mark("figures", score, len(by_name), known, listed=listed, exact=exact, all=len(true))
     unsure = {name for name, row in true.items() if row["unsure"]}
-    are, stated = (
-        {(name, verdict) for name, verdict in of if verdict != "calibrated" and name not in unsure}
-        for of in ([(n, row["verdict"]) for n, row in true.items()], [(n, row.verdict) for n, row in by_name.items()])
-    )
+    are = {(n, row["verdict"]) for n, row in true.items() if n not in unsure and row["verdict"] != "calibrated"}
+    stated = {(n, row.verdict) for n, row in by_name.items() if n not in unsure and row.verdict != "calibrated"}
     biased = {(n, c, side) for n, row in true.items() for c, side in row["classes"].items()}
     open_ = {(name, item) for name, row in true.items() for item in row["open"]}
     claims = {(name, class_name(item.name), item.side) for name, row in by_name.items() for item in row.classes}
@@ -129,11 +126,9 @@ class Calibrations(OnPredictions[Choice]):
         return self.alike(instance, *instance.truth["strong"])
 
     def given(self, document: CalibrationAnalysis, instance: Instance) -> Choice:
-        models, unlisted = self.known(instance), self.naive(instance)[0]
-        return {
-            **unlisted,
-            **{entry.model: entry.method for entry in document.models if entry.model in models},
-        }, document.decision
+        methods = dict(self.naive(instance)[0])
+        methods |= {entry.model: entry.method for entry in document.models if entry.model in methods}
+        return methods, document.decision
 
     def told(self, option: Choice, instance: Instance) -> str:
         methods, decision = [*option[0].values()], option[1]

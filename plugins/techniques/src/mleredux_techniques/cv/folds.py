@@ -56,6 +56,8 @@ def _splitter(
 
     options = method.model_dump(exclude={"name", "groups", "time_column", "descending"})
     order, groups = np.arange(len(frame)), None
+    ranks = np.argsort(np.argsort(target, kind="stable"), kind="stable")
+    strata = target if classes else np.asarray(ranks * QUANTILES // max(len(target), 1))
     name = method.name
     if isinstance(method, (forms.TimeSeriesSplit, forms.GroupTimeSeriesSplit)):
         name = "TimeSeriesSplit"
@@ -66,7 +68,7 @@ def _splitter(
             options |= {"shuffle": True, "random_state": seed}
     elif getattr(method, "shuffle", True):
         options["random_state"] = seed
-    return getattr(model_selection, name)(**options), order, _strata(target, classes), groups
+    return getattr(model_selection, name)(**options), order, strata, groups
 
 
 def _groups(frame: Frame, method: forms.GroupKFold | forms.GroupTimeSeriesSplit) -> Array:
@@ -81,13 +83,6 @@ def _column(frame: Frame, name: str) -> Series:
     if name not in frame.columns:
         raise CannotSplit(f"There is no column {name!r} to split by.")
     return frame[name]
-
-
-def _strata(target: Array, classes: bool) -> Array:
-    if classes:
-        return target
-    ranks = np.argsort(np.argsort(target, kind="stable"), kind="stable")
-    return np.asarray(ranks * QUANTILES // max(len(target), 1))
 
 
 def _in_time(values: Series, descending: bool) -> Array:

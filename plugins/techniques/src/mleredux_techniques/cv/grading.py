@@ -135,16 +135,11 @@ def _assess_groups(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, An
         score += 0.25 * close(groups.shared_groups, named["shared_groups"])
     elif truth["either"] and _ordered_by(document) in truth["times"]:
         score = 1.0
-    elif groups is not None and _is_part(key, first):
-        score = 0.25
+    elif key and first["second"] is not None and key["column"] in (first["column"], first["second"]):
+        score = 0.25  # one column of a pair
     part = f" ({'after' if first['after'] else 'before'} {first['separator']!r})" if first["separator"] else ""
     pair = f" and {first['second']!r}" if first["second"] else ""
     return sheet.figure("groups", score, answer, true, of=(1, 1), key=f"{first['column']!r}{part}{pair}", first=true[0])
-
-
-def _is_part(key: dict[str, Any] | None, true: dict[str, Any]) -> bool:
-    """Return whether a key is one column of a pair."""
-    return key is not None and true["second"] is not None and key["column"] in (true["column"], true["second"])
 
 
 def _ordered_by(document: forms.CvAnalysis) -> str | None:

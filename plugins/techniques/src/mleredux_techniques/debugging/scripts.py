@@ -9,7 +9,6 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +40,11 @@ class Script:
         return "\n".join(replacement(number, line) for number, line in enumerate(self.sound.split("\n"), start=1))
 
 
-@cache
-def _blocks() -> dict[str, Any]:
-    return tomllib.loads(Path(__file__).with_name("blocks.toml").read_text(encoding="utf-8"))
-
-
 def script(dataset: Dataset, style: int) -> Script:
     """Return the script in a style, for the columns of a dataset; equal styles give equal scripts."""
     rng = np.random.default_rng(style)
     classes = dataset.problem != "regression"
-    blocks = _blocks()
+    blocks = tomllib.loads(Path(__file__).with_name("blocks.toml").read_text(encoding="utf-8"))
     own = blocks["classes" if classes else "numbers"]
 
     def one(variants: Sequence[Any]) -> Any:

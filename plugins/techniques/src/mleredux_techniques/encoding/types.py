@@ -136,9 +136,8 @@ class Levels:
             return None
         means, errors = self.means[chosen], self.noise / self.shares[chosen]
         weights = np.minimum(self.shares[chosen], 2 * self.shares[chosen].mean())
-        beside, noise = (
-            np.convolve(np.pad(part, 1, mode="reflect"), [0.5, 0, 0.5], "valid") for part in (means, errors)
-        )
+        padded = (np.pad(part, 1, mode="reflect") for part in (means, errors))
+        beside, noise = (np.convolve(part, [0.5, 0, 0.5], "valid") for part in padded)
         apart = (means - beside) ** 2 - errors - noise / 2
         rng = np.random.default_rng(0)
         drawn = rng.multinomial(len(chosen), np.full(len(chosen), 1 / len(chosen)), _RESAMPLES) * weights
@@ -147,10 +146,8 @@ class Levels:
         spread = drawn @ (means**2 - errors) / total - middle**2
         ratios = (drawn @ apart / total) / np.maximum(spread, 1e-12)
         # values that do not differ beyond noise indicate neither
-        low, high = (
-            np.quantile(np.where(spread > 0, ratios, far), share)
-            for far, share in zip((-_FAR, _FAR), _CONFIDENCE, strict=True)
-        )
+        low = np.quantile(np.where(spread > 0, ratios, -_FAR), _CONFIDENCE[0])
+        high = np.quantile(np.where(spread > 0, ratios, _FAR), _CONFIDENCE[1])
         return "rough" if low > ROUGH else "smooth" if high < ROUGH else None
 
 

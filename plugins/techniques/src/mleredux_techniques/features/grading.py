@@ -113,8 +113,7 @@ def _measured(dataset: Dataset) -> tuple[dict[str, str | None], list[list[str]],
                     tells[name] = "together" if sure and powerful else None
     for name in {name for name in views if small[name].nunique() > 1} - set(strongest):
         tells[name] = tells[name] if tells[name] == "alone" else None  # not judged in pairs
-    pairs = [pair for _chance, pair in sorted(ranked)]
-    return tells, pairs, unsure
+    return tells, [pair for _chance, pair in sorted(ranked)], unsure
 
 
 def _smallest(y: Array, inflation: Array, views: list[Array], values: Series, kind: str) -> float:

@@ -81,8 +81,7 @@ def mark(sheet: Sheet, document: forms.ImbalanceAnalysis, truth: dict[str, Any])
     named = {class_name(name): count for name, count in document.class_counts.items()}
     right = sum(close(named[name], count) for name, count in counts.items() if name in named)
     listed, score = listing(f"{name} {count:,}" for name, count in counts.items()), right / max(len(counts), len(named))
-    shown = {"listed": listed, "right": right, "all": len(counts)}
-    sheet.mark("class counts", score, named, counts, **shown)
+    sheet.mark("class counts", score, named, counts, listed=listed, right=right, all=len(counts))
     sheet.number("imbalance ratio", document.imbalance_ratio, truth["ratio"])
     for name, edge in (("majority", max(counts.values())), ("minority", min(counts.values()))):
         claim = class_name(getattr(document, f"{name}_class"))

@@ -92,12 +92,8 @@ def _noisy_copy(dataset: Dataset, rng: np.random.Generator) -> Array:
     codes = _codes(dataset, rng)
     wrong = rng.random(len(codes)) < 0.1
     mixed = np.where(wrong, rng.permutation(codes), codes)
-    step = codes.std() if dataset.problem == "regression" else _smallest_step(codes)
-    return np.asarray(np.round(mixed + rng.normal(0, 0.15 * step, len(mixed)), 4))
-
-
-def _smallest_step(codes: Array) -> float:
-    return float(np.diff(np.unique(codes)).min()) if len(np.unique(codes)) > 1 else 1.0
+    steps = [codes.std()] if dataset.problem == "regression" else np.diff(np.unique(codes)).tolist()
+    return np.asarray(np.round(mixed + rng.normal(0, 0.15 * min(steps, default=1.0), len(mixed)), 4))
 
 
 def _target_encoding(dataset: Dataset, rng: np.random.Generator) -> Array:
@@ -151,28 +147,19 @@ def _duplicate(dataset: Dataset, rng: np.random.Generator) -> Dataset:
 def _order(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Sort and number training rows nearly in the order of their targets; test rows randomly."""
     if not dataset.ids:
-        dataset = replace(
-            dataset,
-            train=dataset.train.assign(id=0),
-            test=dataset.test.assign(id=0),
-            ids=("id",),
-            kinds={**dataset.kinds, "id": "number"},
-        )
+        ours, theirs = (frame.assign(id=0) for frame in (dataset.train, dataset.test))
+        dataset = replace(dataset, train=ours, test=theirs, ids=("id",), kinds={**dataset.kinds, "id": "number"})
     target = dataset.train[dataset.target]
-    if dataset.problem == "regression":
-        level = instances.standardised(target.to_numpy(dtype=float))
-    else:
+    if dataset.problem != "regression":
         classes = [str(name) for name in rng.permutation(sorted(set(target)))]
-        codes = target.map({name: place for place, name in enumerate(classes)})
-        level = instances.standardised(codes.to_numpy(dtype=float))
+        target = target.map({name: place for place, name in enumerate(classes)})
+    level = instances.standardised(target.to_numpy(dtype=float))
     order = np.argsort(level + rng.normal(0, 0.4, len(level)), kind="stable")
     train, test = dataset.train.iloc[order].reset_index(drop=True), dataset.test.copy()
     numbers = rng.permutation(len(train) + len(test))
-    ours, theirs = np.sort(numbers[: len(train)]), numbers[len(train) :]
     for name in dataset.ids:
-        text = dataset.kinds[name] != "number"
-        train[name] = [f"r{number:07d}" for number in ours] if text else ours
-        test[name] = [f"r{number:07d}" for number in theirs] if text else theirs
+        for frame, own in ((train, np.sort(numbers[: len(train)])), (test, numbers[len(train) :])):
+            frame[name] = own if dataset.kinds[name] == "number" else [f"r{number:07d}" for number in own]
     columns = [*dataset.ids, *dataset.features, *dataset.targets]
     return replace(dataset, train=train[columns], test=test[columns])
 

@@ -48,12 +48,11 @@ def describe(known: Known, judge: Scorer) -> dict[str, Any]:
     def score(predictions: Array) -> float:
         return judge.score(known.frame, known.codes, predictions)
 
-    constant = _constant(known, judge, score)
     return {
         "asks": _ASKS[judge.form],
         "better": "higher" if judge.task.direction == "maximize" else "lower",
         "ignores": _ignored(known, judge, score),
-        **constant,
+        **_constant(known, judge, score),
         "score": score(known.predicted),
         "unit": judge.unit,
     }

@@ -49,8 +49,7 @@ def plant(dataset: Dataset, rng: np.random.Generator) -> Dataset:
             values = data.rows[partner].to_numpy(dtype=float)
             data = instances.assigned(data, partner, np.where(gone, np.nan, values))
             half = {"MCAR": [], "MAR": ["MNAR"], "MNAR": ["MAR"]}[mechanism]
-            fact = {"column": partner, "mechanism": mechanism, "planted": True, "depends_on": [], "half": half}
-            facts.append(fact)
+            facts.append({"column": partner, "mechanism": mechanism, "planted": True, "depends_on": [], "half": half})
     for fact in facts:
         if fact["mechanism"] == "MAR":
             fact["depends_on"] = _predictive_columns(data, fact["column"], driver)

@@ -90,7 +90,10 @@ def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, pu
     instance = Instance(dataset, {}, task)
     with one_thread():
         judge, data = scorer(dataset, task), across(dataset)
-        known = _reference(instance, data)
+        # the best reference model with all columns, on the same parts of the test set
+        x = matrices(rows_of(data, data.splits[0], {}))
+        by_model = by_part(instance, data, data.splits[0], predicted(data, data.splits[0], x))
+        known = by_model[:, int(by_model.mean(axis=0).argmin())]
     whole = _losses(inputs, "", judge, instance, data)
     uses = []
     for name in names:
@@ -110,9 +113,7 @@ def uses_of(program: str, names: Iterable[str], task: Task, dataset: Dataset, pu
     return uses
 
 
-def _losses(
-    inputs: Mapping[str, bytes], without: str, judge: Scorer, instance: Instance, data: Pool
-) -> Array | None:  # fmt: skip
+def _losses(inputs: Mapping[str, bytes], without: str, judge: Scorer, instance: Instance, data: Pool) -> Array | None:
     """Return the losses of a program's predictions on parts of the test set; None if there are no valid predictions."""
     file = instance.base.submission.file
     variables = {"MLEREDUX_DATA_DIR": ".", "MLEREDUX_OUTPUT_DIR": ".", "MLEREDUX_SUBMISSION": file, SWITCH: without}
@@ -141,10 +142,3 @@ def predictions(written: bytes, judge: Scorer, instance: Instance, data: Pool) -
         return np.asarray(labels[:, None] == np.array(judge.names)[None], dtype=float)
     columns = {class_name(name): table[name].to_numpy(dtype=float) for name in submission.target_columns}
     return np.column_stack([columns.get(name, np.zeros(len(table))) for name in judge.names])
-
-
-def _reference(instance: Instance, data: Pool) -> Array:
-    """Return the losses of the best reference model with all columns, on the same parts of the test set."""
-    split = data.splits[0]
-    losses_of = by_part(instance, data, split, predicted(data, split, matrices(rows_of(data, split, {}))))
-    return np.asarray(losses_of[:, int(losses_of.mean(axis=0).argmin())])
