@@ -51,7 +51,6 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
     def find() -> dict[str, Any]:
         small = sampled(dataset)
         data = pool(small, max_rows=ROWS, repeats=1)
-        classes = dataset.problem != "regression"
         by_model = {model: np.full(data.y.shape, np.nan) for model in MODELS}
         for split in data.splits:
             for model, y in zip(MODELS, predicted(data, split, matrices(rows_of(data, split, {}))), strict=True):
@@ -59,11 +58,8 @@ def out_of_fold(dataset: Dataset) -> dict[str, Any]:
         held = np.flatnonzero(~np.isnan(by_model[MODELS[0]][:, 0]))
         assert data.rows is not None
         values = {name: y[held] for name, y in by_model.items()}
-        return {
-            "rows": data.rows[held].tolist(),
-            "values": values,
-            "truth": data.y[held] if classes else data.codes[held, None],
-        }
+        truth = data.codes[held, None] if dataset.problem == "regression" else data.y[held]
+        return {"rows": data.rows[held].tolist(), "values": values, "truth": truth}
 
     held_out: dict[str, Any] = remembered(dataset, KEY, find)
     return held_out
@@ -83,10 +79,8 @@ def of_test(dataset: Dataset) -> dict[str, Any]:
 def each_model(held_out: dict[str, Any], dataset: Dataset) -> dict[str, Any]:
     """Return the predictions of each model for the truth: natural ones, or those with planted distortions."""
     plans = dataset.planted.get(KEY) or {name: {"model": name} for name in held_out["values"]}
-    return listed(
-        held_out["rows"],
-        {name: distorted(held_out["values"][how["model"]], how, held_out["truth"]) for name, how in plans.items()},
-    )
+    values, truth = held_out["values"], held_out["truth"]
+    return listed(held_out["rows"], {name: distorted(values[how["model"]], how, truth) for name, how in plans.items()})
 
 
 def distorted(predictions: Array, how: dict[str, Any], truth: Array | None = None) -> Array:
@@ -128,10 +122,8 @@ def listed(rows: list[int], values: dict[str, Array]) -> dict[str, Any]:
     Means of targets in a leaf are often halfway between two rounded numbers, and their last bits depend on the version
     of NumPy. So they are rounded to more digits first.
     """
-    return {
-        "rows": rows,
-        "values": {name: column.round(DIGITS + 3).round(DIGITS).tolist() for name, column in values.items()},
-    }
+    rounded = {name: column.round(DIGITS + 3).round(DIGITS).tolist() for name, column in values.items()}
+    return {"rows": rows, "values": rounded}
 
 
 def known_of(instance: Instance, model: str, *, test: bool = False) -> Known:

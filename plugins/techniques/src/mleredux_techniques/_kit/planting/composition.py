@@ -19,6 +19,7 @@ from mleredux_techniques._kit.data.columns import AREAS
 from mleredux_techniques._kit.data.dataset import Dataset, GroupColumn, Instance, load, refusal, save
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.planting.generation import generated
+from mleredux_techniques._kit.planting.instances import assigned
 from mleredux_techniques._kit.planting.seeds import Seed
 
 if TYPE_CHECKING:
@@ -120,14 +121,13 @@ def anonymous(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Give all features neutral names in random order, and ids that reveal only the planted facts."""
     order = [str(name) for name in rng.permutation(dataset.features)]
     names = {name: f"x{place:02d}" for place, name in enumerate(order, start=1)}
-    train, test, kinds = dataset.train.copy(), dataset.test.copy(), dict(dataset.kinds)
     if not dataset.ids:
-        numbers = rng.permutation(len(train) + len(test))
-        train[ID], test[ID], kinds[ID] = numbers[: len(train)], numbers[len(train) :], "number"
-    row = dataset.ids[0] if dataset.ids else ID
-    columns = [row, *order, *dataset.targets]
-    kept = {name: kind for name, kind in kinds.items() if name in names or name == row}
-    reduced = replace(dataset, train=train[columns], test=test[columns], ids=(row,), features=tuple(order), kinds=kept)
+        numbered = assigned(dataset, ID, rng.permutation(len(dataset.train) + len(dataset.test)))
+        dataset = replace(numbered, ids=(ID,), kinds={**dataset.kinds, ID: "number"})
+    columns = [dataset.ids[0], *order, *dataset.targets]
+    kept = {name: kind for name, kind in dataset.kinds.items() if name in columns}
+    train, test = dataset.train[columns], dataset.test[columns]
+    reduced = replace(dataset, train=train, test=test, ids=dataset.ids[:1], features=tuple(order), kinds=kept)
     return renamed(reduced, names)
 
 

@@ -124,13 +124,11 @@ def renumbered(dataset: Dataset, rng: np.random.Generator) -> Dataset:
     """Assign new ids in random order, so that they do not reveal the changes; the id columns keep their names."""
     if not dataset.ids:
         return dataset
-    count = len(dataset.train) + len(dataset.test)
-    numbers = rng.permutation(count)
-    train, test = dataset.train.copy(), dataset.test.copy()
+    numbers = rng.permutation(len(dataset.train) + len(dataset.test))
     for name in dataset.ids:
         values = numbers if dataset.kinds[name] == "number" else np.array([f"r{n:07d}" for n in numbers], dtype=object)
-        train[name], test[name] = values[: len(train)], values[len(train) :]
-    return replace(dataset, train=train, test=test)
+        dataset = assigned(dataset, name, values)
+    return dataset
 
 
 def resized(dataset: Dataset) -> Dataset:
