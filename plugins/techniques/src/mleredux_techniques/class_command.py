@@ -69,8 +69,7 @@ def command(
     print_table(rows, ("student", "status", "score", "task", "message"), ("task",))
     if totals:
         click.echo()
-        print_table(
-            [{**row, "right": f"{row['right']} of {row['answered']}"} for row in totals], ("question", "right", "mean")
-        )
+        shown = [{**row, "right": f"{row['right']} of {row['answered']}"} for row in totals]
+        print_table(shown, ("question", "right", "mean"))
     if waiting := [student.deadline for student in roll if student.deadline and not student.over]:
         click.echo(f"{len(waiting)} of {len(roll)} are graded later, the last after {max(waiting):%Y-%m-%d %H:%M %Z}.")

@@ -166,9 +166,8 @@ def seed_of(name: str, task: str, refused: int = 0) -> int:
     """
     from mleredux_techniques._kit.planting.seeds import planting_salt
 
-    digest = hmac.new(
-        planting_salt(), f"student:{name}:{task}{f':{refused}' * (refused > 0)}".encode(), hashlib.sha256
-    ).digest()
+    text = f"student:{name}:{task}{f':{refused}' * (refused > 0)}"
+    digest = hmac.new(planting_salt(), text.encode(), hashlib.sha256).digest()
     return int.from_bytes(digest[:8], "big") % _SEEDS
 
 
@@ -269,12 +268,8 @@ def _graded(student: Student, feedback: Path, report: Report) -> dict[str, Any]:
     if title is None:
         raise NotFound(f"{student.task} is not a technique task.", hint="See `mleredux list techniques`.")
     write_atomically(feedback, text(student.task, title, report))
-    return {
-        "status": "graded" if report.valid_submission else "invalid",
-        "score": report.score,
-        "message": report.message,
-        "questions": parts_of(report),
-    }
+    status = "graded" if report.valid_submission else "invalid"
+    return {"status": status, "score": report.score, "message": report.message, "questions": parts_of(report)}
 
 
 def parts_of(report: Report | None, least: float = 0) -> list[dict[str, Any]]:
@@ -298,13 +293,8 @@ def questions(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     for row in rows:
         for part in row["questions"]:
             scores.setdefault(part["name"], []).append(float(part["score"]))
-    counted = [
-        {
-            "question": name,
-            "right": sum(score >= RIGHT for score in marks),
-            "answered": len(marks),
-            "mean": sum(marks) / len(marks),
-        }
-        for name, marks in scores.items()
-    ]
+    counted = []
+    for name, marks in scores.items():
+        right = sum(score >= RIGHT for score in marks)
+        counted.append({"question": name, "right": right, "answered": len(marks), "mean": sum(marks) / len(marks)})
     return sorted(counted, key=lambda row: (row["mean"], row["question"]))

@@ -180,8 +180,7 @@ def _board(
 
 
 def _auc(guesses: list[float], target: list[str]) -> float:
-    ones = [guess for guess, kind in zip(guesses, target, strict=True) if kind == "1"]
-    zeros = [guess for guess, kind in zip(guesses, target, strict=True) if kind == "0"]
+    ones, zeros = ([guess for guess, kind in zip(guesses, target, strict=True) if kind == name] for name in "10")
     return sum(high > low for high in ones for low in zeros) / (len(ones) * len(zeros))
 
 
