@@ -72,14 +72,10 @@ def _solved(model: Model, x: Array, y: Array, others: Array, classes: bool, seed
     from sklearn.neural_network import MLPClassifier, MLPRegressor
 
     options: dict[str, Any] = {"solver": "lbfgs", "max_iter": ITERATIONS}
-    network: dict[str, Any] = {
-        "hidden_layer_sizes": (HIDDEN,), "activation": "tanh", "alpha": 1.0, "random_state": seed, **options
-    }  # fmt: skip
-    tool: Any
+    family = MLPClassifier if classes else MLPRegressor
+    tool: Any = family(hidden_layer_sizes=(HIDDEN,), activation="tanh", alpha=1.0, random_state=seed, **options)
     if model == "linear":
         tool = LogisticRegression(**options)
-    else:
-        tool = MLPClassifier(**network) if classes else MLPRegressor(**network)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")  # few iterations suffice if the features suit the model
         try:
@@ -107,9 +103,8 @@ def _trees(x: Array, y: Array, others: Array, classes: bool, seed: int, weights:
         drawn = np.bincount(rng.integers(0, len(x), min(len(x), TREE_ROWS)), minlength=len(x)).astype(float)
         share = drawn if weights is None else drawn * weights
         rows = np.flatnonzero(share > 0)
-        options: dict[str, Any] = {"min_samples_leaf": LEAF_ROWS, "random_state": int(rng.integers(2**31))}
         kind, features = (DecisionTreeClassifier, "sqrt") if classes else (DecisionTreeRegressor, 1 / 3)
-        tree = kind(max_features=features, **options)
+        tree = kind(max_features=features, min_samples_leaf=LEAF_ROWS, random_state=int(rng.integers(2**31)))
         tree.fit(x[rows], codes[rows], sample_weight=share[rows], check_input=False)
         if classes:
             total[:, tree.classes_] += tree.predict_proba(others, check_input=False)
