@@ -34,9 +34,8 @@ def duplicates(dataset: Dataset) -> tuple[int, int]:
         return 0, 0
     ours, theirs = _plain(dataset, dataset.train), _plain(dataset, dataset.test)
     repeated, shared = ours.duplicated().to_numpy(copy=True), theirs.isin(set(ours)).to_numpy(copy=True)
-    near = zip(_near(dataset), _near_texts(dataset), strict=True)
-    for exact, (by_numbers, by_texts) in zip((repeated, shared), near, strict=True):
-        nearly = by_numbers | by_texts
+    near = np.split(_near(dataset) | _near_texts(dataset), [len(dataset.train)])
+    for exact, nearly in zip((repeated, shared), near, strict=True):
         if (nearly & ~exact).sum() >= max(5, LEAST * len(exact)):
             exact |= nearly
     return int(repeated.sum()), int(shared.sum())
@@ -73,19 +72,19 @@ def _plain(dataset: Dataset, frame: Frame) -> Series:
     return pd.util.hash_pandas_object(plain, index=False)
 
 
-def _near(dataset: Dataset) -> tuple[Array, Array]:
-    """Return which training rows are near an earlier one, and which test rows are near a training row.
+def _near(dataset: Dataset) -> Array:
+    """Return which training rows are near an earlier one, then which test rows are near a training row.
 
     Neighbors are searched in some of the columns, then compared in all of them.
     """
     from scipy.spatial import cKDTree
 
-    repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
+    marks, first = np.zeros(len(dataset.train) + len(dataset.test), dtype=bool), len(dataset.train)
     measured = [name for name in dataset.of_kind("number") if _is_measured(dataset.train[name])][:MAX_COLUMNS]
     if dataset.thumbnail:
         measured = [name for step in range(_STEP) for name in dataset.thumbnail[step::_STEP]]
-    if len(measured) < 2 or max(len(dataset.train), len(dataset.test)) > MAX_ROWS or len(dataset.train) < 20:
-        return repeated, shared
+    if len(measured) < 2 or max(first, len(dataset.test)) > MAX_ROWS or first < 20:
+        return marks
     ours, theirs = _scaled(dataset, measured)
     some = ours[:, :MAX_SEARCHED]
     tree = cKDTree(some)
@@ -93,45 +92,44 @@ def _near(dataset: Dataset) -> tuple[Array, Array]:
     share = NEAR_IMAGES if dataset.thumbnail else min(NEAR, (CHANCE / len(ours)) ** (1 / len(measured)))
     near = share * typical
     if near <= 0:
-        return repeated, shared
+        return marks
     others = [name for name in dataset.features if name not in measured and not dataset.thumbnail]
     bound = near * np.sqrt(len(measured) / some.shape[1])
     pairs = tree.query_pairs(near, output_type="ndarray")
     pairs = pairs[np.linalg.norm(ours[pairs[:, 0]] - ours[pairs[:, 1]], axis=1) <= bound]
     alike = _alike(dataset.train.iloc[pairs[:, 0]], dataset.train.iloc[pairs[:, 1]], others)
-    repeated[pairs[alike].max(axis=1)] = True
+    marks[pairs[alike].max(axis=1)] = True
     distance, place = tree.query(theirs[:, :MAX_SEARCHED], distance_upper_bound=near)
     rows = np.flatnonzero(np.isfinite(distance))
     rows = rows[np.linalg.norm(theirs[rows] - ours[place[rows]], axis=1) <= bound]
-    shared[rows] = _alike(dataset.test.iloc[rows], dataset.train.iloc[place[rows]], others)
-    return repeated, shared
+    marks[first + rows] = _alike(dataset.test.iloc[rows], dataset.train.iloc[place[rows]], others)
+    return marks
 
 
-def _near_texts(dataset: Dataset) -> tuple[Array, Array]:
+def _near_texts(dataset: Dataset) -> Array:
     """Return the result of `_near` for prose: texts are near if they share at least `ALIKE` of their word trigrams (A.
     Broder, "On the Resemblance and Containment of Documents", 1997).
     """
-    repeated, shared = np.zeros(len(dataset.train), dtype=bool), np.zeros(len(dataset.test), dtype=bool)
+    marks, first = np.zeros(len(dataset.train) + len(dataset.test), dtype=bool), len(dataset.train)
     prose = [name for name in dataset.of_kind("text") if is_free_text(dataset.train[name])]
-    if not prose or max(len(dataset.train), len(dataset.test)) > MAX_ROWS:
-        return repeated, shared
+    if not prose or max(first, len(dataset.test)) > MAX_ROWS:
+        return marks
     from sklearn.feature_extraction.text import CountVectorizer
 
     columns = [name for name in dataset.features if name not in prose]
-    rows, first = dataset.rows, len(dataset.train)
+    rows = dataset.rows
     texts = rows[prose].fillna("").astype(str).agg(" ".join, axis=1)
     try:
         runs = CountVectorizer(
             binary=True, ngram_range=(3, 3), token_pattern=r"\w+", max_df=_FREQUENT, dtype=np.int32
         ).fit_transform(texts)
     except ValueError:  # no three words
-        return repeated, shared
+        return marks
     sizes, both = np.asarray(runs.sum(axis=1)).ravel(), (runs @ runs[:first].T).tocoo()
     row, twin = both.row, both.col
     near = (row > twin) & (both.data >= ALIKE * (sizes[row] + sizes[twin] - both.data))
     row, twin = row[near], twin[near]
-    marks = np.isin(np.arange(len(rows)), row[_alike(rows.iloc[row], rows.iloc[twin], columns)])
-    return marks[:first], marks[first:]
+    return np.isin(np.arange(len(rows)), row[_alike(rows.iloc[row], rows.iloc[twin], columns)])
 
 
 def _is_measured(values: Series) -> bool:
