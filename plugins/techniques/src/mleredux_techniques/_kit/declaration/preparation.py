@@ -22,7 +22,7 @@ from mleredux_techniques._kit.data.tables import ENDINGS, MAX_ROWS
 from mleredux_techniques._kit.data.threads import one_thread
 from mleredux_techniques._kit.planting.competition import TEST, TRAIN, write_tables
 from mleredux_techniques._kit.planting.composition import ATTEMPTS, DECIDED, ORDER, anonymous, kept, refuse_undecided
-from mleredux_techniques._kit.planting.pictures import drawn, kept_sketches, without_descriptions
+from mleredux_techniques._kit.planting.pictures import Drawn, drawn, kept_sketches, without_descriptions
 from mleredux_techniques._kit.planting.seeds import Seed
 
 if TYPE_CHECKING:
@@ -90,12 +90,7 @@ def _ten_digits(number: str) -> float:
     return float(f"{float(number):.10g}")
 
 
-def _decided(
-    technique: TechniqueSpec,
-    seed: Seed,
-    base: Task,
-    draw: Callable[[np.random.Generator], tuple[Dataset, dict[str, bytes]]],
-) -> tuple[Dataset, dict[str, bytes]]:
+def _decided(technique: TechniqueSpec, seed: Seed, base: Task, draw: Callable[[np.random.Generator], Drawn]) -> Drawn:
     """Return the technique's own planted instance, redrawn until good and bad advice differ significantly."""
     for attempt in range(ATTEMPTS):
         drawn, files = draw(seed.generator(technique.id, base.id, *([attempt] if attempt else [])))
@@ -108,9 +103,7 @@ def _decided(
     return drawn, files
 
 
-def _planted_by(
-    technique: TechniqueSpec, dataset: Dataset, rng: np.random.Generator
-) -> tuple[Dataset, dict[str, bytes]]:
+def _planted_by(technique: TechniqueSpec, dataset: Dataset, rng: np.random.Generator) -> Drawn:
     """Return a planted instance with the technique's own additions."""
     assert technique.plant is not None
     changed = technique.plant(dataset, rng)

@@ -30,6 +30,8 @@ WAYS = ("text in the file", "size", "mark in a corner")
 """Properties of an image, besides its content, that may reveal the class."""
 ERRORS = 0.05
 LETTERS = list("ABCDEFGHKLMNPRST")
+Drawn = tuple[Dataset, dict[str, bytes]]
+"""A planted instance, and the image files by path."""
 
 
 def keep_sketches(dataset: Dataset, rng: np.random.Generator, private: Path) -> None:
@@ -47,7 +49,7 @@ def kept_sketches(prepared: Path) -> Dataset | None:
     return load(folder) if folder.is_dir() else None
 
 
-def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator) -> tuple[Dataset, dict[str, bytes]]:
+def drawn(technique: TechniqueSpec, sketches: Dataset, rng: np.random.Generator) -> Drawn:
     """Return a planted instance with image descriptions, and the image files: path → content.
 
     Args:
