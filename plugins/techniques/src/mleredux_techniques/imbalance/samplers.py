@@ -20,13 +20,12 @@ def row_weights(strategy: ClassWeight, y: Array, names: tuple[str, ...] = ()) ->
         y: Class codes.
         names: The class of each code, for weights given by class; other classes get weight 1.
     """
-    counts = np.bincount(y)
-    if isinstance(strategy.class_weight, dict):
-        class_weights = [float(strategy.class_weight.get(name, 1.0)) for name in names]
-        weights = np.array(class_weights + [1.0] * (len(counts) - len(class_weights)))
-    else:
-        weights = len(y) / (np.count_nonzero(counts) * np.maximum(counts, 1))
-    rows = np.asarray(weights[y], dtype=float)
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    weights: Any = strategy.class_weight
+    if weights != "balanced":
+        weights = {code: weights.get(name, 1.0) for code, name in enumerate(names)}
+    rows = compute_sample_weight(weights, y)
     # Single classes may have weight 0, but not all.
     return np.maximum(rows, 1e-6) if rows.sum() > 0 else np.ones(len(y))
 
