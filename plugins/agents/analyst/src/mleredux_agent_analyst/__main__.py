@@ -5,15 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
 
 from mleredux_agentkit import Task, Trajectory, write
-
-if TYPE_CHECKING:
-    from mleredux_agent_analyst.tables import Tables
 
 
 def main() -> int:
@@ -24,15 +19,15 @@ def main() -> int:
 
     try:
         tables = read(task.data_dir, thorough=bool(task.options.get("thorough")))
-        analyse = _answerer(tables.technique)
-        if analyse is None:
+        name = f"mleredux_agent_analyst.answers.{tables.technique.replace('-', '_')}"
+        if find_spec(name) is None:
             raise NoQuestion(f"this agent does not support the technique {tables.technique!r}")
     except NoQuestion as error:
         trace.step("Look for the question.", "read_question", {}, str(error))
         return 0 if _submit_sample(trace, task) else 1
     rows = {"train": len(tables.train), "test": None if tables.test is None else len(tables.test)}
     trace.step("Read the question and its tables.", "read_question", {"technique": tables.technique}, json.dumps(rows))
-    document = analyse(tables)
+    document = import_module(name).analyse(tables)
     text = json.dumps(document, indent=1, allow_nan=False) + "\n"
     write(task.submission, text)
     answered = "Answer with table statistics and rules of thumb."
@@ -40,12 +35,6 @@ def main() -> int:
     if problem := task.validate():
         trace.step("Validate the document's format.", "validate", {}, problem)
     return 0
-
-
-def _answerer(technique: str) -> Callable[[Tables], dict[str, Any]] | None:
-    """Return the function that answers a technique's question, or None."""
-    name = f"mleredux_agent_analyst.answers.{technique.replace('-', '_')}"
-    return import_module(name).analyse if find_spec(name) else None
 
 
 def _submit_sample(trace: Trace, task: Task) -> bool:

@@ -90,7 +90,7 @@ def read(data: Path, *, thorough: bool = False) -> Tables:
     for name in (name for name, kind in kinds.items() if kind == "boolean"):
         for frame in (train, test):
             if frame is not None and name in frame:
-                frame[name] = _as_numbers(frame[name])
+                frame[name] = frame[name].map(lambda value: {"true": 1.0, "false": 0.0}.get(str(value).lower(), np.nan))
     return Tables(
         technique=question["technique"],
         train=train,
@@ -139,10 +139,6 @@ def duplicates(tables: Tables) -> tuple[int, int]:
         return repeated, 0
     test = tables.test[tables.features].astype(tables.train[tables.features].dtypes.to_dict(), errors="ignore")
     return repeated, int(pd.util.hash_pandas_object(test, index=False).isin(set(train)).sum())
-
-
-def _as_numbers(values: pd.Series[Any]) -> pd.Series[Any]:
-    return values.map(lambda value: {"true": 1.0, "false": 0.0}.get(str(value).lower(), np.nan))
 
 
 def _flat(value: Any) -> Any:
