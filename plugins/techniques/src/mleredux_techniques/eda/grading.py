@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from mleredux_techniques._kit.data.columns import amounts
 from mleredux_techniques._kit.data.dataset import Array, Dataset, Instance, refusal
 from mleredux_techniques._kit.data.skill import Judge
@@ -63,7 +61,8 @@ def truth(dataset: Dataset) -> dict[str, Any]:
 
 def _alike(dataset: Dataset, columns: dict[str, dict[str, Any]]) -> None:
     names = [name for name, facts in columns.items() if facts["type"] == "number"][:FIRST]
-    matrix = profile.correlations(dataset, names) if len(names) > 1 else np.zeros((0, 0))
+    ranked = dataset.train[names].rank()
+    matrix = ranked.fillna(ranked.mean()).corr().abs().to_numpy()  # missing values get the mean rank
     low, bound, high = ALIKE
     for place, row in enumerate(matrix):
         others = {names[k]: value for k, value in enumerate(row) if k != place and value >= low}

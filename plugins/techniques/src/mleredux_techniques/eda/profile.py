@@ -74,12 +74,6 @@ def relation(judge: Judge, name: str) -> tuple[float, list[str], float | None]:
     return skill, ["nonmonotone"] if share < BENT else ["monotone", "nonmonotone"], float(center)
 
 
-def correlations(dataset: Dataset, names: list[str]) -> Array:
-    """Return the |rank correlations| of non-constant numbers; missing values get the mean rank."""
-    ranked = dataset.train[names].rank()
-    return ranked.fillna(ranked.mean()).corr().abs().to_numpy()
-
-
 def drift(dataset: Dataset, name: str, kind: ColumnType) -> tuple[float, bool, bool]:
     """Return the distance between a column's two distributions, whether they differ, and whether that is undecided.
 

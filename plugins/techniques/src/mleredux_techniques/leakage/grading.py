@@ -266,10 +266,6 @@ def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
     kept = 1 - sum(honest[name] for name in lost) / max(sum(honest.values()), LEAST_STRENGTH)
     names = ", ".join(repr(name) for name in lost[:10]) or "none"
     text = f"Honest columns dropped: {names}; {kept:.2f} of the honest strength is kept."
-    figures = [
-        Figure("leaks dropped", [len(removed), len(leaks)], "Share of the existing leaks that would be dropped."),
-        Figure("honest strength kept", round(kept, 4), text),
-    ]
     if leaks:
         score: float | None = round(len(removed) / len(leaks) * kept, 4)
         sentence = f"{len(removed)} of {len(leaks)} leaks would be dropped, and {kept:.2f} of the honest strength kept."
@@ -277,8 +273,11 @@ def measure(document: LeakageAnalysis, instance: Instance) -> Efficacy:
         score, sentence = 0.0, "There is no leak in this data, but honest columns would be dropped."
     else:
         score, sentence = None, "There is no leak in this data, and nothing would be dropped: only the facts count."
-    head = Figure("efficacy", score, sentence, score=score, weight=1.0 if score is not None else 0.0)
-    parts = [head, *figures]
+    parts = [
+        Figure("efficacy", score, sentence, score=score, weight=1.0 if score is not None else 0.0),
+        Figure("leaks dropped", [len(removed), len(leaks)], "Share of the existing leaks that would be dropped."),
+        Figure("honest strength kept", round(kept, 4), text),
+    ]
     return Efficacy(parts=parts) if score is None else Efficacy(score, 0.0, 0.0, 1.0, score, parts)
 
 

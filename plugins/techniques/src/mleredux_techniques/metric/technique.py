@@ -46,8 +46,7 @@ def _of_numbers(data: Dataset, kind: str, rng: np.random.Generator) -> Dataset:
         return merged(whole(data, LEVELS), [kind], **{KEY: {"near": int(rng.integers(2**31))}})
     if kind == "scaled":
         return merged(skewed(data, rng), [kind], **{KEY: {"fitted": 0.97, "factor": factor}})
-    drawn = {"factor": factor, "offset": float(rng.choice([-1, 1]) * rng.uniform(0.5, 0.9))}
-    drawn = _some(drawn, rng)
+    drawn = _some({"factor": factor, "offset": float(rng.choice([-1, 1]) * rng.uniform(0.5, 0.9))}, rng)
     tail = bool(rng.random() < 0.5)
     data = skewed(data, rng) if tail else data
     return merged(data, [*drawn, *["skewed_target"][:tail]], **{KEY: drawn})

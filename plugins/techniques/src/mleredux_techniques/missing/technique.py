@@ -74,10 +74,8 @@ def _predictive_columns(dataset: Dataset, column: str, driver: str) -> list[str]
         known = dataset.train[name].notna().to_numpy()
         if name != column and min((gap & known).sum(), (~gap & known).sum()) >= FEWEST:
             by_name[name] = separation(ranks(dataset.train[name].to_numpy(dtype=float)[known]), gap[known])
-    return [
-        driver,
-        *(name for name, strength in by_name.items() if name != driver and strength >= 0.9 * by_name.get(driver, 1.0)),
-    ]
+    alike = [name for name, strength in by_name.items() if strength >= 0.9 * by_name.get(driver, 1.0)]
+    return [driver, *(name for name in alike if name != driver)]
 
 
 technique = declared(__package__, plant)
