@@ -107,15 +107,12 @@ def mark(sheet: Sheet, document: forms.CvAnalysis, truth: dict[str, Any]) -> Non
     if (fewest := truth["smallest_class"]) is not None:
         sheet.number("smallest class", document.smallest_class or 0, fewest)
     sheet.duplicates(document, truth)
-    sheet.add(*_structure(_assess_groups(sheet, document, truth), _assess_time(sheet, document, truth)))
+    parts = _assess_groups(sheet, document, truth), _assess_time(sheet, document, truth)
+    # claiming a structure that the split lacks forfeits the credit for the other component
+    false = any(part.decides and not part.score and part.value["true"] is None for part in parts)
+    sheet.add(*(replace(part, score=0.0) if false else part for part in parts))
     sheet.same("problem", document.problem, truth["problem"], what=_PROBLEMS[truth["problem"]])
     sheet.same("target", document.target, truth["target"])
-
-
-def _structure(groups: Figure, time: Figure) -> list[Figure]:
-    """Return both components; claiming a structure that the split lacks forfeits the credit for the other component."""
-    false = any(part.decides and not part.score and part.value["true"] is None for part in (groups, time))
-    return [replace(part, score=0.0) if false else part for part in (groups, time)]
 
 
 def _with_key(groups: list[dict[str, Any]], key: dict[str, Any] | None) -> dict[str, Any] | None:

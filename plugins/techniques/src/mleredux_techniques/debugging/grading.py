@@ -131,8 +131,7 @@ def reference(instance: Instance) -> dict[str, Any]:
         known = {"sound": losses_of[0].tolist(), "naive": losses_of[1].tolist(), "alone": losses_of[3:].tolist()}
         return {"losses": {**known, "ends": not np.isfinite(losses_of[2]).any()}}
 
-    result: dict[str, Any] = remembered(dataset, "debugging", run)
-    return result
+    return remembered(dataset, "debugging", run)
 
 
 def gap(instance: Instance) -> Difference:

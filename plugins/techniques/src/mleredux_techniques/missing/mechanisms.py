@@ -121,9 +121,8 @@ def _mechanism(dataset: Dataset, train: Frame, column: str, drivers: list[_Drive
     skill, doubt, fit = own_value
     if together is None and not skills:
         refuted = fit >= PREDICTED and SURE * doubt <= REFUTED * fit and skill < max(LEAST, SURE * doubt)
-        every = np.ones(len(gap), dtype=bool)
         if groups is not None:  # gaps of whole groups may depend on the group
-            skill, doubt = _skill(gap, None, of_values("", groups, groups), every)
+            skill, doubt = _skill(gap, None, of_values("", groups, groups), np.ones(len(gap), dtype=bool))
         by_group = ["MAR"] if groups is not None and skill >= max(LEAST, SURE * doubt) else []
         return {**nothing, "accepted": ["MCAR", *by_group], "unjudged": [] if refuted else ["MNAR"]}
     least = min(EQUAL * best, best - 2 * (1 - best**2) * error)
