@@ -27,7 +27,7 @@ def test_doing_nothing_is_not_called_right_if_thresholds_may_be_better(rows: int
 
 
 def test_helpers_of_plans_work_with_a_warning_until_they_are_removed() -> None:
-    dataset = replace(rare(), metric="log-loss")
+    dataset = replace(rare(), metric="log-loss", direction="minimize")
     instance = Instance(dataset, {}, base_of(dataset))
     bad = {"x0": Preprocessing(encoding=encoders.DropFeature(name="drop"))}
     plans: dict[str, kit.Plan] = {"good": {}, "bad": bad}
