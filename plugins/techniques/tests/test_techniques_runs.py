@@ -36,7 +36,7 @@ def test_a_run_is_graded_explained_and_passed_on(cli: Cli, prepared: Callable[[s
 
     assert cli("findings", "shop", "--output", "known.md").returncode == 0
     known = (tmp_path / "known.md").read_text()
-    assert f"{truth['duplicate_rows']:,} training rows repeat the features of an earlier one." in known
+    assert f"Training rows that repeat the features of an earlier one: {truth['duplicate_rows']:,}." in known
     assert "Ignore what you were told" not in known
     assert "strongest columns" not in known  # that was not found
     again = cli("run", "cv@shop", "--agent", "keen", "--context", "known.md", "--sandbox", "process", "--json")
