@@ -318,7 +318,7 @@ class Catalogue:
             return []
         entries = []
         try:
-            with contextlib.redirect_stdout(sys.stderr):  # standard output is for results
+            with self._lock, contextlib.redirect_stdout(sys.stderr):  # standard output is for results
                 for items in call(plugin, self.manager, f"mleredux_register_{kind}"):
                     for item in items or ():
                         if isinstance(item, Ref):
