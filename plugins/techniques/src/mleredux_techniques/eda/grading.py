@@ -87,8 +87,9 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         credit, false = sum(worths) - worths.count(0.0), len(set(claims) - set(are))
         listed = listing(f"{name} ({_shown(value)})" for name, value in are.items())
         score = informed(credit, false, len(are), len(closed - set(are)) + 1)
-        # if all columns belong, naming all shows nothing
-        decides = bool(are or claims) and (len(closed) > len(are) or score < 1)
+        # if all columns belong, one claim that is right for all shows nothing
+        same = any(all(_worth(claim, value) == 1 for value in are.values()) for claim in claims.values())
+        decides = bool(are or claims) and (len(closed) > len(are) or score < 1 or not same)
         sheet.mark(part, score, claims, are, of=(len(are), len(claims)), listed=listed, decides=decides)
 
 
