@@ -104,6 +104,7 @@ def looks_as_approved(page: Any, name: str) -> None:
         while (difference := np.abs(approved - blocks(taken(page))).max()) >= TOLERANCE:  # it may still be drawn
             assert time.monotonic() < end, f"{path.name} differs by {difference:.1f} of 255 in a block"
             time.sleep(0.5)
+            page.evaluate(QUIET)  # the page may have been updated
     page.emulate_media(color_scheme="light")
 
 
