@@ -84,9 +84,8 @@ def mark(sheet: Sheet, document: EdaAnalysis, truth: dict[str, Any]) -> None:
         claims = {name: claim for name, item in stated.items() if (claim := getattr(item, part)) not in (None, "none")}
         claims = {name: claim for name, claim in claims.items() if name in closed or name not in true}
         worths = [_worth(claims[name], are[name]) if name in right else 0.0 for name in set(claims) & set(are)]
-        credit, false = sum(worths) - worths.count(0.0), len(set(claims) - set(are))
         listed = listing(f"{name} ({_shown(value)})" for name, value in are.items())
-        score = informed(credit, false, len(are), len(closed - set(are)) + 1)
+        score = informed(sum(worths) - worths.count(0), len(claims.keys() - are), len(are), len(closed - set(are)) + 1)
         # if all columns belong, one claim that is right for all shows nothing
         same = any(all(_worth(claim, value) == 1 for value in are.values()) for claim in claims.values())
         decides = bool(are or claims) and (len(closed) > len(are) or score < 1 or not same)
