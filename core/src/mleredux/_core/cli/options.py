@@ -13,7 +13,6 @@ from functools import partial
 from typing import Any, Literal, TypeVar, cast
 
 import click
-from click.shell_completion import CompletionItem
 
 from mleredux.models.units import megabytes, seconds
 
@@ -236,8 +235,10 @@ class Pair(click.ParamType[str]):
         self.kind.convert(rest, param, ctx)
         return str(value)
 
-    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
         """Return the names allowed, each with the value 1."""
+        from click.shell_completion import CompletionItem
+
         return [CompletionItem(f"{name}=1") for name in self.names() if name.startswith(incomplete)]
 
 
