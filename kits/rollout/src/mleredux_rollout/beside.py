@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import itertools
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 from pathlib import Path
 
 from mleredux_rollout.scopes import UNKNOWN, Scope
@@ -142,8 +142,8 @@ def _names(needs: _Needs, beside: dict[str, Path]) -> tuple[set[str], set[str]]:
             is_package = (path / "__init__.py").is_file()
             wanted = (name in needs.modules or (needs.unclear and is_package)) and any(path.rglob("*.py"))
             # sys.path.append("src"), open("conf/settings.json")
-            has_modules = any(path.glob("*.py")) or any(path.glob("*/*.py"))
-            named = needs.mentions(name) and (has_modules or _has_inputs(path, needs))
+            modules = itertools.chain.from_iterable(map(path.glob, ("*.py", "*/*.py")))  # not listed unless needed
+            named = needs.mentions(name) and (any(modules) or _has_inputs(path, needs))
         else:
             is_program = path.suffix.lower() in _PROGRAMS
             wanted = path.suffix in (".py", ".so") and (name.partition(".")[0] in needs.modules or needs.unclear)
@@ -211,7 +211,7 @@ def _needs_of(program: Path, depth: int) -> _Needs:
             texts.append(os.fsdecode(node.value))
         elif isinstance(node, ast.List | ast.Tuple):  # [sys.executable, "-m", "package.module"]
             words = [scope.value(item) or "" for item in node.elts]
-            needs.modules |= {name.partition(".")[0] for flag, name in pairwise(words) if flag == "-m"}
+            needs.modules |= {name.partition(".")[0] for flag, name in itertools.pairwise(words) if flag == "-m"}
         elif isinstance(node, ast.JoinedStr | ast.BinOp | ast.Call):
             value = scope.value(node) or ""
             texts += {value, value.replace(UNKNOWN, "*")}
