@@ -83,7 +83,7 @@ def _add_run(archive: zipfile.ZipFile, run: Run, *, submissions: bool) -> list[d
         MlereduxError: A document of the run is damaged, or its submission is too large.
     """
     files, documents = [], {"run.json": run.spec, "report.json": run.report, "scores.json": run.scores}
-    for name in documents:  # none of them is damaged
+    for name in documents:  # if one were damaged, the line above would have raised an error
         if (run.path / name).is_file():
             content = (run.path / name).read_bytes()
             _add(archive, f"runs/{run.id}/{name}", content)

@@ -32,9 +32,10 @@ UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, Recursio
 _MANY = 2_000
 """The minimum number of runs for which starting a second process to read them is worthwhile."""
 TECHNIQUE_USE = "technique_use.json"
-Stamps = tuple[tuple[Any, ...], ...]
-_STAMPED = ("events.jsonl", "report.json", "rollout.json", "run.json", SCORES_FILE, TECHNIQUE_USE)
 """The file in a run's directory that `mleredux runs techniques` writes."""
+Stamps = tuple[tuple[Any, ...], ...]
+"""Folders of runs, each with the size and time of its files."""
+_STAMPED = ("events.jsonl", "report.json", "rollout.json", "run.json", SCORES_FILE, TECHNIQUE_USE)
 
 
 def load(path: Path | str | None = None, *, experiment: str | None = None, rollouts: bool = False) -> Results:
